@@ -1,0 +1,181 @@
+"""Declared parameter domains, and the error that names parameter, value and domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral
+from numbers import Real as RealNumber
+from typing import Any
+
+import numpy as np
+
+
+class ParameterError(ValueError):
+    """A parameter lies outside its domain."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real number in an interval; ``optional`` admits None."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    closed_low: bool = True
+    closed_high: bool = True
+    optional: bool = False
+
+    def admits(self, value: object) -> bool:
+        """Whether the value lies in the domain."""
+        if value is None:
+            return self.optional
+        if not isinstance(value, RealNumber) or isinstance(value, bool | np.bool_):
+            return False
+        number = float(value)
+        above = number >= self.low if self.closed_low else number > self.low
+        below = number <= self.high if self.closed_high else number < self.high
+        return above and below
+
+    def describe(self) -> str:
+        """The domain in words."""
+        left = "[" if self.closed_low and np.isfinite(self.low) else "("
+        right = "]" if self.closed_high and np.isfinite(self.high) else ")"
+        tail = " or None" if self.optional else ""
+        return f"a number in {left}{_bound(self.low)}, {_bound(self.high)}{right}{tail}"
+
+    def parse(self, text: str) -> float | None:
+        """The value that a command line's text stands for."""
+        return None if self.optional and text.lower() == "none" else float(text)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number in a closed interval; ``optional`` admits None."""
+
+    low: int = 0
+    high: int | None = None
+    optional: bool = False
+
+    def admits(self, value: object) -> bool:
+        """Whether the value lies in the domain."""
+        if value is None:
+            return self.optional
+        if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
+            return False
+        return int(value) >= self.low and (self.high is None or int(value) <= self.high)
+
+    def describe(self) -> str:
+        """The domain in words."""
+        top = "" if self.high is None else f" and at most {self.high}"
+        tail = ", or None" if self.optional else ""
+        return f"a whole number of at least {self.low}{top}{tail}"
+
+    def parse(self, text: str) -> int | None:
+        """The value that a command line's text stands for."""
+        return None if self.optional and text.lower() == "none" else int(text)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few named values; ``also`` admits further values by a test, in words."""
+
+    options: tuple[Any, ...]
+    also: Callable[[Any], bool] | None = None
+    also_words: str = ""
+
+    def admits(self, value: object) -> bool:
+        """Whether the value is one of the options."""
+        # an array compared with a string gives an array; identity of type comes first
+        if any(type(value) is type(option) and value == option for option in self.options):
+            return True
+        return self.also is not None and bool(self.also(value))
+
+    def describe(self) -> str:
+        """The options in words."""
+        words = ", ".join(repr(option) for option in self.options)
+        return f"one of {words}" + (f", or {self.also_words}" if self.also else "")
+
+    def parse(self, text: str) -> Any:
+        """The option that a command line's text stands for."""
+        for option in self.options:
+            if str(option).lower() == text.lower():
+                return option
+        raise ValueError(text)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Any value that passes a test, described in words (callbacks, seeds)."""
+
+    test: Callable[[Any], bool]
+    words: str
+
+    def admits(self, value: object) -> bool:
+        """Whether the value passes the test."""
+        return bool(self.test(value))
+
+    def describe(self) -> str:
+        """The test in words."""
+        return self.words
+
+    def parse(self, text: str) -> Any:
+        """A command line cannot give such a value."""
+        raise ValueError(text)
+
+
+Domain = Real | Integer | Choice | Kind
+
+SEED = Kind(
+    lambda value: (
+        value is None
+        or isinstance(value, Integral | np.random.Generator)
+        or isinstance(value, np.random.RandomState)
+    ),
+    "None, a whole number, or a numpy random generator",
+)
+CALLBACK = Kind(lambda value: value is None or callable(value), "None or a callable")
+
+
+def check_parameters(
+    owner: str, values: Mapping[str, object], domains: Mapping[str, Domain]
+) -> None:
+    """Raise ParameterError for the first value outside its declared domain."""
+    for name, domain in domains.items():
+        if not domain.admits(values[name]):
+            raise ParameterError(
+                f"{owner}: {name} must be {domain.describe()}, but is {_shown(values[name])}"
+            )
+
+
+def parse_parameter(owner: str, name: str, text: str, domains: Mapping[str, Domain]) -> Any:
+    """The value of ``name=text`` from a command line, checked against its domain."""
+    if name not in domains:
+        known = ", ".join(sorted(domains)) or "none"
+        raise ParameterError(
+            f"{owner} has no parameter {name!r}{nearest(name, domains)} (it has: {known})"
+        )
+    try:
+        value = domains[name].parse(text)
+    except ValueError:
+        words = domains[name].describe()
+        raise ParameterError(f"{owner}: {name} must be {words}, but is {text!r}") from None
+    check_parameters(owner, {name: value}, {name: domains[name]})
+    return value
+
+
+def nearest(word: str, known: Any) -> str:
+    """A hint such as ``; did you mean 'eac'?`` or nothing."""
+    close = get_close_matches(word, [str(name) for name in known], n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _bound(number: float) -> str:
+    if np.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return f"{number:g}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
