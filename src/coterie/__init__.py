@@ -1,0 +1,53 @@
+"""coterie: many weak clusterings in, the one they support out.
+
+Names are imported when they are first used, so that ``import coterie`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Ensemble": "coterie.ensemble",
+    "LabelError": "coterie.ensemble",
+    "EAC": "coterie.solvers.eac",
+    "ConsensusClustering": "coterie.consensus",
+    "MemoryBudgetError": "coterie._budget",
+    "ParameterError": "coterie._params",
+    "memory_budget": "coterie._budget",
+}
+_MODULES = ("datasets", "evaluate", "evidence", "generate", "io", "solvers")
+
+__all__ = [*sorted(_HOME), *_MODULES]
+
+if TYPE_CHECKING:
+    from coterie import datasets as datasets
+    from coterie import evaluate as evaluate
+    from coterie import evidence as evidence
+    from coterie import generate as generate
+    from coterie import io as io
+    from coterie import solvers as solvers
+    from coterie._budget import MemoryBudgetError as MemoryBudgetError
+    from coterie._budget import memory_budget as memory_budget
+    from coterie._params import ParameterError as ParameterError
+    from coterie.consensus import ConsensusClustering as ConsensusClustering
+    from coterie.ensemble import Ensemble as Ensemble
+    from coterie.ensemble import LabelError as LabelError
+    from coterie.solvers.eac import EAC as EAC
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"coterie.{name}")
+    raise AttributeError(f"module 'coterie' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

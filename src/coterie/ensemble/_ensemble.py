@@ -1,0 +1,503 @@
+"""The Ensemble: many clusterings of the same samples, compressed to distinct label rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from coterie.ensemble._columns import LabelError, Missing
+from coterie.ensemble._compress import (
+    DistinctRows,
+    canonical_rows,
+    distinct_rows_of_columns,
+    distinct_rows_of_matrix,
+)
+from coterie.ensemble._join import join_tables
+from coterie.ensemble._read import read_labels, read_members
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ensemble:
+    """Clusterings of the same samples, compressed without loss.
+
+    Samples with the same labels in every member are one *microcluster*; every method solves on the
+    N microclusters with their weights and copies the answer back. Build one with
+    :meth:`from_labels`, :meth:`from_members` or :meth:`from_tables`, not with the constructor.
+
+    Microclusters are numbered from the heaviest down, equal ones by a signature that depends on no
+    order and no name, and base clusters by first appearance in that order. Permuting samples or
+    renaming labels therefore changes ``inverse`` and ``categories`` only.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (N, m)
+        Labels of each microcluster, 0 .. k_j - 1 in member j, -1 where missing.
+    weights : ndarray, shape (N,)
+        Samples in each microcluster, or the sum of their ``sample_weight``.
+    inverse : ndarray of int32, shape (n,)
+        Microcluster of each sample.
+    members : tuple of str
+        Names of the members.
+    categories : tuple of ndarray
+        Per member, the label that each code stands for.
+    member_weight : ndarray, shape (m,)
+        The user's weight of each member, 1 by default.
+    sample_weight : ndarray, shape (n,), or None
+        The user's weight of each sample.
+    sample_ids : ndarray, shape (n,), or None
+        The user's name of each sample.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> Ensemble.from_labels([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
+    Ensemble(6 samples, 3 members, 3 microclusters, 6 base clusters, no label missing)
+    """
+
+    labels: NDArray[np.int32]
+    weights: NDArray[np.int64] | NDArray[np.float64]
+    inverse: NDArray[np.int32]
+    members: tuple[str, ...]
+    categories: tuple[NDArray[Any], ...]
+    member_weight: NDArray[np.float64]
+    sample_weight: NDArray[Any] | None = None
+    sample_ids: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for array in value if field.name == "categories" else (value,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+
+    # ------------------------------------------------------------------ making one
+
+    @classmethod
+    def from_labels(
+        cls,
+        labels: object,
+        *,
+        names: Sequence[str] | None = None,
+        missing: Missing = -1,
+        sample_weight: ArrayLike | None = None,
+        member_weight: ArrayLike | None = None,
+        sample_ids: ArrayLike | None = None,
+    ) -> Self:
+        """From a table of labels: a row per sample, a column per member.
+
+        Parameters
+        ----------
+        labels : array or nested list (n x m), mapping of name to labels, or dataframe
+            Integers, text, booleans, whole floats, categoricals; columns may differ in type.
+        names : sequence of str, optional
+            Names of the members; by default the columns' own, else ``member_0``, ``member_1``, ...
+        missing : value, collection of values or None, default -1
+            Values that mean "no label", beside NaN, None and NA, which always do. With None, -1 is
+            a label like any other.
+        sample_weight, member_weight : array, optional
+            Positive weights per sample (the microclusters' multiplicities) and per member.
+        sample_ids : array, optional
+            A name per sample, kept for output.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> ensemble = Ensemble.from_labels({"a": ["x", "x", "y"], "b": [1, None, 2]})
+        >>> ensemble.members, ensemble.n_microclusters
+        (('a', 'b'), 3)
+        """
+        return cls._from_read(
+            read_labels(labels, names, missing), sample_weight, member_weight, sample_ids
+        )
+
+    @classmethod
+    def from_members(
+        cls,
+        members: Sequence[object],
+        names: Sequence[str] | None = None,
+        *,
+        missing: Missing = -1,
+        sample_weight: ArrayLike | None = None,
+        member_weight: ArrayLike | None = None,
+        sample_ids: ArrayLike | None = None,
+    ) -> Self:
+        """From a list of label vectors, one per member.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> Ensemble.from_members([[0, 0, 1, 1], ["u", "u", "u", "v"]]).n_microclusters
+        3
+        """
+        return cls._from_read(
+            read_members(members, names, missing), sample_weight, member_weight, sample_ids
+        )
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Sequence[object] | Mapping[str, object],
+        id: str,
+        label: str | Sequence[str] | None = None,
+        *,
+        missing: Missing = -1,
+        member_weight: ArrayLike | None = None,
+    ) -> Self:
+        """From tables of parties that each know a part of the samples, joined by an id.
+
+        Samples are the ids found in any table, in order of first appearance; a sample that a party
+        does not know has no label in that party's members.
+
+        Parameters
+        ----------
+        tables : sequence of dataframes or mappings of columns, or mapping of name to such
+        id : str
+            The column that names the sample, in every table.
+        label : str, sequence of str or None
+            The column or columns that hold labels; None takes all columns but the id.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> north = {"customer": ["ann", "bob", "cy"], "cluster": [0, 0, 1]}
+        >>> south = {"customer": ["bob", "cy", "dee"], "cluster": ["p", "q", "q"]}
+        >>> ensemble = Ensemble.from_tables({"north": north, "south": south}, id="customer")
+        >>> ensemble.sample_ids.tolist(), ensemble.members
+        (['ann', 'bob', 'cy', 'dee'], ('north.cluster', 'south.cluster'))
+        """
+        names, columns, ids = join_tables(tables, id, label, missing)
+        rows = distinct_rows_of_columns(columns)
+        return cls._assemble(rows, names, None, _weights(member_weight, len(names)), ids)
+
+    # ------------------------------------------------------------------ sizes and views
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples n."""
+        return len(self.inverse)
+
+    @property
+    def n_members(self) -> int:
+        """Number of members m."""
+        return self.labels.shape[1]
+
+    @property
+    def n_microclusters(self) -> int:
+        """Number of distinct label rows N."""
+        return self.labels.shape[0]
+
+    @cached_property
+    def n_clusters_per_member(self) -> NDArray[np.int64]:
+        """Base clusters k_j of each member."""
+        return np.array([len(values) for values in self.categories], dtype=np.int64)
+
+    @cached_property
+    def cluster_offsets(self) -> NDArray[np.int64]:
+        """First column of each member in :attr:`incidence`, and k at the end."""
+        return np.concatenate([[0], np.cumsum(self.n_clusters_per_member)])
+
+    @property
+    def n_base_clusters(self) -> int:
+        """Base clusters k of all members together."""
+        return int(self.cluster_offsets[-1])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no label is missing."""
+        return not bool((self.labels < 0).any())
+
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """Microclusters by base clusters, N x k, one where it lies in it, members side by side."""
+        observed = self.labels >= 0
+        columns = (self.labels + self.cluster_offsets[:-1])[observed]
+        starts = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+        return sparse.csr_array(
+            (np.ones(len(columns)), columns, starts),
+            shape=(self.n_microclusters, self.n_base_clusters),
+        )
+
+    @cached_property
+    def cluster_sizes(self) -> NDArray[np.float64]:
+        """Total weight of each base cluster, in the order of :attr:`incidence`."""
+        return np.asarray(self.incidence.T @ self.weights.astype(np.float64))
+
+    def expand(self, values: ArrayLike) -> NDArray[Any]:
+        """Values per microcluster copied to the samples: N x ... in, n x ... out.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> ensemble = Ensemble.from_labels([[0, 0], [1, 1], [1, 1]])
+        >>> ensemble.expand(["heavy", "light"]).tolist()
+        ['light', 'heavy', 'heavy']
+        """
+        array = np.asarray(values)
+        if array.ndim == 0 or len(array) != self.n_microclusters:
+            raise ValueError(
+                f"values must have one row per microcluster ({self.n_microclusters}), "
+                f"but has shape {array.shape}"
+            )
+        return array[self.inverse]
+
+    # ------------------------------------------------------------------ other ensembles from it
+
+    def select(self, members: str | int | Sequence[str | int] | NDArray[Any]) -> Self:
+        """The ensemble of some members, by name, position or mask, in the order given."""
+        wanted: list[Any]
+        wanted = [members] if isinstance(members, str | int | np.integer) else [*members]
+        if wanted and all(isinstance(member, bool | np.bool_) for member in wanted):
+            if len(wanted) != self.n_members:
+                raise LabelError(
+                    f"select: the mask has {len(wanted)} entries for {self.n_members} members"
+                )
+            wanted = np.flatnonzero(wanted).tolist()
+        chosen = [self._position(member) for member in wanted]
+        if not chosen:
+            raise LabelError("select: no member named; an ensemble needs at least one")
+        if len(set(chosen)) < len(chosen):
+            raise LabelError("select: a member is named twice")
+        rows = distinct_rows_of_columns(
+            [(np.ascontiguousarray(self.labels[:, j]), self.categories[j]) for j in chosen]
+        )
+        rows = DistinctRows(rows.codes, rows.inverse[self.inverse], rows.categories)
+        names = [self.members[j] for j in chosen]
+        return self._assemble(
+            rows, names, self.sample_weight, self.member_weight[chosen], self.sample_ids
+        )
+
+    def subset(self, rows: ArrayLike | slice) -> Self:
+        """The ensemble of some samples, by positions, mask or slice."""
+        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(chosen, slice) and chosen.size == 0:
+            chosen = slice(0)
+        kept = np.arange(self.n_samples)[chosen]
+        if kept.size == 0:
+            raise LabelError("subset: no sample selected; an ensemble needs at least one")
+        used, inverse = np.unique(self.inverse[kept], return_inverse=True)
+        distinct = DistinctRows(self.labels[used], inverse.astype(np.int32), self.categories)
+        return self._assemble(
+            distinct,
+            self.members,
+            None if self.sample_weight is None else self.sample_weight[kept],
+            self.member_weight,
+            None if self.sample_ids is None else self.sample_ids[kept],
+        )
+
+    def concat(self, other: Ensemble) -> Self:
+        """The members of both ensembles, which must hold the same samples in the same order."""
+        if other.n_samples != self.n_samples:
+            raise LabelError(
+                f"concat: this ensemble has {self.n_samples} samples, the other {other.n_samples}"
+            )
+        if (
+            self.sample_ids is not None
+            and other.sample_ids is not None
+            and not np.array_equal(self.sample_ids, other.sample_ids)
+        ):
+            raise LabelError("concat: the sample ids differ; join by id with from_tables instead")
+        if (
+            self.sample_weight is not None
+            and other.sample_weight is not None
+            and not np.array_equal(self.sample_weight, other.sample_weight)
+        ):
+            raise LabelError("concat: the sample weights differ; both must weigh samples alike")
+        pairs = distinct_rows_of_columns(
+            [(self.inverse, np.empty(0)), (other.inverse, np.empty(0))]
+        )
+        codes = np.hstack([self.labels[pairs.codes[:, 0]], other.labels[pairs.codes[:, 1]]])
+        rows = DistinctRows(codes, pairs.inverse, self.categories + other.categories)
+        return self._assemble(
+            rows,
+            _distinguished(self.members, other.members),
+            self.sample_weight if self.sample_weight is not None else other.sample_weight,
+            np.concatenate([self.member_weight, other.member_weight]),
+            self.sample_ids if self.sample_ids is not None else other.sample_ids,
+        )
+
+    def canonical_member_order(self) -> NDArray[np.int64]:
+        """Positions of the members in an order that depends on their partitions only.
+
+        Solvers see members in this order, so that permuting members cannot change the last digit
+        of any sum. Members that cannot be told apart keep the order they came in.
+        """
+        from coterie.kernels.canonical import signatures
+
+        _, member = signatures(
+            self.labels, self.n_clusters_per_member, self.weights, self.member_weight
+        )
+        return np.argsort(member, kind="stable")
+
+    def reorder_members(self, order: NDArray[np.int64]) -> Self:
+        """The same ensemble with its members in another order; microclusters stay as they are."""
+        return type(self)(
+            labels=np.ascontiguousarray(self.labels[:, order]),
+            weights=self.weights,
+            inverse=self.inverse,
+            members=tuple(self.members[j] for j in order),
+            categories=tuple(self.categories[j] for j in order),
+            member_weight=self.member_weight[order],
+            sample_weight=self.sample_weight,
+            sample_ids=self.sample_ids,
+        )
+
+    # ------------------------------------------------------------------ Python's own
+
+    def __repr__(self) -> str:
+        absent = self.labels < 0
+        if absent.any():
+            share = (absent.sum(axis=1) * self.weights).sum() / (
+                self.weights.sum() * self.n_members
+            )
+            missing = f"{100 * share:.2g} % of labels missing"
+        else:
+            missing = "no label missing"
+        return (
+            f"Ensemble({_count(self.n_samples, 'sample')}, {_count(self.n_members, 'member')}, "
+            f"{_count(self.n_microclusters, 'microcluster')}, "
+            f"{_count(self.n_base_clusters, 'base cluster')}, {missing})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Same partitions of the same samples by members of the same names and weights."""
+        if not isinstance(other, Ensemble):
+            return NotImplemented
+        return (
+            self.members == other.members
+            and _same(self.sample_ids, other.sample_ids)
+            and _same(self.sample_weight, other.sample_weight)
+            and np.array_equal(self.labels, other.labels)
+            and np.array_equal(self.inverse, other.inverse)
+            and np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.member_weight, other.member_weight)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # through the constructor, so that the arrays of a loaded ensemble are read-only again
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    # ------------------------------------------------------------------ the one way in
+
+    @classmethod
+    def _from_read(
+        cls,
+        read: tuple[list[str], Any],
+        sample_weight: ArrayLike | None,
+        member_weight: ArrayLike | None,
+        sample_ids: ArrayLike | None,
+    ) -> Self:
+        names, content = read
+        if isinstance(content, list):
+            rows = distinct_rows_of_columns(content)
+        else:
+            matrix, missing = content
+            rows = distinct_rows_of_matrix(matrix, names, missing)
+        n = len(rows.inverse)
+        ids = None if sample_ids is None else np.array(sample_ids)
+        if ids is not None and ids.shape != (n,):
+            raise LabelError(f"sample_ids must hold {n} names, but has shape {ids.shape}")
+        weight = None if sample_weight is None else _weights(sample_weight, n, "sample_weight")
+        return cls._assemble(rows, names, weight, _weights(member_weight, len(names)), ids)
+
+    @classmethod
+    def _assemble(
+        cls,
+        rows: DistinctRows,
+        names: Sequence[str],
+        sample_weight: NDArray[Any] | None,
+        member_weight: NDArray[Any],
+        sample_ids: NDArray[Any] | None,
+    ) -> Self:
+        _refuse_blanks(rows, names, sample_ids)
+        member_weight = member_weight.astype(np.float64)
+        canonical = canonical_rows(rows, sample_weight, member_weight)
+        return cls(
+            labels=canonical.codes,
+            weights=canonical.weights,
+            inverse=canonical.inverse,
+            members=tuple(names),
+            categories=canonical.categories,
+            member_weight=member_weight,
+            sample_weight=sample_weight,
+            sample_ids=sample_ids,
+        )
+
+    def _position(self, member: str | int) -> int:
+        if isinstance(member, str):
+            if member not in self.members:
+                raise LabelError(
+                    f"no member {member!r}; the members are {', '.join(self.members[:10])}"
+                )
+            return self.members.index(member)
+        if not isinstance(member, Integral) or not -self.n_members <= member < self.n_members:
+            raise LabelError(f"no member {member}; there are {self.n_members}, counted from 0")
+        return int(member) % self.n_members
+
+
+def _refuse_blanks(
+    rows: DistinctRows, names: Sequence[str], sample_ids: NDArray[Any] | None
+) -> None:
+    absent = rows.codes < 0
+    blank_members = [names[j] for j in np.flatnonzero(absent.all(axis=0)).tolist()]
+    if blank_members:
+        shown = ", ".join(repr(name) for name in blank_members[:5])
+        raise LabelError(
+            f"{_count(len(blank_members), 'member')} without any label: {shown}"
+            f"{', ...' if len(blank_members) > 5 else ''}; leave out such members"
+        )
+    blank_rows = np.flatnonzero(absent.all(axis=1))
+    if blank_rows.size:
+        samples = np.flatnonzero(np.isin(rows.inverse, blank_rows))
+        what = samples if sample_ids is None else sample_ids[samples]
+        shown = ", ".join(str(value) for value in what[:5])
+        raise LabelError(
+            f"{_count(len(samples), 'sample')} without a label in any member: "
+            f"{'rows' if sample_ids is None else 'ids'} {shown}"
+            f"{', ...' if len(samples) > 5 else ''}; leave out such samples"
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _weights(given: ArrayLike | None, length: int, name: str = "member_weight") -> NDArray[Any]:
+    if given is None:
+        return np.ones(length)
+    weights = np.array(given)
+    if weights.shape != (length,):
+        raise LabelError(f"{name} must hold {length} numbers, but has shape {weights.shape}")
+    if weights.dtype.kind in "iuf" and (np.isfinite(weights) & (weights > 0)).all():
+        return weights
+    for i, value in enumerate(weights.tolist()):
+        if not isinstance(value, int | float) or not (np.isfinite(value) and value > 0):
+            raise LabelError(
+                f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
+            )
+    return weights.astype(np.float64)
+
+
+def _distinguished(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Names of both, the second's changed where the first has them already."""
+    names = list(first)
+    for name in second:
+        new, count = name, 2
+        while new in names:
+            new, count = f"{name}_{count}", count + 1
+        names.append(new)
+    return names
+
+
+def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)

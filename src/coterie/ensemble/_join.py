@@ -1,0 +1,105 @@
+"""Tables of parties that each know a part of the samples, joined by the samples' ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.ensemble._columns import LabelError, Missing, MissingValues, encode, is_void
+from coterie.ensemble._read import Columns, table_columns
+
+
+def join_tables(
+    tables: Sequence[object] | Mapping[str, object],
+    id: str,
+    label: str | Sequence[str] | None,
+    missing: Missing,
+) -> tuple[list[str], Columns, NDArray[Any]]:
+    """Member names, coded members over all ids, and the ids in order of first appearance."""
+    if isinstance(tables, Mapping):
+        named = [(str(name), table) for name, table in tables.items()]
+    else:
+        named = [(f"table_{i}", table) for i, table in enumerate(tables)]
+    if not named:
+        raise LabelError("no tables to join")
+    absent = MissingValues.named(missing)
+    position: dict[Any, int] = {}
+    kinds: dict[str, str] = {}
+    found: list[tuple[str, NDArray[np.int64], object]] = []
+    for name, table in named:
+        columns = table_columns(table, name)
+        if columns is None:
+            raise LabelError(
+                f"{name} must be a dataframe or a mapping of columns, but is {type(table).__name__}"
+            )
+        ids = _ids(columns, id, name, kinds)
+        rows = np.array([position.setdefault(key, len(position)) for key in ids], dtype=np.int64)
+        for column in _label_columns(columns, id, label, name):
+            found.append((f"{name}.{column}", rows, columns[column]))
+    coded = []
+    for member, rows, values in found:
+        codes, categories = encode(values, member, absent)
+        if len(codes) != len(rows):
+            raise LabelError(f"member {member!r} has {len(codes)} labels for {len(rows)} ids")
+        full = np.full(len(position), -1, dtype=np.int32)
+        full[rows] = codes
+        coded.append((full, categories))
+    return [member for member, _, _ in found], coded, _id_array([*position])
+
+
+def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
+    if id not in columns:
+        raise LabelError(f"{table} has no column {id!r}; its columns are {', '.join(columns)}")
+    ids = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in columns[id]  # type: ignore[attr-defined]
+    ]
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(ids):
+        if is_void(value):
+            raise LabelError(f"{table}, row {row}: the id {id!r} is missing")
+        if value in seen:
+            raise LabelError(
+                f"{table}: the id {value!r} stands in rows {seen[value]} and {row}; "
+                "an id may appear once in a table"
+            )
+        seen[value] = row
+    if not ids:
+        return ids
+    kind = "text" if any(isinstance(value, str) for value in ids) else "number"
+    kinds[table] = kind
+    other = next((known for known, its in kinds.items() if its != kind), None)
+    if other is not None:
+        raise LabelError(
+            f"the ids of {other} and {table} cannot be joined: {id!r} holds {kinds[other]} in the "
+            f"one and {kind} in the other; convert one of them"
+        )
+    return ids
+
+
+def _label_columns(
+    columns: dict[str, object], id: str, label: str | Sequence[str] | None, table: str
+) -> list[str]:
+    if label is None:
+        wanted = [column for column in columns if column != id]
+    else:
+        wanted = [label] if isinstance(label, str) else [*label]
+    for column in wanted:
+        if column not in columns:
+            raise LabelError(
+                f"{table} has no column {column!r}; its columns are {', '.join(columns)}"
+            )
+    if not wanted:
+        raise LabelError(f"{table} has no column of labels beside the id {id!r}")
+    return wanted
+
+
+def _id_array(ids: list[Any]) -> NDArray[Any]:
+    if {type(value) for value in ids} in ({int}, {str}):
+        return np.array(ids)
+    array = np.empty(len(ids), dtype=object)
+    array[:] = ids
+    return array

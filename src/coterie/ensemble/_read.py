@@ -1,0 +1,158 @@
+"""What a user may hand over as labels, read into columns of codes or one integer matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.ensemble._columns import LabelError, Missing, MissingValues, encode
+
+Columns = list[tuple[NDArray[np.int32], NDArray[Any]]]
+# a numeric matrix is compressed chunk by chunk; everything else arrives as coded columns
+Content = Columns | tuple[NDArray[Any], MissingValues]
+
+
+def read_labels(
+    labels: object, names: Sequence[str] | None, missing: Missing
+) -> tuple[list[str], Content]:
+    """Names of the members and their content, from any table of labels (rows are samples)."""
+    absent = MissingValues.named(missing)
+    columns = table_columns(labels, "labels")
+    if columns is not None:
+        return _coded([*columns.values()], [*columns] if names is None else names, absent)
+    if sparse.issparse(labels):
+        raise LabelError("labels must be dense: a sparse matrix cannot tell 0 from missing")
+    if isinstance(labels, np.ndarray) or hasattr(labels, "__array__"):
+        matrix = np.ma.asarray(labels) if np.ma.isMaskedArray(labels) else np.asarray(labels)
+        _refuse_shape(matrix)
+        found = _named(names, matrix.shape[1])
+        if matrix.dtype.kind in "iu" and not np.ma.isMaskedArray(matrix):
+            return found, (matrix, absent)
+        return _coded([matrix[:, j] for j in range(matrix.shape[1])], found, absent)
+    if isinstance(labels, Sequence) and not isinstance(labels, str | bytes):
+        rows = _rectangle(labels)
+        return _coded([*zip(*rows, strict=True)], names, absent)
+    raise LabelError(
+        "labels must be an n x m array, nested lists, a mapping of name to labels or a dataframe, "
+        f"but is {type(labels).__name__}"
+    )
+
+
+def read_members(
+    members: object, names: Sequence[str] | None, missing: Missing
+) -> tuple[list[str], Content]:
+    """Names of the members and their content, from a list of label vectors."""
+    if isinstance(members, Mapping):
+        return read_labels(members, names, missing)
+    if not isinstance(members, Sequence | np.ndarray) or isinstance(members, str | bytes):
+        raise LabelError(
+            f"members must be a list of label vectors, but is {type(members).__name__}"
+        )
+    columns = [_vector(member) for member in members]
+    return _coded(columns, names, MissingValues.named(missing))
+
+
+def table_columns(table: object, name: str) -> dict[str, object] | None:
+    """Columns of a mapping or dataframe by their names; None where it is neither."""
+    if isinstance(table, Mapping):
+        names, values = [*table], [_vector(column) for column in table.values()]
+    else:
+        try:
+            frame = nw.from_native(table, eager_only=True, pass_through=True)
+            if not isinstance(frame, nw.DataFrame):
+                return None
+            # by position: a pandas frame may have numbers for column names
+            names, values = frame.columns, [_series_values(s) for s in frame.iter_columns()]
+        except DuplicateError:
+            # arrow's own word for it; the others say columns
+            where = "column_names" if hasattr(table, "column_names") else "columns"
+            names, values = [*getattr(table, where)], []
+    columns = [str(column) for column in names]
+    for j, column in enumerate(columns):
+        if column in columns[:j]:
+            raise LabelError(f"{name} has two columns named {column!r}; names must differ")
+    return dict(zip(columns, values, strict=True))
+
+
+def _vector(values: object) -> object:
+    """One label vector, out of a dataframe's column or an arrow array where it is one."""
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return _series_values(series)
+    # a bare arrow array iterates over its own scalars, whose null is not None
+    as_list = getattr(values, "to_pylist", None)
+    return values if as_list is None else as_list()
+
+
+def _series_values(series: nw.Series[Any]) -> object:
+    """A dataframe column as an array, or as a list where an array would lose its values."""
+    whole = series.dtype.is_integer() or series.dtype == nw.Boolean
+    if series.dtype.is_float() or (whole and series.null_count() == 0):
+        return series.to_numpy()
+    return series.to_list()
+
+
+def _coded(
+    columns: Sequence[object], names: Sequence[str] | None, missing: MissingValues
+) -> tuple[list[str], Columns]:
+    found = _named(names, len(columns))
+    coded = [encode(column, name, missing) for column, name in zip(columns, found, strict=True)]
+    lengths = [len(codes) for codes, _ in coded]
+    if len(set(lengths)) > 1:
+        usual = max(set(lengths), key=lengths.count)
+        odd = next(j for j, length in enumerate(lengths) if length != usual)
+        raise LabelError(
+            f"member {found[odd]!r} has {lengths[odd]} labels, but the others have {usual}; "
+            "every member needs one label (or a missing one) per sample"
+        )
+    if lengths[0] == 0:
+        raise LabelError("no samples: the members are empty")
+    return found, coded
+
+
+def _named(names: Sequence[str] | None, count: int) -> list[str]:
+    if count == 0:
+        raise LabelError("no members: an ensemble needs at least one clustering")
+    if names is None:
+        return [f"member_{j}" for j in range(count)]
+    found = [str(name) for name in names]
+    if len(found) != count:
+        raise LabelError(f"names must hold {count} names, one per member, but holds {len(found)}")
+    for j, name in enumerate(found):
+        if name in found[:j]:
+            raise LabelError(f"two members are named {name!r}; names must differ")
+    return found
+
+
+def _refuse_shape(matrix: NDArray[Any]) -> None:
+    if matrix.ndim != 2:
+        raise LabelError(
+            f"labels must be n x m (rows are samples), but has shape {matrix.shape}; "
+            "for a list of label vectors use Ensemble.from_members"
+        )
+    if matrix.shape[1] == 0:
+        raise LabelError(f"no members: labels has shape {matrix.shape}")
+    if matrix.shape[0] == 0:
+        raise LabelError(f"no samples: labels has shape {matrix.shape}")
+
+
+def _rectangle(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    if len(rows) == 0:
+        raise LabelError("no samples: labels is empty")
+    for i, row in enumerate(rows):
+        if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
+            raise LabelError(
+                f"labels must be n x m (a row per sample), but row {i} is {row!r}; "
+                "for one label vector use Ensemble.from_members([labels])"
+            )
+        if len(row) != len(rows[0]):
+            raise LabelError(f"row {i} has {len(row)} labels, but row 0 has {len(rows[0])}")
+    if len(rows[0]) == 0:
+        raise LabelError("no members: the rows of labels are empty")
+    return rows

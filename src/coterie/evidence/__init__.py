@@ -1,0 +1,26 @@
+"""Evidence: pure functions of an Ensemble, at the level of microclusters."""
+
+from coterie.evidence.coassociation import (
+    coassociation,
+    coassociation_counts,
+    coassociation_operator,
+    observed_counts,
+    weighted_coassociation,
+)
+from coterie.evidence.contingency import contingency
+from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
+from coterie.evidence.support import cluster_support
+from coterie.evidence.transition import transitions
+
+__all__ = [
+    "cluster_reliability",
+    "cluster_support",
+    "coassociation",
+    "coassociation_counts",
+    "coassociation_operator",
+    "contingency",
+    "locally_weighted_coassociation",
+    "observed_counts",
+    "transitions",
+    "weighted_coassociation",
+]

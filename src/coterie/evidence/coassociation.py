@@ -1,0 +1,187 @@
+"""Co-association: how often members put two microclusters together.
+
+Integer counts, dense or on the support only; the share among the members that saw both; sums
+weighted by member; and the matrix as an operator that is never formed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from coterie._budget import Budget, require
+from coterie.ensemble import Ensemble
+
+ADVICE = (
+    "Compress better (fewer members, or members with fewer clusters), or take the sparse matrix or "
+    "the operator."
+)
+
+
+def require_dense(
+    ensemble: Ensemble, bytes_per_pair: float, purpose: str, budget: Budget = None
+) -> None:
+    """Refuse N x N arrays of so many bytes a pair when they exceed the budget."""
+    n = ensemble.n_microclusters
+    require(bytes_per_pair * n * n, f"{purpose} for N = {n:,} microclusters", ADVICE, budget)
+
+
+def coassociation_counts(
+    ensemble: Ensemble, *, memory_budget: Budget = None
+) -> NDArray[np.int16] | NDArray[np.int32]:
+    """Members that put each pair of microclusters together, as an N x N integer array.
+
+    Compare these integers, not shares, with thresholds such as "all members agree".
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import coassociation_counts
+    >>> coassociation_counts(Ensemble.from_labels([[0, 0], [0, 1], [1, 1]]))
+    array([[2, 1, 1],
+           [1, 2, 0],
+           [1, 0, 2]], dtype=int16)
+    """
+    from coterie.kernels.pairs import agreement_counts, count_bytes
+
+    n = ensemble.n_microclusters
+    per_pair = count_bytes(1, ensemble.n_members)
+    require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
+    return agreement_counts(ensemble.labels) if n else np.zeros((0, 0), dtype=np.int16)
+
+
+def sparse_coassociation_counts(ensemble: Ensemble) -> sparse.csr_array:
+    """The counts on their support only: pairs that at least one member puts together.
+
+    Worth it where base clusters are small; on typical pools 20 to 99 % of pairs meet, and the dense
+    counts are smaller and faster.
+    """
+    incidence = ensemble.incidence.astype(np.int32)
+    counts = sparse.csr_array(incidence @ incidence.T)
+    counts.sort_indices()
+    return counts
+
+
+def observed_counts(
+    ensemble: Ensemble, *, memory_budget: Budget = None
+) -> NDArray[np.int16] | NDArray[np.int32]:
+    """Members that label both of each pair of microclusters, as an N x N integer array.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import observed_counts
+    >>> observed_counts(Ensemble.from_labels([[0, 0], [1, -1]])).tolist()
+    [[2, 1], [1, 1]]
+    """
+    from coterie.kernels.pairs import count_bytes, observation_counts
+
+    per_pair = count_bytes(1, ensemble.n_members)
+    require_dense(ensemble, per_pair, "The observed counts", memory_budget)
+    return observation_counts(ensemble.labels)
+
+
+def weighted_coassociation(
+    ensemble: Ensemble, member_values: ArrayLike, *, memory_budget: Budget = None
+) -> NDArray[np.float64]:
+    """Sum over members of value times connectivity: sum_i a_i S^(i), N x N.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import weighted_coassociation
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1]])
+    >>> weighted_coassociation(ensemble, [0.75, 0.25]).tolist()
+    [[1.0, 0.75], [0.75, 1.0]]
+    """
+    from coterie.kernels.pairs import weighted_agreements
+
+    values = _by_member(ensemble, member_values)
+    require_dense(ensemble, 8, "The weighted co-association", memory_budget)
+    per_cluster = np.repeat(values, ensemble.n_clusters_per_member)
+    return weighted_agreements(ensemble.labels, per_cluster, ensemble.cluster_offsets[:-1])
+
+
+def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
+    """Share of the members that put a pair together among those that saw both, N x N.
+
+    Members count with their ``member_weight``. A pair that no member saw together has no evidence
+    and gets 0; the diagonal is 1.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import coassociation
+    >>> coassociation(Ensemble.from_labels([[0, 0], [0, -1], [1, 0]])).round(2).tolist()
+    [[1.0, 1.0, 0.5], [1.0, 1.0, 0.0], [0.5, 0.0, 1.0]]
+    """
+    uniform = bool((ensemble.member_weight == ensemble.member_weight[0]).all())
+    require_dense(ensemble, 16, "The co-association matrix", memory_budget)
+    together: NDArray[Any]
+    seen: NDArray[Any] | float
+    if uniform:
+        together = coassociation_counts(ensemble, memory_budget=memory_budget)
+        seen = ensemble.n_members
+        if not ensemble.is_complete:
+            seen = observed_counts(ensemble, memory_budget=memory_budget)
+    else:
+        from coterie.kernels.pairs import weighted_observations
+
+        weight = ensemble.member_weight
+        together = weighted_coassociation(ensemble, weight, memory_budget=memory_budget)
+        seen = float(weight.sum())
+        if not ensemble.is_complete:
+            seen = weighted_observations(ensemble.labels, weight)
+    shares = share(together, seen)
+    np.fill_diagonal(shares, 1.0)
+    return shares
+
+
+def share(together: NDArray[Any], seen: NDArray[Any] | float) -> NDArray[np.float64]:
+    """``together / seen``, 0 where nothing was seen."""
+    out = np.zeros(together.shape)
+    np.divide(together, seen, out=out, where=np.asarray(seen) > 0)
+    return out
+
+
+def coassociation_operator(
+    ensemble: Ensemble, member_values: ArrayLike | None = None
+) -> LinearOperator:
+    """The matrix sum_i a_i S^(i) as an operator: products cost O(N m), the matrix is never formed.
+
+    With the default values 1 the matrix is that of :func:`coassociation_counts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import coassociation_operator
+    >>> coassociation_operator(Ensemble.from_labels([[0, 0], [0, 1]])) @ np.array([1.0, 1.0])
+    array([3., 3.])
+    """
+    values = np.ones(ensemble.n_members) if member_values is None else member_values
+    per_cluster = np.repeat(_by_member(ensemble, values), ensemble.n_clusters_per_member)
+    incidence = ensemble.incidence
+    transposed = sparse.csr_array(incidence.T)
+
+    def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        if vectors.ndim == 1:
+            return np.asarray(incidence @ (per_cluster * (transposed @ vectors)))
+        return np.asarray(incidence @ (per_cluster[:, None] * (transposed @ vectors)))
+
+    n = ensemble.n_microclusters
+    return LinearOperator((n, n), matvec=product, rmatvec=product, matmat=product, dtype=np.float64)
+
+
+def _by_member(ensemble: Ensemble, values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (ensemble.n_members,):
+        raise ValueError(
+            f"member_values must hold one number per member ({ensemble.n_members}), "
+            f"but has shape {array.shape}"
+        )
+    return array

@@ -1,0 +1,49 @@
+"""How much the members support each cluster for each microcluster, in time linear in N."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.ensemble import Ensemble
+
+
+def cluster_support(
+    ensemble: Ensemble, labels: NDArray[np.int64], n_clusters: int
+) -> NDArray[np.float64]:
+    """Share of agreement of each microcluster with each cluster of a partition, N x c.
+
+    Of all (member, sample of the cluster) pairs in which the member saw both, the weighted share in
+    which it put them together. For complete labels this is the mean co-association with the
+    cluster, without forming the N x N matrix.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : ndarray, shape (N,)
+        Cluster of each microcluster, 0 .. n_clusters - 1.
+    n_clusters : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import cluster_support
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> cluster_support(ensemble, np.array([0, 1, 1]), 2)[0].tolist()
+    [1.0, 0.25]
+    """
+    n = ensemble.n_microclusters
+    chosen = sparse.csr_array(
+        (ensemble.weights.astype(np.float64), (np.arange(n), labels)), shape=(n, n_clusters)
+    )
+    weight = ensemble.member_weight
+    per_cluster = np.repeat(weight, ensemble.n_clusters_per_member)
+    inside = np.asarray((ensemble.incidence.T @ chosen).toarray()) * per_cluster[:, None]
+    together = np.asarray(ensemble.incidence @ inside)
+    observed = (ensemble.labels >= 0).astype(np.float64)
+    seen = observed @ (np.asarray(observed.T @ chosen) * weight[:, None])
+    support = np.zeros((n, n_clusters))
+    np.divide(together, seen, out=support, where=seen > 0)
+    return support

@@ -1,0 +1,48 @@
+"""Row-normalised transitions: to a member at random, then to a sample of one's cluster there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie._budget import Budget
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import require_dense
+
+
+def transitions(
+    ensemble: Ensemble,
+    member_values: ArrayLike | None = None,
+    *,
+    memory_budget: Budget = None,
+) -> NDArray[np.float64]:
+    """Mean over members of the connectivity divided by cluster size, N x N between single samples.
+
+    Entry (u, v) is the chance to step from a sample of u to one given sample of v; cluster sizes
+    count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. A sample
+    draws only among the members that saw it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    member_values : array of m numbers, optional
+        Relative chance of each member; by default its ``member_weight``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import transitions
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])
+    >>> transitions(ensemble).round(3).tolist()
+    [[0.417, 0.167], [0.167, 0.667]]
+    >>> (transitions(ensemble) @ ensemble.weights).tolist()
+    [1.0, 1.0]
+    """
+    from coterie.kernels.pairs import weighted_agreements
+
+    require_dense(ensemble, 8, "The transition matrix", memory_budget)
+    chance = ensemble.member_weight if member_values is None else np.asarray(member_values)
+    values = np.repeat(chance, ensemble.n_clusters_per_member) / ensemble.cluster_sizes
+    steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_offsets[:-1])
+    steps /= ((ensemble.labels >= 0) @ chance)[:, None]
+    return steps

@@ -1,0 +1,276 @@
+"""Agglomerative linkage of weighted items by the nearest-neighbour chain.
+
+Co-association values tie all the time, and the partition depends on how ties are broken. The rule
+here is one total order of pairs: dissimilarity, then the lower index, then the other index, where
+a cluster's index is the lowest of its items'. Dissimilarities that differ by less than 2^-32 of the
+largest count as equal, because rounding must not decide. With that order the dendrogram is unique:
+the chain gives what plain agglomeration gives, with weights what repeated items give, for any start.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Method = Literal["average", "complete", "single"]
+TIE_BITS = 32
+
+
+@dataclass(frozen=True)
+class Dendrogram:
+    """Merges from the closest pair up.
+
+    Attributes
+    ----------
+    pairs : ndarray, shape (N - 1, 2)
+        The two clusters of each merge, each named by its lowest item; the first is the lower one
+        and names the merged cluster.
+    heights : ndarray, shape (N - 1,)
+        Dissimilarity of each merge, never decreasing.
+    sizes : ndarray, shape (N,)
+        Weight of each item.
+    """
+
+    pairs: NDArray[np.int64]
+    heights: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+    def cut(self, n_clusters: int) -> NDArray[np.int64]:
+        """Labels of exactly ``n_clusters`` clusters, however the heights tie.
+
+        Clusters are numbered by their lowest item.
+        """
+        n = len(self.sizes)
+        if not 1 <= n_clusters <= n:
+            raise ValueError(f"n_clusters must be in 1 .. {n}, but is {n_clusters}")
+        parent = np.arange(n)
+        merged = self.pairs[: n - n_clusters]
+        parent[merged[:, 1]] = merged[:, 0]
+        # a parent is always lower than its child, so jumping doubles what is resolved each time
+        while True:
+            higher = parent[parent]
+            if np.array_equal(higher, parent):
+                break
+            parent = higher
+        return np.unique(parent, return_inverse=True)[1].astype(np.int64)
+
+    def lifetimes(self) -> NDArray[np.float64]:
+        """How long, in height, a partition into 2, 3, ... N clusters lasts before the next merge.
+
+        Entry i belongs to i + 2 clusters; the last one to every item alone, from height 0 on.
+        """
+        return np.diff(np.concatenate([[0.0], self.heights]))[::-1]
+
+    def linkage_matrix(self) -> NDArray[np.float64]:
+        """The merges in SciPy's layout: two cluster numbers, height, total weight."""
+        n = len(self.sizes)
+        number = np.arange(n, dtype=np.float64)
+        weight = self.sizes.copy()
+        rows = np.empty((n - 1, 4))
+        for step, ((low, high), height) in enumerate(zip(self.pairs, self.heights, strict=True)):
+            weight[low] += weight[high]
+            rows[step] = (
+                min(number[low], number[high]),
+                max(number[low], number[high]),
+                height,
+                (weight[low]),
+            )
+            number[low] = n + step
+        return rows
+
+
+def weighted_linkage(
+    dissimilarity: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    method: Method = "average",
+    *,
+    overwrite: bool = False,
+) -> Dendrogram:
+    """Agglomerate items of given sizes; an item of size s stands for s identical ones.
+
+    Parameters
+    ----------
+    dissimilarity : ndarray, shape (N, N)
+        Symmetric and non-negative; the diagonal is not read.
+    sizes : ndarray, shape (N,)
+        Positive weights; they matter to average linkage only.
+    method : {"average", "complete", "single"}
+    overwrite : bool
+        Whether the matrix may be used as working memory.
+    """
+    work = np.array(dissimilarity, dtype=np.float64, order="C", copy=not overwrite)
+    n = len(work)
+    np.fill_diagonal(work, 0.0)
+    top = float(work.max(initial=0.0))
+    scale = 2.0 ** (TIE_BITS - (np.frexp(top)[1] if top > 0 else 0))
+    weights = np.array(sizes, dtype=np.float64)
+    if method == "single":
+        pairs, heights = _spanning_tree(work, scale)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0], np.rint(heights * scale)))
+        pairs = _clusters_of_edges(pairs[order], n)
+        heights = heights[order]
+    else:
+        pairs, heights = _chain(work, weights.copy(), scale, method == "average")
+        order = _as_agglomerated(pairs, np.rint(heights * scale), n)
+        pairs, heights = pairs[order], heights[order]
+    return Dendrogram(pairs, np.maximum.accumulate(heights), weights)
+
+
+def _as_agglomerated(
+    pairs: NDArray[np.int64], keys: NDArray[np.float64], n: int
+) -> NDArray[np.int64]:
+    """The chain finds merges in its own order; put them as plain agglomeration would make them."""
+    last_merge = np.full(n, -1)
+    waiting_for = np.zeros(len(pairs), dtype=np.int64)
+    unlocks: list[list[int]] = [[] for _ in pairs]
+    for step, (low, high) in enumerate(pairs.tolist()):
+        for child in (last_merge[low], last_merge[high]):
+            if child >= 0:
+                unlocks[child].append(step)
+                waiting_for[step] += 1
+        last_merge[low] = step
+    ready = [
+        (keys[step], *pairs[step].tolist(), step)
+        for step in range(len(pairs))
+        if not waiting_for[step]
+    ]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        step = heapq.heappop(ready)[-1]
+        order.append(step)
+        for parent in unlocks[step]:
+            waiting_for[parent] -= 1
+            if not waiting_for[parent]:
+                heapq.heappush(ready, (keys[parent], *pairs[parent].tolist(), parent))
+    return np.array(order, dtype=np.int64)
+
+
+def _clusters_of_edges(edges: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Edges between items, in merge order, as merges of clusters named by their lowest item."""
+    root = list(range(n))
+
+    def find(item: int) -> int:
+        while root[item] != item:
+            root[item] = root[root[item]]
+            item = root[item]
+        return item
+
+    pairs = np.empty_like(edges)
+    for step, (one, other) in enumerate(edges.tolist()):
+        low, high = sorted((find(one), find(other)))
+        pairs[step] = low, high
+        root[high] = low
+    return pairs
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _smallest(row):  # type: ignore[no-untyped-def]
+    best = np.inf
+    for value in row:
+        best = min(best, value)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _chain(distance, size, scale, average):  # type: ignore[no-untyped-def]
+    n = distance.shape[0]
+    pairs = np.empty((max(n - 1, 0), 2), dtype=np.int64)
+    heights = np.empty(max(n - 1, 0))
+    alive = np.ones(n, dtype=np.bool_)
+    on_chain = np.zeros(n, dtype=np.bool_)
+    chain = np.empty(n, dtype=np.int64)
+    length = 0
+    first = 0
+    for i in range(n):
+        distance[i, i] = np.inf
+    for step in range(n - 1):
+        while True:
+            if length == 0:
+                while not alive[first]:
+                    first += 1
+                chain[0] = first
+                on_chain[first] = True
+                length = 1
+            x = chain[length - 1]
+            row = distance[x]
+            key = np.rint(_smallest(row) * scale)
+            y = 0
+            while np.rint(row[y] * scale) != key:
+                y += 1
+            if length > 1 and chain[length - 2] == y:
+                break
+            # averages that tie after rounding can lead back into the chain: resume from there
+            if on_chain[y]:
+                while chain[length - 1] != y:
+                    length -= 1
+                    on_chain[chain[length]] = False
+            else:
+                chain[length] = y
+                on_chain[y] = True
+                length += 1
+        length -= 2
+        on_chain[x] = False
+        on_chain[y] = False
+        low, high = min(x, y), max(x, y)
+        pairs[step, 0] = low
+        pairs[step, 1] = high
+        heights[step] = distance[low, high]
+        total = size[low] + size[high]
+        share_low, share_high = size[low] / total, size[high] / total
+        for j in range(n):
+            if alive[j] and j != low and j != high:
+                one, other = distance[low, j], distance[high, j]
+                if average:
+                    # written so that equal distances stay equal to the last bit
+                    merged = one if one == other else share_low * one + share_high * other
+                else:
+                    merged = max(one, other)
+                distance[low, j] = merged
+                distance[j, low] = merged
+                distance[j, high] = np.inf
+        distance[low, high] = np.inf
+        alive[high] = False
+        size[low] = total
+    return pairs, heights
+
+
+@njit(cache=True, nogil=True)
+def _spanning_tree(distance, scale):  # type: ignore[no-untyped-def]
+    """Prim's minimum spanning tree under the total order of pairs."""
+    n = distance.shape[0]
+    pairs = np.empty((max(n - 1, 0), 2), dtype=np.int64)
+    heights = np.empty(max(n - 1, 0))
+    key = np.full(n, np.inf)
+    low = np.zeros(n, dtype=np.int64)
+    high = np.zeros(n, dtype=np.int64)
+    outside = np.ones(n, dtype=np.bool_)
+    newest = 0
+    for step in range(n - 1):
+        outside[newest] = False
+        best = -1
+        for j in range(n):
+            if not outside[j]:
+                continue
+            a, b = min(newest, j), max(newest, j)
+            k = np.rint(distance[newest, j] * scale)
+            if k < key[j] or (k == key[j] and (a < low[j] or (a == low[j] and b < high[j]))):
+                key[j], low[j], high[j] = k, a, b
+            if best < 0 or (
+                key[j] < key[best]
+                or (
+                    key[j] == key[best]
+                    and (low[j] < low[best] or (low[j] == low[best] and high[j] < high[best]))
+                )
+            ):
+                best = j
+        pairs[step, 0] = low[best]
+        pairs[step, 1] = high[best]
+        heights[step] = distance[low[best], high[best]]
+        newest = best
+    return pairs, heights

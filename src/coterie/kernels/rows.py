@@ -1,0 +1,109 @@
+"""Distinct rows by hashing: one pass, equality verified, no sort."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def _hash_rows(codes, hashes):  # type: ignore[no-untyped-def]
+    n, m = codes.shape
+    for i in range(n):
+        h = np.uint64(0x9E3779B97F4A7C15)
+        for j in range(m):
+            h ^= np.uint64(np.int64(codes[i, j]) + 2)
+            h *= np.uint64(0xBF58476D1CE4E5B9)
+            h ^= h >> np.uint64(31)
+        hashes[i] = h
+
+
+@njit(cache=True, nogil=True)
+def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):  # type: ignore[no-untyped-def]
+    """Give each row of ``codes`` from ``begin`` on its number; stop early when the table is full.
+
+    Returns the first row not handled and the number of distinct rows so far. ``slots`` is an
+    open-addressing table with linear probing, its length a power of two: the row's number in the
+    low half of a word and half of its hash in the high half, so that a probe reads one word.
+    """
+    mask = slots.shape[0] - 1
+    low_half = np.uint64(0xFFFFFFFF)
+    n, m = codes.shape
+    for i in range(begin, n):
+        if n_rows == rows.shape[0]:
+            return i, n_rows
+        h = hashes[i]
+        tag = h & ~low_half
+        slot = np.int64(h & np.uint64(0x7FFFFFFF)) & mask
+        while True:
+            word = slots[slot]
+            if word == EMPTY:
+                slots[slot] = tag | np.uint64(n_rows)
+                tags[n_rows] = h
+                for j in range(m):
+                    rows[n_rows, j] = codes[i, j]
+                ids[i] = n_rows
+                n_rows += 1
+                break
+            if word & ~low_half == tag:
+                row = np.int64(word & low_half)
+                differences = 0
+                for j in range(m):
+                    differences += rows[row, j] != codes[i, j]
+                if differences == 0:
+                    ids[i] = row
+                    break
+            slot = (slot + 1) & mask
+    return n, n_rows
+
+
+@njit(cache=True, nogil=True)
+def _reseat(tags, n_rows, slots):  # type: ignore[no-untyped-def]
+    mask = slots.shape[0] - 1
+    low_half = np.uint64(0xFFFFFFFF)
+    for row in range(n_rows):
+        slot = np.int64(tags[row] & np.uint64(0x7FFFFFFF)) & mask
+        while slots[slot] != EMPTY:
+            slot = (slot + 1) & mask
+        slots[slot] = (tags[row] & ~low_half) | np.uint64(row)
+
+
+class RowTable:
+    """Numbers distinct rows in order of first appearance, chunk after chunk."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._n_rows = 0
+        self._rows = np.empty((1024, n_columns), dtype=np.int32)
+        self._hashes = np.empty(1024, dtype=np.uint64)
+        self._slots = np.full(4096, EMPTY, dtype=np.uint64)
+
+    def add(self, codes: NDArray[np.int32], ids: NDArray[np.int32]) -> None:
+        """Write the number of each row of ``codes`` to ``ids``."""
+        hashes = np.empty(len(codes), dtype=np.uint64)
+        _hash_rows(codes, hashes)
+        done = 0
+        while True:
+            done, self._n_rows = _insert(
+                codes, hashes, done, ids, self._slots, self._hashes, self._rows, self._n_rows
+            )
+            if done == len(codes):
+                return
+            self._grow()
+
+    def rows(self) -> NDArray[np.int32]:
+        """The distinct rows, in order of first appearance."""
+        return self._rows[: self._n_rows].copy()
+
+    def _grow(self) -> None:
+        # the arrays double and the slots stay three quarters empty, so that probing is short
+        capacity = 2 * len(self._rows)
+        rows = np.empty((capacity, self._rows.shape[1]), dtype=np.int32)
+        rows[: self._n_rows] = self._rows
+        hashes = np.empty(capacity, dtype=np.uint64)
+        hashes[: self._n_rows] = self._hashes
+        self._rows, self._hashes = rows, hashes
+        self._slots = np.full(4 * capacity, EMPTY, dtype=np.uint64)
+        _reseat(self._hashes, self._n_rows, self._slots)
