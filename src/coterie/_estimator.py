@@ -1,0 +1,150 @@
+"""The base of every solver: validate, compress, solve on microclusters, carry back to samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from coterie._params import Domain, ParameterError, check_parameters
+from coterie._random import generator
+from coterie._result import Partition, by_first_appearance
+from coterie.ensemble import Ensemble, LabelError
+from coterie.evidence.support import cluster_support
+
+
+class LabelConsensus(ClusterMixin, BaseEstimator):
+    """A consensus of label matrices, in scikit-learn's manner.
+
+    A solver declares ``_domains`` and writes ``_solve``. It sees microclusters and members in a
+    canonical order, so that no permutation of samples or members and no renaming of labels can
+    change a digit of what it computes.
+
+    Attributes
+    ----------
+    labels_ : ndarray, shape (n,)
+        Cluster of each sample, 0 .. c - 1 by first appearance.
+    n_clusters_ : int
+        Number of clusters.
+    sample_confidence_ : ndarray, shape (n,)
+        One minus the support of the next best cluster over that of the sample's own, in [0, 1].
+    member_weights_ : ndarray, shape (m,)
+        Influence of each member, summing to one.
+    converged_ : bool
+    n_iter_ : int
+    history_ : list of dict
+        One record a pass.
+    ensemble_ : Ensemble
+    """
+
+    # the parameters whose values are checked, with what they may be
+    _domains: ClassVar[Mapping[str, Domain]]
+
+    n_clusters: int | None
+    random_state: Any
+
+    def fit(
+        self,
+        labels: object,
+        y: object = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        member_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Find the partition that the members support.
+
+        Parameters
+        ----------
+        labels : Ensemble, or anything that ``Ensemble.from_labels`` takes
+            One row a sample, one column a member.
+        y : None
+            Ignored; there for scikit-learn's sake.
+        sample_weight, member_weight : array, optional
+            Only with raw labels; an Ensemble carries its own.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        ensemble = _as_ensemble(labels, sample_weight, member_weight)
+        self._check_n_clusters(ensemble)
+        order = ensemble.canonical_member_order()
+        partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
+        self._keep(partition, ensemble, order)
+        return self
+
+    def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
+        """Fit and return ``labels_``; the parameters are those of :meth:`fit`."""
+        return self.fit(labels, y, **fit_parameters).labels_
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        """Solve on microclusters."""
+        raise AssertionError("a solver writes this")
+
+    def _check_n_clusters(self, ensemble: Ensemble) -> None:
+        name = type(self).__name__
+        if self.n_clusters is not None and self.n_clusters > ensemble.n_microclusters:
+            raise ParameterError(
+                f"{name}: n_clusters is {self.n_clusters}, but n_samples={ensemble.n_samples} "
+                f"have only {ensemble.n_microclusters} distinct label rows; "
+                "ask for fewer clusters or give members with more clusters"
+            )
+
+    def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
+        """Set the fitted attributes at the level of the user's samples and members."""
+        back = np.argsort(order)
+        labels = by_first_appearance(partition.labels)
+        n_clusters = int(labels.max()) + 1
+        confidence = _confidence(cluster_support(ensemble, labels, n_clusters), labels)
+        self.ensemble_ = ensemble
+        self.labels_ = by_first_appearance(ensemble.expand(labels))
+        self.n_clusters_ = n_clusters
+        self.sample_confidence_ = ensemble.expand(confidence)
+        self.member_weights_ = partition.member_weights[back] / partition.member_weights.sum()
+        self.converged_ = partition.converged
+        self.history_ = [dict(record) for record in partition.history]
+        self.n_iter_ = len(self.history_)
+        # scikit-learn asks how wide the input was
+        self.n_features_in_ = ensemble.n_members
+        for name, values in partition.by_sample.items():
+            setattr(self, name, ensemble.expand(values))
+        for name, values in partition.by_member.items():
+            setattr(self, name, values[back])
+        for name, values in partition.by_sample_and_member.items():
+            setattr(self, name, ensemble.expand(values)[:, back])
+        for name, values in partition.by_base_cluster.items():
+            starts = np.concatenate([[0], np.cumsum(ensemble.n_clusters_per_member[order])])
+            blocks = [values[starts[j] : starts[j + 1]] for j in back]
+            setattr(self, name, np.concatenate(blocks))
+        for name, value in partition.as_it_is.items():
+            setattr(self, name, value)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _as_ensemble(
+    labels: object, sample_weight: ArrayLike | None, member_weight: ArrayLike | None
+) -> Ensemble:
+    if isinstance(labels, Ensemble):
+        if sample_weight is not None or member_weight is not None:
+            raise LabelError(
+                "sample_weight and member_weight belong to the Ensemble: "
+                "give them to Ensemble.from_labels"
+            )
+        return labels
+    return Ensemble.from_labels(labels, sample_weight=sample_weight, member_weight=member_weight)
+
+
+def _confidence(support: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    rows = np.arange(len(labels))
+    own = support[rows, labels]
+    others = support.copy()
+    others[rows, labels] = 0.0
+    rival = others.max(axis=1)
+    relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
+    return np.clip(1.0 - relative, 0.0, 1.0)

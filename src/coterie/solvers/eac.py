@@ -1,0 +1,127 @@
+"""EAC: evidence accumulation clustering.
+
+Fred and Jain, "Combining multiple clusterings using evidence accumulation", IEEE Transactions on
+Pattern Analysis and Machine Intelligence 27 (2005).
+
+The co-association of two samples is the share of members that put them together, among those that
+saw both. Hierarchical clustering of one minus that share, cut into n_clusters.
+
+Steps
+  1. dissimilarity 1 - co-association of the N microclusters
+  2. average, complete or single link, a microcluster counting as often as it has samples
+  3. cut: exactly n_clusters by undoing the last merges, or the partition that lives longest between
+     two merges (the lifetime criterion) where n_clusters is None
+
+Exactness. Samples of one microcluster are at dissimilarity 0 and the linkages are reducible, so the
+dendrogram of the n samples is that of the microclusters with their weights. Co-association values tie
+all the time: ties go to the pair of lowest index, microclusters being numbered from the heaviest
+down (see :class:`coterie.Ensemble`), so the answer does not depend on the order of the samples. An
+n x n linkage that breaks ties by position gives another answer for another order of the same rows.
+
+Cost: O(N^2 m) time, 10 bytes a pair of microclusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from coterie._budget import Budget
+from coterie._estimator import LabelConsensus
+from coterie._params import SEED, Choice, Domain, Integer
+from coterie._result import Partition
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+
+if TYPE_CHECKING:
+    from coterie.kernels.linkage import Dendrogram, Method
+
+
+class EAC(LabelConsensus):
+    """Evidence accumulation: hierarchical clustering of the co-association.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default None
+        Number of clusters; None takes the partition with the longest lifetime.
+    linkage : {"average", "complete", "single"}, default "average"
+        How the dissimilarity of two groups follows from that of their samples.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    dendrogram_ : Dendrogram
+        The merges of the microclusters.
+
+    See Also
+    --------
+    coterie.ConsensusClustering : from features to labels.
+
+    Examples
+    --------
+    >>> from coterie import EAC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> EAC(n_clusters=2).fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1, optional=True),
+        "linkage": Choice(("average", "complete", "single")),
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        linkage: Method = "average",
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.linkage = linkage
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        from coterie.kernels.linkage import weighted_linkage
+
+        require_dense(ensemble, 16, "The co-association matrix and its linkage", self.memory_budget)
+        dissimilarity = coassociation(ensemble, memory_budget=self.memory_budget)
+        np.subtract(1.0, dissimilarity, out=dissimilarity)
+        weights = ensemble.weights.astype(np.float64)
+        dendrogram = weighted_linkage(
+            dissimilarity,
+            weights,
+            self.linkage,
+            overwrite=True,
+        )
+        n_clusters = self.n_clusters or _longest_lived(dendrogram)
+        kept = len(weights) - n_clusters
+        height = float(dendrogram.heights[kept - 1]) if kept else 0.0
+        return Partition(
+            labels=dendrogram.cut(n_clusters),
+            member_weights=ensemble.member_weight,
+            history=({"pass": 1, "objective": height, "residual": 0.0},),
+            as_it_is={"dendrogram_": dendrogram},
+        )
+
+
+def _longest_lived(dendrogram: Dendrogram) -> int:
+    """The number of clusters of longest lifetime, the smaller one where lifetimes tie.
+
+    One cluster is no candidate, and neither is every sample alone.
+    """
+    lifetimes = dendrogram.lifetimes()
+    all_samples_distinct = dendrogram.sizes.sum() <= len(dendrogram.sizes)
+    if all_samples_distinct:
+        lifetimes = lifetimes[:-1]
+    if len(lifetimes) == 0:
+        return len(dendrogram.sizes)
+    return int(np.argmax(np.round(lifetimes, 9))) + 2
