@@ -1,0 +1,11 @@
+"""Features in, an Ensemble of many clusterings out."""
+
+from coterie.generate.pools import (
+    feature_pool,
+    from_estimators,
+    kmeans_pool,
+    spectral_pool,
+    subsample_pool,
+)
+
+__all__ = ["feature_pool", "from_estimators", "kmeans_pool", "spectral_pool", "subsample_pool"]

@@ -1,0 +1,71 @@
+"""Features as the generators need them: finite numbers, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+
+def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
+    """A finite float matrix (dense, or CSR for sparse input), or an error that names the columns.
+
+    Parameters
+    ----------
+    X : array, dataframe or sparse matrix, shape (n, d)
+    names : array of str, optional
+        Names of the columns for the error; a dataframe's own are used where it has them.
+    """
+    if names is None and hasattr(X, "columns"):
+        names = np.array([str(column) for column in X.columns])
+    matrix = check_array(
+        X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
+    )
+    refuse_not_finite(matrix, names)
+    return matrix
+
+
+def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
+    """Raise ValueError naming the columns that hold NaN or infinity, and the first such row."""
+    if sparse.issparse(matrix):
+        entries = matrix.tocoo()
+        wrong = ~np.isfinite(entries.data)
+        rows, columns = entries.coords[0][wrong], entries.coords[1][wrong]
+    else:
+        # one sum tells in most cases, without a mask as large as the matrix
+        if np.isfinite(matrix.sum()):
+            return
+        rows, columns = np.nonzero(~np.isfinite(matrix))
+    if len(rows) == 0:
+        return
+    found = np.unique(columns)
+    shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in found[:5])
+    raise ValueError(
+        f"X has NaN or infinity in {len(rows)} place{'' if len(rows) == 1 else 's'}, in column"
+        f"{'' if len(found) == 1 else 's'} {shown}{', ...' if len(found) > 5 else ''} "
+        f"(first in row {rows[0]}); impute or drop them first"
+    )
+
+
+def count_distinct_rows(matrix: Any) -> int:
+    """Number of distinct rows, which no member can exceed in clusters."""
+    if sparse.issparse(matrix):
+        tidy = matrix.tocsr()
+        rows = {
+            (
+                tidy.indices[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
+                tidy.data[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
+            )
+            for i in range(tidy.shape[0])
+        }
+        return len(rows)
+    from coterie.kernels.rows import RowTable
+
+    # adding zero turns -0.0 into 0.0; then equal numbers have equal bits
+    bits = np.ascontiguousarray(matrix + 0.0).view(np.int32)
+    table = RowTable(bits.shape[1])
+    table.add(bits, np.empty(len(bits), dtype=np.int32))
+    return len(table.rows())
