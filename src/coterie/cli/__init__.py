@@ -1,0 +1,88 @@
+"""The command ``coterie``.
+
+Only the standard library is imported here and in ``_arguments``; what a command needs is imported
+when it runs, so that ``coterie --help`` answers at once. Exit codes: 0, 2 for a mistake of the user's
+(one line on stderr), 1 for a mistake of coterie's, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from coterie.cli._arguments import UsageError, parse
+
+__all__ = ["main"]
+
+MOST_WARNINGS = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a name that the terminal cannot show is no reason to fail after the work
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            _run(sys.argv[1:] if argv is None else [*argv])
+        sys.stdout.flush()
+        _tell_warnings(caught)
+        return 0
+    except KeyboardInterrupt:
+        _tell("interrupted; no labels were written")
+        return 130
+    except BrokenPipeError:
+        # the reader of our output has gone (coterie methods | head): nobody's mistake
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("COTERIE_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exc()
+        if _is_the_users(error):
+            _tell(f"error: {str(error) or 'out of memory'}")
+            return 2
+        _tell(
+            f"error: a fault in coterie, not in your data ({type(error).__name__}: {error}); please "
+            "report it, with what COTERIE_DEBUG=1 shows"
+        )
+        return 1
+
+
+def _run(argv: list[str]) -> None:
+    try:
+        arguments = parse(argv)
+    except SystemExit:  # --help and --version have been answered
+        return
+    if arguments is not None:
+        from coterie.cli import _commands
+
+        _commands.COMMANDS[arguments.command](arguments)
+
+
+def _is_the_users(error: Exception) -> bool:
+    if isinstance(error, UsageError | OSError):
+        return True
+    from coterie._params import ParameterError
+    from coterie.ensemble import LabelError
+    from coterie.io import DataError
+
+    return isinstance(error, DataError | LabelError | ParameterError | MemoryError)
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(f"coterie: {' '.join(message.split())}\n")
+
+
+def _tell_warnings(caught: Sequence[warnings.WarningMessage]) -> None:
+    # warnings of other kinds speak to programmers
+    found = dict.fromkeys(
+        str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
+    )
+    for message in [*found][:MOST_WARNINGS]:
+        _tell(f"warning: {message}")

@@ -1,0 +1,220 @@
+"""What may stand on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import coterie
+
+KNOWN_COMMANDS = ("demo", "cluster", "combine", "methods")
+
+
+class UsageError(Exception):
+    """A command line that cannot be carried out."""
+
+
+def parse(argv: list[str]) -> argparse.Namespace | None:
+    """The command and its options; None where there is none and help has been shown."""
+    parser = _parser()
+    if not argv:
+        parser.print_help()
+        return None
+    if not argv[0].startswith("-") and argv[0] not in KNOWN_COMMANDS:
+        from coterie._params import nearest
+
+        raise UsageError(
+            f"unknown command {argv[0]!r}{nearest(argv[0], KNOWN_COMMANDS)} "
+            f"(known: {', '.join(KNOWN_COMMANDS)})"
+        )
+    return parser.parse_args(argv)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see: {self.prog} --help)")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="coterie",
+        description="Many weak clusterings in, the one they support out.",
+        epilog="examples:\n"
+        "  coterie demo\n"
+        "  coterie cluster data.csv -k 5 -o labels.csv\n"
+        "  coterie combine a.csv b.csv c.csv --id customer -k 3 -o labels.csv\n\n"
+        "Reads csv, tsv, parquet, npz, npy and mat; writes csv, tsv and parquet.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"coterie {coterie.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    _add_demo(commands)
+    _add_cluster(commands)
+    _add_combine(commands)
+    _add_methods(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo",
+        allow_abbrev=False,
+        help="cluster handwritten digits and compare with the known classes",
+        description="Cluster the 1,797 handwritten digits that come with scikit-learn, compare "
+        "with the known classes, and write the labels.",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("demo"),
+        metavar="DIR",
+        help="directory for labels.csv (default: demo)",
+    )
+    _add_seed(parser)
+    _add_jobs(parser)
+
+
+def _add_cluster(commands: Any) -> None:
+    parser = commands.add_parser(
+        "cluster",
+        allow_abbrev=False,
+        help="cluster a table of features",
+        description="Cluster the rows of a table many times by k-means and combine the results.",
+        epilog="The output has a row per sample: its id (or its row, counted from 0), its label, "
+        "and a confidence from 0 to 1.",
+    )
+    parser.add_argument("data", type=Path, metavar="DATA", help="file with a column per feature")
+    _add_solver(parser)
+    parser.add_argument(
+        "--members",
+        type=_whole(1),
+        default=20,
+        metavar="M",
+        help="clusterings to make (default: 20)",
+    )
+    parser.add_argument("--id", metavar="COL", help="column that names the samples")
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        action="extend",
+        metavar="COL",
+        help="columns to cluster by (default: all)",
+    )
+    parser.add_argument(
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COL",
+        help="columns to leave out",
+    )
+    _add_truth(parser)
+    _add_jobs(parser)
+
+
+def _add_combine(commands: Any) -> None:
+    parser = commands.add_parser(
+        "combine",
+        allow_abbrev=False,
+        help="combine clusterings that you have",
+        description="Combine clusterings of the same samples: the columns of one file, of several "
+        "files with the same rows, or of files that know different samples, joined by --id.",
+        epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. The output "
+        "has a row per sample: its id (or its row, counted from 0), its label, and a confidence "
+        "from 0 to 1.",
+    )
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="LABELS", help="file with a column per clustering"
+    )
+    _add_solver(parser)
+    parser.add_argument("--id", metavar="COL", help="column that names the samples, in every file")
+    parser.add_argument(
+        "--label",
+        nargs="+",
+        action="extend",
+        metavar="COL",
+        help="columns with labels (default: all but the id)",
+    )
+    _add_truth(parser)
+
+
+def _add_methods(commands: Any) -> None:
+    parser = commands.add_parser(
+        "methods",
+        allow_abbrev=False,
+        help="list the methods with their parameters",
+        description="List the methods: parameters for --set, each with default and domain, cost "
+        "(N distinct label rows, m members), and paper.",
+    )
+    parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
+
+
+def _add_solver(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-k",
+        "--clusters",
+        type=_whole(1),
+        metavar="K",
+        help="number of clusters; eac can do without",
+    )
+    parser.add_argument(
+        "--method",
+        default="eac",
+        metavar="NAME",
+        help="see: coterie methods (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="a parameter of the method; may be given again",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write labels: .csv, .tsv or .parquet"
+    )
+    _add_seed(parser)
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=_whole(0), default=0, metavar="N", help="random seed (default: 0)"
+    )
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jobs", type=_jobs, metavar="N", help="clusterings made at a time; -1: all cores"
+    )
+
+
+def _add_truth(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--truth", metavar="COL", help="column of known classes, to compare with")
+
+
+def _whole(low: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if number < low:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {low}, but is {text!r}"
+            )
+        return number
+
+    return read
+
+
+def _jobs(text: str) -> int:
+    if text.strip() == "-1":
+        return -1
+    try:
+        return _whole(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; -1 takes all cores") from None

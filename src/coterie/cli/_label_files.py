@@ -1,0 +1,101 @@
+"""Files of labels, side by side or joined by an id, as one Ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coterie.ensemble import Ensemble
+from coterie.io import DataError, Table
+from coterie.io._read import labels_of
+from coterie.io._table import as_number, ids, labels
+
+
+def label_ensemble(
+    tables: Sequence[Table], id: str | None, label: Sequence[str] | None, truth: str | None
+) -> Ensemble:
+    """All label columns of all files as members.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    id : str or None
+        The column to join by; None puts files with the same rows side by side.
+    label : sequence of str or None
+        The columns with labels, each in at least one of the files; None takes all.
+    truth : str or None
+        A column that is no member.
+    """
+    for column in label or ():
+        if not any(column in table.columns for table in tables):
+            tables[0].column(column)
+    found = {}
+    for name, table in zip(_names(tables), tables, strict=True):
+        # a file has some of the named columns at least; if none, the error lists what it has
+        here = [column for column in label or () if column in table.columns] or label
+        leave_out = [truth] if truth is not None and truth in table.columns else []
+        found[name] = labels_of(table, id, here, leave_out)
+    if id is not None:
+        _write_ids_alike(tables, found, id)
+        return Ensemble.from_tables(found, id=id)
+    if len(tables) == 1:
+        return Ensemble.from_labels(next(iter(found.values())))
+    _check_same_rows(tables)
+    return Ensemble.from_labels(
+        {f"{name}.{column}": its[column] for name, its in found.items() for column in its}
+    )
+
+
+def known_classes(
+    tables: Sequence[Table], id: str | None, truth: str | None, ensemble: Ensemble
+) -> list[Any] | None:
+    """The known class of each sample, None where no file tells it."""
+    if truth is None:
+        return None
+    holders = [table for table in tables if truth in table.columns]
+    if not holders:
+        tables[0].column(truth)
+    if id is None or ensemble.sample_ids is None:
+        return [*labels(holders[0], truth)]
+    known: dict[str, Any] = {}
+    for table in holders:
+        for name, value in zip(ids(table, id), labels(table, truth), strict=True):
+            known.setdefault(str(name), value)
+    return [known.get(str(name)) for name in ensemble.sample_ids.tolist()]
+
+
+def _names(tables: Sequence[Table]) -> list[str]:
+    stems = [table.path.stem for table in tables]
+    return stems if len(set(stems)) == len(stems) else [str(table.path) for table in tables]
+
+
+def _check_same_rows(tables: Sequence[Table]) -> None:
+    first = tables[0]
+    for table in tables[1:]:
+        if table.n_rows != first.n_rows:
+            raise DataError(
+                f"{table.path} has {table.n_rows} rows, but {first.path} has {first.n_rows}; files "
+                "side by side need the same rows, or a column to join them by (--id)"
+            )
+
+
+def _write_ids_alike(tables: Sequence[Table], found: dict[str, dict[str, Any]], id: str) -> None:
+    """Ids that are numbers in one file and text in another become text in all."""
+    is_text = [any(isinstance(value, str) for value in its[id]) for its in found.values()]
+    if all(is_text) or not any(is_text):
+        return
+    plain = tables[is_text.index(False)].path
+    for table, its in zip(tables, found.values(), strict=True):
+        for value in its[id]:
+            if isinstance(value, str) and _is_number_written_otherwise(value):
+                raise DataError(
+                    f"{table.path} writes ids such as {value!r}, but {plain} plain whole numbers; "
+                    f"write the column {id!r} alike in all files"
+                )
+        its[id] = [str(value) for value in its[id]]
+
+
+def _is_number_written_otherwise(text: str) -> bool:
+    """Whether "007" or "7.0" stands where 7 could: one customer or two, only the user knows."""
+    number = as_number(text)
+    return number is not None and number.is_integer() and str(int(number)) != text

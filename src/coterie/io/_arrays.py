@@ -1,0 +1,197 @@
+"""npy, npz and mat: arrays by name, seen as a table with one matrix and the vectors beside it."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._budget import require
+from coterie.io._table import Column, DataError, Table
+
+Purpose = Literal["features", "labels"]
+
+# under these names people keep the matrix; the first that is there is taken
+_USUAL: dict[Purpose, tuple[str, ...]] = {
+    "features": ("X", "fea", "data", "features"),
+    "labels": ("members", "Yi", "labels", "base"),
+}
+_COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+def read_npy(path: Path, purpose: Purpose) -> Table:
+    """One array: n x d, or n values."""
+    try:
+        with path.open("rb") as file:
+            array = np.load(file, allow_pickle=False)
+    except _UNREADABLE as error:
+        raise _broken(path, error) from None
+    return _as_table(path, {path.stem: array}, purpose)
+
+
+def read_npz(path: Path, purpose: Purpose) -> Table:
+    """Arrays by name."""
+    arrays: dict[str, Any] = {}
+    try:
+        # opened here: numpy leaves a damaged archive open
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            for name in archive.files:
+                arrays[name] = archive[name]
+    except _UNREADABLE as error:
+        raise _broken(path, error) from None
+    return _as_table(path, arrays, purpose)
+
+
+def read_mat(path: Path, purpose: Purpose) -> Table:
+    """Variables of a MATLAB file, version 5 to 7."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        with path.open("rb") as file:
+            content = loadmat(file)
+    except (*_UNREADABLE, MatReadError, TypeError, IndexError) as error:
+        raise _broken(path, error) from None
+    arrays = {name: value for name, value in content.items() if not name.startswith("__")}
+    return _as_table(path, arrays, purpose)
+
+
+def _broken(path: Path, error: BaseException) -> DataError:
+    if "allow_pickle" in str(error) or "pickle" in str(error).lower():
+        return DataError(
+            f"{path} holds Python objects (pickles), which are not read; "
+            "save it as plain arrays of numbers or text"
+        )
+    return DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}")
+
+
+def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> Table:
+    if not arrays:
+        raise DataError(f"{path} holds no arrays")
+    name = _main_array(path, arrays, purpose)
+    value = arrays[name]
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        matrix = _members_of_cells(path, name, value)
+    else:
+        matrix = _matrix_of(path, name, value, purpose)
+    n = matrix[0].shape[0]
+    if n == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
+    columns: dict[str, Column] = {f"{name}_{j}": column for j, column in enumerate(matrix)}
+    main = tuple(columns)
+    for other, array in arrays.items():
+        if other != name and other not in columns:
+            vector = _vector_of(array)
+            if vector is not None and len(vector) == n:
+                columns[other] = vector
+    return Table(path, columns, main)
+
+
+def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
+    for name in _USUAL[purpose]:
+        if name in arrays:
+            return name
+    foreign = {name for usual in _USUAL.values() for name in usual}
+    matrices = [
+        name
+        for name, value in arrays.items()
+        if name not in foreign and getattr(value, "ndim", 0) == 2 and 1 not in value.shape
+    ]
+    if len(arrays) == 1 and not foreign & {*arrays}:
+        return next(iter(arrays))
+    if len(matrices) == 1:
+        return matrices[0]
+    holds = ", ".join(f"{name} ({_shown_shape(value)})" for name, value in [*arrays.items()][:8])
+    usual = " or ".join(repr(name) for name in _USUAL[purpose])
+    other = [name for name in foreign if name in arrays]
+    raise DataError(
+        f"{path}: which array holds the {purpose}? It holds {holds}; name it {usual}"
+        + (f", or is it a file for {_COMMAND[purpose]}?" if other else "")
+    )
+
+
+def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDArray[Any]]:
+    """Columns of an n x d array of numbers or text."""
+    if sparse.issparse(value):
+        require(
+            8.0 * value.shape[0] * value.shape[1],
+            f"{path}: the sparse {name!r} ({_shown_shape(value)}) as a full matrix",
+            "Reduce its columns first.",
+        )
+        value = value.toarray()
+    if not isinstance(value, np.ndarray) or value.ndim == 0 or value.dtype.names is not None:
+        raise DataError(f"{path}: {name!r} must be an n x d array, but is {_shown_shape(value)}")
+    if value.ndim > 2:
+        raise DataError(
+            f"{path}: {name!r} must be n x d (a row per sample), but is {_shown_shape(value)}"
+        )
+    if value.dtype.kind not in ("iufb" if purpose == "features" else "iufbU"):
+        raise DataError(f"{path}: {name!r} holds {value.dtype.name} values, not {purpose}")
+    if value.ndim == 1:
+        return [value]
+    if value.shape[1] == 0:
+        raise DataError(f"{path}: {name!r} has no columns")
+    return [*value.T]
+
+
+def _members_of_cells(path: Path, name: str, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Members of a MATLAB cell array: a label vector each, or a one-hot matrix n x clusters."""
+    members = []
+    for j, cell in enumerate(cells.ravel()):
+        place = f"{path}: cell {j + 1} of {name!r}"
+        array = np.asarray(cell.toarray() if sparse.issparse(cell) else cell)
+        if array.ndim != 2 or array.dtype.kind not in "iufb" or array.size == 0:
+            raise DataError(
+                f"{place} must be labels or a one-hot matrix, but is {array.dtype.name}"
+            )
+        if 1 in array.shape:
+            members.append(array.ravel())
+            continue
+        if not np.isin(array, (0, 1)).all() or (array.astype(np.int64).sum(axis=1) > 1).any():
+            raise DataError(
+                f"{place} is {_shown_shape(array)} but not one-hot: a row per sample needs a single "
+                "1 in the column of its cluster"
+            )
+        # a row of zeros: this member does not know the sample
+        members.append(np.where(array.any(axis=1), array.argmax(axis=1), -1))
+    if not members:
+        raise DataError(f"{path}: {name!r} is an empty cell array")
+    lengths = [len(member) for member in members]
+    usual = max(set(lengths), key=lengths.count)
+    for j, length in enumerate(lengths):
+        if length != usual:
+            raise DataError(
+                f"{path}: cell {j + 1} of {name!r} has {length} samples, the others have {usual}"
+            )
+    return members
+
+
+def _vector_of(value: Any) -> Column | None:
+    """The entries of an n, n x 1 or 1 x n array of numbers or text, or None."""
+    if not isinstance(value, np.ndarray) or value.ndim not in (1, 2):
+        return None
+    if value.ndim == 2 and 1 not in value.shape:
+        return None
+    if value.dtype == object:
+        texts = [np.asarray(cell).ravel() for cell in value.ravel()]
+        if all(text.dtype.kind == "U" and text.size <= 1 for text in texts):
+            return [str(text[0]) if text.size else None for text in texts]
+        return None
+    if value.dtype.kind == "U":
+        return [str(text).rstrip() for text in value.ravel()]
+    return value.ravel() if value.dtype.kind in "iufb" else None
+
+
+def _shown_shape(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if not shape:
+        return type(value).__name__
+    size = f"{shape[0]} values" if len(shape) == 1 else " x ".join(str(length) for length in shape)
+    return f"cell array {size}" if np.dtype(value.dtype).hasobject else size

@@ -1,0 +1,111 @@
+"""Writing a table: all of it or nothing, under its own name only once it is complete."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from coterie.io._parquet import require_pyarrow, write_parquet
+from coterie.io._table import Column, DataError
+
+WRITABLE = (".csv", ".tsv", ".parquet")
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Raise DataError if a table could not be written there; nothing is left behind."""
+    path = Path(path)
+    kind = path.suffix.lower()
+    if kind not in WRITABLE:
+        raise DataError(
+            f"{path}: cannot write {f'the extension {kind!r}' if kind else 'without an extension'}"
+            f"; known are {', '.join(WRITABLE)}"
+        )
+    if path.is_dir():
+        raise DataError(f"{path} is a directory; name a file")
+    folder = path.parent
+    if not folder.exists():
+        raise DataError(f"{path} cannot be written: there is no directory {folder}")
+    if not folder.is_dir():
+        raise DataError(f"{path} cannot be written: {folder} is not a directory")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise DataError(f"{path} cannot be written: the file is read-only")
+    if kind == ".parquet":
+        require_pyarrow(path)
+    try:
+        # rights, quotas and read-only disks in one question
+        file, temporary = _beside(path)
+        file.close()
+        temporary.unlink()
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> None:
+    """Write columns as csv, tsv or parquet, by the extension.
+
+    The file appears under its name when it is complete; if anything fails, the file that was there
+    before is untouched and nothing else remains.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from coterie.io import write_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "labels.csv")
+    ...     write_table(path, {"customer": ["ann", "bob"], "label": [0, 1]})
+    ...     path.read_text().split()
+    ['customer,label', 'ann,0', 'bob,1']
+    """
+    check_writable(path)
+    kind = Path(path).suffix.lower()
+    # through a link, not over it
+    target = Path(os.path.realpath(path))
+    temporary: Path | None = None
+    try:
+        file, temporary = _beside(target)
+        with file:
+            if kind == ".parquet":
+                write_parquet(file, columns)
+            else:
+                _write_text(file, columns, "," if kind == ".csv" else "\t")
+        temporary.replace(target)
+        temporary = None
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
+
+
+def _beside(path: Path) -> tuple[BinaryIO, Path]:
+    """A new file in the same directory, where a rename is atomic, with the user's usual rights."""
+    for attempt in count():
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{attempt}.tmp")
+        try:
+            return temporary.open("xb"), temporary
+        except FileExistsError:
+            # left by a process of the same number that was killed
+            continue
+    raise AssertionError
+
+
+def _write_text(file: BinaryIO, columns: Mapping[str, Column], delimiter: str) -> None:
+    values = [
+        column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()
+    ]
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*values, strict=True))
+    text.detach()

@@ -1,0 +1,457 @@
+"""The command line: what it writes, what it says, and how it refuses."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie
+from coterie import EAC, Ensemble
+from coterie.cli import main
+
+RNG = np.random.default_rng(0)
+CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+CLASSES = np.repeat([0, 1, 2], 20)
+POINTS = CENTRES[CLASSES] + RNG.standard_normal((60, 2))
+
+
+def run(
+    *arguments: object, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "coterie", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        timeout=300,
+    )
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [*csv.DictReader(file)]
+
+
+def same_partition(one, other) -> bool:
+    pairs = set(zip(one, other, strict=True))
+    return len(pairs) == len(set(one)) == len(set(other))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A directory with features, labels and tables of three parties, and the user in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [
+        f"s{i},{x},{y},{'abc'[c]}"
+        for i, ((x, y), c) in enumerate(zip(POINTS, CLASSES, strict=True))
+    ]
+    Path("data.csv").write_text("\n".join(["name,x,y,kind", *lines]) + "\n")
+    Path("features.csv").write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in POINTS)]) + "\n")
+    Path("labels.csv").write_text("u,v,w\n0,a,1\n0,a,1\n0,b,1\n1,b,2\n1,b,2\n2,c,\n2,c,3\n")
+    Path("a.csv").write_text("customer,cluster\nann,0\nbob,0\ncy,1\ndee,1\n")
+    Path("b.csv").write_text("customer,segment,tier\ncy,x,1\ndee,x,1\neve,y,2\nfay,y,2\n")
+    Path("c.csv").write_text("customer,cluster\nfay,3\ngus,3\nann,5\nhal,5\n")
+    Path("ids.csv").write_text("customer\nann\nbob\n")
+    return tmp_path
+
+
+@pytest.fixture
+def refused(folder, capsys):
+    """Run a command that must end with 2 and one line; returns the line."""
+
+    def refused(*arguments: object) -> str:
+        before = sorted(str(path) for path in folder.rglob("*"))
+        kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert code == 2, captured.err
+        assert captured.out == ""
+        assert captured.err.startswith("coterie: error: ")
+        assert captured.err.count("\n") == 1
+        assert sorted(str(path) for path in folder.rglob("*")) == before
+        assert all(path.read_bytes() == content for path, content in kept.items())
+        return captured.err
+
+    return refused
+
+
+# ---------------------------------------------------------------------- what works
+
+
+def test_combine_joins_tables_that_overlap_in_part(folder):
+    done = run("combine", "a.csv", "b.csv", "c.csv", "--id", "customer", "-k", 3, "-o", "out.csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    rows = rows_of(folder / "out.csv")
+    assert [row["customer"] for row in rows] == [
+        "ann", "bob", "cy", "dee", "eve", "fay", "gus", "hal",
+    ]  # fmt: skip
+    assert [*rows[0]] == ["customer", "label", "confidence"]
+    assert {row["label"] for row in rows} == {"0", "1", "2"}
+    assert all(0 <= float(row["confidence"]) <= 1 for row in rows)
+    assert "3 files: 8 samples" in done.stdout
+    assert "out.csv" in done.stdout
+    assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
+
+
+def test_cluster_finds_the_blobs_and_says_so(folder):
+    command = ["cluster", "data.csv", "-k", "3", "--id", "name", "--truth", "kind", "--seed", "1"]
+    done = run(*command, "-o", "out.csv")
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(folder / "out.csv")
+    assert [row["name"] for row in rows] == [f"s{i}" for i in range(60)]
+    assert same_partition([row["label"] for row in rows], CLASSES.tolist())
+    assert "60 samples, 2 features" in done.stdout
+    assert "ACC 1.000" in done.stdout
+    assert "mean confidence" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert main([*command, "-o", "again.csv", "--jobs", "2"]) == 0
+    assert (folder / "again.csv").read_bytes() == (folder / "out.csv").read_bytes()
+
+
+def test_help_imports_nothing_heavy(folder):
+    code = (
+        "import sys; from coterie.cli import main; code = main(sys.argv[1:]); "
+        "heavy = {'numpy', 'numba', 'scipy', 'sklearn', 'rich', 'pandas', 'pyarrow'} & {*sys.modules};"
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    for arguments in (["--help"], ["cluster", "--help"], ["--version"], []):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_demo_writes_labels_and_compares(folder):
+    done = run("demo", "--out", "made/here")
+    assert done.returncode == 0, done.stderr
+    assert len(rows_of(folder / "made" / "here" / "labels.csv")) == 1797
+    assert "their consensus" in done.stdout
+    assert str(Path("made/here/labels.csv")) in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_columns_of_one_file_are_members(folder, capsys):
+    assert main(["combine", "labels.csv", "-k", "3", "-o", "out.tsv"]) == 0
+    rows = (folder / "out.tsv").read_text().splitlines()
+    assert rows[0] == "row\tlabel\tconfidence"
+    assert [row.split("\t")[0] for row in rows[1:]] == [str(i) for i in range(7)]
+    expected = EAC(3).fit_predict(
+        {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
+    )
+    assert [int(row.split("\t")[1]) for row in rows[1:]] == expected.tolist()
+    assert "3 members" in capsys.readouterr().out
+
+
+def test_files_side_by_side(folder, capsys):
+    Path("one.csv").write_text("c\n0\n0\n1\n1\n")
+    np.save("two.npy", np.array([[0, 5], [0, 5], [0, 6], [1, 6]]))
+    assert main(["combine", "one.csv", "two.npy", "-k", "2", "-o", "out.parquet"]) == 0
+    assert "3 members" in capsys.readouterr().out
+    from pyarrow import parquet
+
+    found = parquet.read_table("out.parquet")
+    assert found.column_names == ["row", "label", "confidence"]
+    assert found.num_rows == 4
+
+
+def test_label_picks_columns_and_truth_is_no_member(folder, capsys):
+    arguments = ["combine", "b.csv", "--id", "customer", "--label", "segment", "-k", "2"]
+    assert main([*arguments, "--truth", "tier"]) == 0
+    out = capsys.readouterr().out
+    assert "1 member," in out
+    assert "agreement with 'tier': ACC 1.000, NMI 1.000, ARI 1.000" in out
+    assert "labels were not written" in out
+
+
+def test_label_columns_may_differ_between_files(folder, capsys):
+    files = ["a.csv", "b.csv"]
+    assert (
+        main(["combine", *files, "--id", "customer", "--label", "cluster", "tier", "-k", "2"]) == 0
+    )
+    assert "2 members" in capsys.readouterr().out
+
+
+def test_without_k_the_method_chooses(folder, capsys):
+    assert main(["combine", "labels.csv"]) == 0
+    assert "as many as the method chose" in capsys.readouterr().out
+
+
+def test_settings_reach_the_method(folder):
+    for linkage in ("average", "single"):
+        arguments = ["combine", "labels.csv", "-k", "2", "--set", f"linkage={linkage}"]
+        assert main([*arguments, "-o", "out.csv"]) == 0
+        labels = [int(row["label"]) for row in rows_of(folder / "out.csv")]
+        table = {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
+        assert labels == EAC(2, linkage=linkage).fit_predict(table).tolist()
+
+
+def test_ids_that_are_numbers_here_and_text_there(folder, capsys):
+    Path("n.csv").write_text("customer,c\n1,0\n2,0\n3,1\n")
+    Path("t.csv").write_text("customer,c\n2,0\n3,1\nx9,1\n")
+    assert main(["combine", "n.csv", "t.csv", "--id", "customer", "-k", "2", "-o", "out.csv"]) == 0
+    assert [row["customer"] for row in rows_of(folder / "out.csv")] == ["1", "2", "3", "x9"]
+
+
+def test_mat_file_end_to_end(folder, capsys, shared_data):
+    path = shared_data / "mat" / "Ecoli.mat"
+    assert main(["combine", str(path), "-k", "8", "--truth", "gt", "-o", "out.csv"]) == 0
+    assert "336 samples" in capsys.readouterr().out
+    assert len(rows_of(folder / "out.csv")) == 336
+
+
+def test_methods_shows_parameters_cost_and_paper(folder, capsys):
+    assert main(["methods"]) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "eac",
+        "linkage=average",
+        "one of 'average', 'complete', 'single'",
+        "cost",
+        "2005",
+    ):
+        assert words in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_every_method_of_the_catalogue_is_public_and_complete():
+    from coterie.solvers._catalogue import METHODS
+
+    for name, method in METHODS.items():
+        estimator = method.load()
+        assert getattr(coterie, estimator.__name__) is estimator
+        assert name == method.name == name.lower()
+        assert all([method.summary, method.cost, method.paper])
+        labels = [[0, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]]
+        assert len(set(estimator(n_clusters=2).fit_predict(labels).tolist())) == 2
+
+
+def test_hostile_names_stay_text(folder, capsys):
+    Path("t.csv").write_text("[bold red]id,[/x]\n[link]a,1\nb,1\nc,2\n")
+    assert main(["combine", "t.csv", "--id", "[bold red]id", "-k", "2", "-o", "out.csv"]) == 0
+    assert "([bold red]id, label, confidence)" in capsys.readouterr().out
+
+
+def test_a_terminal_that_cannot_show_a_name(folder):
+    (folder / "t.csv").write_text("größe,c\na,1\nb,1\nc,2\n", encoding="utf-8")
+    done = run(
+        "combine", "t.csv", "--id", "größe", "-k", 2, "-o", "out.csv", PYTHONIOENCODING="ascii"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gr\\xf6\\xdfe" in done.stdout
+
+
+def test_an_existing_output_is_replaced(folder):
+    Path("out.csv").write_text("old")
+    assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert len(rows_of(folder / "out.csv")) == 7
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a,b\n0,1\n0\n1,1\n", "t.csv, line 3: 1 cell, but the header names 2 columns"),
+        ("a,b\n0,1\n,NA\n1,1\n", "t.csv: 1 sample without a label in any member: rows 1"),
+        ("a,b\n,0\n,0\n,1\n", "t.csv: 1 member without any label: 'a'"),
+        ("", "t.csv is empty"),
+        ("a,b\n", "t.csv holds a header but no rows"),
+        ("a,b\n0,1\n0.5,1\n", "t.csv, line 3: column 'a' holds 0.5 (labels are whole numbers"),
+        ("a,b\n0,1\n-inf,1\n", "t.csv, line 3: column 'a' holds -inf (an infinite value"),
+        ("a;b\n0;1\n1;1\n", "t.csv: its columns are separated by semicolons"),
+        ("a\tb\n0\t1\n1\t1\n", "t.csv: its columns are separated by tabs"),
+        ("a,a\n0,1\n1,1\n", "t.csv: the first line names 'a' more than once"),
+        ("PAR1" + "x" * 20 + "PAR1", "t.csv is not what its extension says: it is a parquet file"),
+    ],
+)
+def test_combine_refuses_bad_labels(refused, content, says):
+    # made before the snapshot of the directory is taken
+    Path("t.csv").write_text(content)
+    assert says in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
+
+
+def test_many_samples_without_labels_name_the_first_five(refused):
+    Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7)
+    line = refused("combine", "t.csv", "-k", 1, "-o", "out.csv")
+    assert "7 samples without a label in any member: rows 3, 4, 5, 6, 7, ..." in line
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("x,y\n1,2\n,3\n4,\n5,6\n", [], "missing values in columns 'x' (1, first in line 3), 'y'"),
+        ("x,y\n1,2\n1,inf\n", [], "infinite values in column 'y'"),
+        ("x,y\n1,2\n1,oops\n2,3\n", [], "line 3: column 'y' holds 'oops', which is not a number"),
+        ("x,who\n1,ann\n1,bob\n2,cy\n", [], "column 'who' holds text, not numbers"),
+        ("x,y\n1,2\n1,3\n2\n", [], "line 4: 1 cell"),
+        ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
+        ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
+        ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "only 1 distinct rows"),
+        ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z'; its columns are x, y"),
+        ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z'; its columns are x, y"),
+        ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z'; its columns are x, y"),
+        ("x,y\n1,2\n3,4\n", ["--truth", "z"], "no column 'z'; its columns are x, y"),
+        ("x,label\n1,2\n3,4\n", ["--id", "label"], "the output has a column of that name"),
+    ],
+)
+def test_cluster_refuses_bad_features(refused, content, options, says):
+    Path("t.csv").write_text(content)
+    assert says in refused("cluster", "t.csv", "-k", 1, *options, "-o", "out.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["combine", "absent.csv"], "absent.csv: no such file"),
+        (["combine", "."], "is a directory"),
+        (
+            ["combine", "labels.csv", "-k", "0"],
+            "-k/--clusters: must be a whole number of at least 1",
+        ),
+        (["combine", "labels.csv", "-k", "two"], "but is 'two'"),
+        (["combine", "labels.csv", "-k", "6"], "n_clusters is 6, but n_samples=7 have only"),
+        (["combine", "labels.csv", "--method", "eca"], "unknown method 'eca'; did you mean 'eac'?"),
+        (["combine", "labels.csv", "--method", "zzz"], "(known: eac"),
+        (["combine", "labels.csv", "--set", "linkag=x"], "no parameter 'linkag'; did you mean"),
+        (["combine", "labels.csv", "--set", "linkage=ward"], "linkage must be one of 'average'"),
+        (["combine", "labels.csv", "--set", "linkage"], "write NAME=VALUE"),
+        (["combine", "labels.csv", "--set", "n_clusters=3"], "use -k for that"),
+        (["combine", "labels.csv", "--set", "random_state=3"], "use --seed for that"),
+        (["combine", "ids.csv", "--id", "customer"], "ids.csv: no column of labels is left"),
+        (["combine", "labels.csv", "a.csv"], "a.csv has 4 rows, but labels.csv has 7"),
+        (["combine", "a.csv", "a.csv"], "a.csv is given twice"),
+        (
+            ["combine", "a.csv", "labels.csv", "--id", "customer"],
+            "labels.csv: no column 'customer'",
+        ),
+        (["combine", "a.csv", "--id", "custmer"], "its columns are customer, cluster"),
+        (["combine", "a.csv", "b.csv", "--id", "customer", "--label", "z"], "no column 'z'"),
+        (["combine", "a.csv", "--id", "customer", "--truth", "z"], "no column 'z'"),
+        (["combine"], "required: LABELS"),
+        (["combine", "labels.csv", "--colour", "red"], "--colour"),
+        (["combine", "labels.csv", "-o", "out.xlsx"], "'.xlsx'; known are .csv, .tsv, .parquet"),
+        (["combine", "labels.csv", "-o", "absent/out.csv"], "there is no directory absent"),
+        (["combine", "labels.csv", "-o", "a.csv/out.csv"], "a.csv is not a directory"),
+        (["combine", "labels.csv", "-o", "labels.csv"], "would overwrite the input labels.csv"),
+        (["cluster", "features.csv", "-o", "./features.csv"], "would overwrite the input"),
+        (["cluster", "features.csv", "--members", "0"], "--members: must be a whole number"),
+        (["cluster", "features.csv", "--jobs", "0"], "-1 takes all cores"),
+        (["cluster", "features.csv", "--seed", "-3"], "--seed"),
+        (["methods", "eca"], "unknown method 'eca'; did you mean 'eac'? (known: eac"),
+        (["clutser", "features.csv"], "unknown command 'clutser'; did you mean 'cluster'?"),
+        (["demo", "--out", "a.csv"], "--out a.csv is a file; name a directory"),
+    ],
+)
+def test_other_mistakes_are_told_in_one_line(refused, arguments, says):
+    assert says in refused(*arguments)
+
+
+def test_a_duplicated_id_is_named_with_its_lines(refused):
+    Path("t.csv").write_text("customer,c\nann,1\nbob,2\nann,2\n")
+    line = refused("combine", "a.csv", "t.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
+    assert "t.csv: the id 'ann' stands twice in column 'customer', in line 2 and line 4" in line
+
+
+def test_ids_written_differently_are_not_guessed(refused):
+    Path("n.csv").write_text("customer,c\n7,0\n8,0\n")
+    Path("t.csv").write_text("customer,c\n007,0\n008,1\n")
+    line = refused("combine", "n.csv", "t.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
+    assert "t.csv writes ids such as '007', but n.csv plain whole numbers" in line
+
+
+def test_an_id_that_nobody_named(refused):
+    Path("t.csv").write_text("who,c\n" + "".join(f"p{i},{i % 2}\n" for i in range(10)))
+    assert "(--id who)" in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
+
+
+def test_memory_budget_is_a_mistake_of_the_users(refused, monkeypatch):
+    monkeypatch.setenv("COTERIE_MEMORY_BUDGET", "100")
+    assert "COTERIE_MEMORY_BUDGET" in refused("combine", "labels.csv", "-k", 2, "-o", "out.csv")
+
+
+def test_output_is_checked_before_any_work(refused, monkeypatch):
+    def must_not_run(*_):
+        raise AssertionError("read before the output was checked")
+
+    monkeypatch.setattr("coterie.cli._commands.read_table", must_not_run)
+    assert "no directory" in refused("cluster", "data.csv", "-k", 3, "-o", "absent/out.csv")
+
+
+def test_refusal_in_a_process_of_its_own(folder):
+    (folder / "t.csv").write_text("a,b\n1\n")
+    for arguments, says in (
+        (["combine", "t.csv", "-k", 2, "-o", "out.csv"], "t.csv, line 2"),
+        (["cluster", "data.csv", "-k", "x"], "must be a whole number"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1
+        assert says in done.stderr
+    assert not (folder / "out.csv").exists()
+
+
+# ---------------------------------------------------------------------- faults and interruptions
+
+
+def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("an array\nof the wrong shape")
+
+    monkeypatch.setattr(EAC, "_solve", broken)
+    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
+    assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "please report it" in err
+    assert "RuntimeError: an array of the wrong shape" in err
+    monkeypatch.setenv("COTERIE_DEBUG", "1")
+    assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    assert not Path("out.csv").exists()
+
+
+def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EAC, "_solve", interrupted)
+    before = sorted(os.listdir(folder))
+    assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 130
+    assert capsys.readouterr().err == "coterie: interrupted; no labels were written\n"
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_warnings_are_one_line_each(folder, capsys, monkeypatch):
+    import warnings
+
+    real = EAC._solve
+
+    def warning(self, ensemble: Ensemble, rng: np.random.Generator):
+        warnings.warn("did not converge;\nraise max_iter", UserWarning, stacklevel=1)
+        warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
+        return real(self, ensemble, rng)
+
+    monkeypatch.setattr(EAC, "_solve", warning)
+    assert main(["combine", "labels.csv", "-k", "2"]) == 0
+    assert capsys.readouterr().err == "coterie: warning: did not converge; raise max_iter\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close otherwise there")
+def test_a_reader_that_leaves_early_is_no_error(folder):
+    command = f'"{sys.executable}" -m coterie methods | true; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.returncode == 0

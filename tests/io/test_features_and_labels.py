@@ -1,0 +1,109 @@
+"""Tables as features and as labels: what is taken, and what is refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie import Ensemble
+from coterie.io import DataError, read_features, read_labels
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="t.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_features_are_all_columns_but_the_id(write):
+    path = write("who,a,b\nann,1,2.5\nbob,3,4\n")
+    X, names, ids = read_features(path, id="who")
+    np.testing.assert_array_equal(X, [[1, 2.5], [3, 4]])
+    assert X.dtype == np.float64
+    assert names == ["a", "b"]
+    assert ids == ["ann", "bob"]
+
+
+def test_columns_chosen_and_dropped(write):
+    path = write("a,b,c\n1,2,x\n3,4,y\n")
+    assert read_features(path, columns=["b", "a"])[1] == ["b", "a"]
+    assert read_features(path, drop=["c"])[1] == ["a", "b"]
+    np.testing.assert_array_equal(read_features(path, columns=["b", "a"])[0], [[2, 1], [4, 3]])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("a,b\n1,x\n2,y\n", {}, "column 'b' holds text, not numbers; leave it out (--drop)"),
+        ("a,b,c\n1,x,p\n2,y,q\n", {}, "columns 'b', 'c' hold text"),
+        ("a\n1\n2\noops\n3\n", {}, "line 4: column 'a' holds 'oops', which is not a number"),
+        ("a,b\n1,1\n2,2\n1 0,3\n1 1,4\n5,5\n", {}, "'1 0' (and 1 cells below it)"),
+        ('a\n1\n2\n"3,5"\n', {}, "write decimals with a point"),
+        ("a,b\n1,\n2,5\n3,NA\n", {}, "missing values in column 'b' (2, first in line 2)"),
+        ("a,b\n1,\n,5\n3,1\n", {}, "in columns 'a' (1, first in line 3), 'b' (1, first in line 2)"),
+        ("a,b\n1,inf\n2,5\n", {}, "infinite values in column 'b'"),
+        ("a,b\n1,2\n", {"columns": ["a", "z"]}, "no column 'z'; its columns are a, b"),
+        ("a,b\n1,2\n", {"drop": ["z"]}, "no column 'z'"),
+        ("a,b\n1,2\n", {"id": "z"}, "no column 'z'"),
+        ("a,b\n1,2\n", {"drop": ["a", "b"]}, "no column is left"),
+        ("a,b\n1,2\n", {"columns": ["a", "a"]}, "'a' is named twice"),
+        (
+            "a,b\n1,2\n1,3\n",
+            {"id": "a"},
+            "the id 1 stands twice in column 'a', in line 2 and line 3",
+        ),
+        ("a,b\nx,2\n,3\n", {"id": "a"}, "line 3: the id 'a' is missing"),
+    ],
+)
+def test_features_refused(write, text, options, says):
+    path = write(text)
+    with pytest.raises(DataError) as caught:
+        read_features(path, **options)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_make_an_ensemble(write):
+    ensemble = Ensemble.from_labels(read_labels(write("a,b\n1,x\n1,\n-1,y\n")))
+    assert ensemble.members == ("a", "b")
+    assert ensemble.expand(ensemble.labels < 0).tolist() == [
+        [False, False],
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_labels_with_an_id_make_a_table_to_join(write):
+    north = read_labels(write("who,c\nann,1\nbob,2\n", "n.csv"), id="who")
+    south = read_labels(write("who,c\nbob,1\ncy,2\n", "s.csv"), id="who")
+    ensemble = Ensemble.from_tables({"n": north, "s": south}, id="who")
+    assert ensemble.sample_ids.tolist() == ["ann", "bob", "cy"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("a,b\n1,2\n1.5,2\n", {}, "line 3: column 'a' holds 1.5 (labels are whole numbers"),
+        ("a,b\n1,2\ninf,2\n", {}, "line 3: column 'a' holds inf (an infinite value"),
+        ("a,b\n1,2\n", {"label": ["z"]}, "no column 'z'"),
+        ("a\n1\n", {"id": "a"}, "no column of labels is left"),
+        (
+            "who,b\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)),
+            {},
+            "column 'who' holds another value in every row",
+        ),
+    ],
+)
+def test_labels_refused(write, text, options, says):
+    with pytest.raises(DataError) as caught:
+        read_labels(write(text), **options)
+    assert says in str(caught.value)
+
+
+def test_a_member_of_singletons_is_taken_where_it_is_named(write):
+    path = write("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(9)))
+    assert [*read_labels(path, label=["a", "b"])] == ["a", "b"]
