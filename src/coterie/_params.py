@@ -106,10 +106,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Kind:
-    """Any value that passes a test, described in words (callbacks, seeds)."""
+    """Any value that passes a test, described in words (callbacks, seeds, sizes)."""
 
     test: Callable[[Any], bool]
     words: str
+    read: Callable[[str], Any] | None = None
 
     def admits(self, value: object) -> bool:
         """Whether the value passes the test."""
@@ -120,21 +121,31 @@ class Kind:
         return self.words
 
     def parse(self, text: str) -> Any:
-        """A command line cannot give such a value."""
-        raise ValueError(text)
+        """The value that a command line's text stands for, where text can stand for one."""
+        if self.read is None:
+            raise ValueError(text)
+        return self.read(text)
 
 
 Domain = Real | Integer | Choice | Kind
 
 SEED = Kind(
     lambda value: (
-        value is None
-        or isinstance(value, Integral | np.random.Generator)
-        or isinstance(value, np.random.RandomState)
+        value is None or isinstance(value, Integral | np.random.Generator | np.random.RandomState)
     ),
     "None, a whole number, or a numpy random generator",
+    read=int,
 )
 CALLBACK = Kind(lambda value: value is None or callable(value), "None or a callable")
+BUDGET = Kind(
+    lambda value: (
+        value is None
+        or isinstance(value, str)
+        or (isinstance(value, RealNumber) and float(value) > 0)
+    ),
+    "None, a number of bytes, or text such as '4GB'",
+    read=str,
+)
 
 
 def check_parameters(

@@ -1,5 +1,24 @@
-"""Methods of consensus clustering, one file each."""
+"""Methods of consensus clustering, one file each, imported when they are first used."""
 
-from coterie.solvers.eac import EAC
+from __future__ import annotations
 
-__all__ = ["EAC"]
+from typing import TYPE_CHECKING, Any
+
+from coterie.solvers._catalogue import METHODS
+
+if TYPE_CHECKING:
+    from coterie.solvers.eac import EAC as EAC
+
+_CLASSES = {method.home.partition(":")[2]: method for method in METHODS.values()}
+
+__all__ = sorted(_CLASSES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CLASSES:
+        return _CLASSES[name].load()
+    raise AttributeError(f"module 'coterie.solvers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -30,7 +30,7 @@ import numpy as np
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Choice, Domain, Integer
+from coterie._params import BUDGET, SEED, Choice, Domain, Integer
 from coterie._result import Partition
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -73,6 +73,7 @@ class EAC(LabelConsensus):
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1, optional=True),
         "linkage": Choice(("average", "complete", "single")),
+        "memory_budget": BUDGET,
         "random_state": SEED,
     }
 

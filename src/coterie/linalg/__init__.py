@@ -1,0 +1,1 @@
+"""Linear algebra shared by solvers: arrays in, arrays out."""
