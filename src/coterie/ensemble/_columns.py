@@ -31,7 +31,7 @@ class MissingValues:
             return cls((), frozenset())
         given = (
             [missing]
-            if isinstance(missing, str) or not isinstance(missing, Iterable)
+            if isinstance(missing, str | bytes) or not isinstance(missing, Iterable)
             else [*missing]
         )
         numbers, others = set(), set()
@@ -75,7 +75,7 @@ def whole_numbers(
     """A numeric column (or chunk of it) as integers and the mask of its missing entries."""
     if values.dtype.kind == "f":
         absent = np.isnan(values)
-        solid = np.where(absent, 0, values)
+        solid = np.where(absent, 0, values).astype(np.float64, copy=False)
         for wrong, why in (
             (np.isinf(solid), "an infinite value is not a label"),
             (solid != np.floor(solid), "labels must be whole numbers or names: bin or round first"),

@@ -113,7 +113,9 @@ def canonical_rows(
     codes = np.ascontiguousarray(rows.codes)
     n_codes = np.array([len(categories) for categories in rows.categories], dtype=np.int64)
     signature, _ = signatures(codes, n_codes, weights, member_weight)
-    order = np.lexsort((signature, -weights))
+    # as in the signatures: the last digits of a sum of float weights depend on the order of samples
+    leading = weights if weights.dtype.kind == "i" else weights.astype(np.float32)
+    order = np.lexsort((signature, -leading))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     codes = codes[order]

@@ -105,7 +105,7 @@ def _coded(
     coded = [encode(column, name, missing) for column, name in zip(columns, found, strict=True)]
     lengths = [len(codes) for codes, _ in coded]
     if len(set(lengths)) > 1:
-        usual = max(set(lengths), key=lengths.count)
+        usual = max(lengths, key=lengths.count)
         odd = next(j for j, length in enumerate(lengths) if length != usual)
         raise LabelError(
             f"member {found[odd]!r} has {lengths[odd]} labels, but the others have {usual}; "

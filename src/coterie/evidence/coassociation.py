@@ -42,9 +42,9 @@ def coassociation_counts(
     >>> from coterie import Ensemble
     >>> from coterie.evidence import coassociation_counts
     >>> coassociation_counts(Ensemble.from_labels([[0, 0], [0, 1], [1, 1]]))
-    array([[2, 1, 1],
-           [1, 2, 0],
-           [1, 0, 2]], dtype=int16)
+    array([[2, 0, 1],
+           [0, 2, 1],
+           [1, 1, 2]], dtype=int16)
     """
     from coterie.kernels.pairs import agreement_counts, count_bytes
 

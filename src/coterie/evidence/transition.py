@@ -35,7 +35,7 @@ def transitions(
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])
     >>> transitions(ensemble).round(3).tolist()
     [[0.417, 0.167], [0.167, 0.667]]
-    >>> (transitions(ensemble) @ ensemble.weights).tolist()
+    >>> (transitions(ensemble) @ ensemble.weights).round(12).tolist()
     [1.0, 1.0]
     """
     from coterie.kernels.pairs import weighted_agreements

@@ -2,9 +2,10 @@
 
 Co-association values tie all the time, and the partition depends on how ties are broken. The rule
 here is one total order of pairs: dissimilarity, then the lower index, then the other index, where
-a cluster's index is the lowest of its items'. Dissimilarities that differ by less than 2^-32 of the
-largest count as equal, because rounding must not decide. With that order the dendrogram is unique:
-the chain gives what plain agglomeration gives, with weights what repeated items give, for any start.
+a cluster's index is the lowest of its items'; under single link two clusters rank as the closest pair
+of their items does. Dissimilarities that differ by less than 2^-32 of the largest count as equal,
+because rounding must not decide. With that order the dendrogram is unique: the chain gives what plain
+agglomeration gives, with weights what repeated items give, for any start.
 """
 
 from __future__ import annotations

@@ -1,0 +1,25 @@
+"""Scores of a partition: against known classes (external), or against the members (internal)."""
+
+from coterie.evaluate.external import (
+    Contingency,
+    accuracy,
+    ari,
+    nmi,
+    pairwise_f,
+    purity,
+    scores,
+)
+from coterie.evaluate.internal import anmi, cophenetic_correlation, pac
+
+__all__ = [
+    "Contingency",
+    "accuracy",
+    "anmi",
+    "ari",
+    "cophenetic_correlation",
+    "nmi",
+    "pac",
+    "pairwise_f",
+    "purity",
+    "scores",
+]

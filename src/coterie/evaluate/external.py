@@ -1,0 +1,344 @@
+"""Agreement of a partition with known classes, every score from one contingency table.
+
+Two partitions that are the same up to renaming score 1, trivial ones (one cluster, or every sample
+alone) included; scikit-learn draws that line in the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from coterie._budget import require
+from coterie._params import Choice, check_parameters
+from coterie.ensemble._columns import dense_codes, is_void
+
+Average = Literal["arithmetic", "max", "min", "geometric"]
+AVERAGE = Choice(get_args(Average))
+# mutual information below this is rounding
+_NO_INFORMATION = np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """How the classes of the truth and the clusters of a partition overlap.
+
+    Attributes
+    ----------
+    table : csr_array, shape (classes, clusters)
+        Samples (or their weight) in each class and cluster; only overlaps are stored.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import Contingency
+    >>> Contingency.of(["a", "a", "b"], [1, 2, 2]).table.toarray().tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+
+    table: sparse.csr_array
+
+    @classmethod
+    def of(cls, truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Contingency:
+        """From two label vectors of the same samples.
+
+        Parameters
+        ----------
+        truth, labels : sequence, array or series
+            Labels of any hashable kind; -1 is a label like any other here.
+        sample_weight : array, optional
+            How many identical samples each one stands for: at least 1, or 0 to leave it out.
+        """
+        rows, n_classes = coded(truth, "truth")
+        columns, n_clusters = coded(labels, "labels")
+        if len(rows) != len(columns):
+            raise ValueError(
+                f"truth has {len(rows)} labels, but labels has {len(columns)}; "
+                "both must label the same samples"
+            )
+        if len(rows) == 0:
+            raise ValueError("truth and labels are empty: there is nothing to score")
+        weight = _multiplicities(sample_weight, len(rows))
+        table = sparse.csr_array(
+            sparse.coo_array((weight, (rows, columns)), shape=(n_classes, n_clusters))
+        )
+        table.eliminate_zeros()
+        # a class or cluster left without weight is none
+        return cls(table[np.diff(table.indptr) > 0][:, np.unique(table.indices)])
+
+    @property
+    def n_samples(self) -> float:
+        """Total weight."""
+        return float(self.table.sum())
+
+    @property
+    def class_sizes(self) -> NDArray[np.float64]:
+        """Weight of each class of the truth."""
+        return np.asarray(self.table.sum(axis=1), dtype=np.float64)
+
+    @property
+    def cluster_sizes(self) -> NDArray[np.float64]:
+        """Weight of each cluster of the partition."""
+        return np.asarray(self.table.sum(axis=0), dtype=np.float64)
+
+
+def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+    """Share of samples that are right under the best one-to-one match of clusters with classes.
+
+    With different numbers of clusters and classes, those left over match nothing.
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import accuracy
+    >>> accuracy(["a", "a", "b", "b"], [1, 1, 0, 2])
+    0.75
+    """
+    return _accuracy(Contingency.of(truth, labels, sample_weight))
+
+
+def nmi(
+    truth: Any,
+    labels: Any,
+    average: Average = "arithmetic",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mutual information over an average of the two entropies, in [0, 1].
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    average : {"arithmetic", "max", "min", "geometric"}, default "arithmetic"
+        What divides; papers differ here, so say which one a number was computed with.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import nmi
+    >>> round(nmi([0, 0, 1, 1], [0, 0, 1, 2]), 4), round(nmi([0, 0, 1, 1], [0, 0, 1, 2], "max"), 4)
+    (0.8, 0.6667)
+    """
+    check_parameters("nmi", {"average": average}, {"average": AVERAGE})
+    return normalised_information(Contingency.of(truth, labels, sample_weight).table, average)
+
+
+def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+    """Adjusted Rand index: agreement over pairs of samples, 0 by chance, 1 for equal partitions.
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import ari
+    >>> round(ari([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.5714
+    """
+    return _ari(Contingency.of(truth, labels, sample_weight))
+
+
+def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+    """Harmonic mean of precision and recall of "these two samples belong together".
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import pairwise_f
+    >>> round(pairwise_f([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.6667
+    """
+    return _pairwise_f(Contingency.of(truth, labels, sample_weight))
+
+
+def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
+    """Share of samples that belong to the main class of their cluster.
+
+    Every sample alone scores 1, so compare it between partitions of as many clusters only.
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import purity
+    >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
+    0.75
+    """
+    return _purity(Contingency.of(truth, labels, sample_weight))
+
+
+def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> dict[str, float]:
+    """All external scores, the table being built once.
+
+    Parameters
+    ----------
+    truth, labels : sequence, array or series
+        Labels of any hashable kind.
+    sample_weight : array, optional
+        How many identical samples each one stands for.
+
+    Examples
+    --------
+    >>> from coterie.evaluate import scores
+    >>> for name, value in scores([0, 0, 1, 1], ["x", "x", "y", "z"]).items():
+    ...     print(f"{name} {value:.4f}")
+    accuracy 0.7500
+    nmi_arithmetic 0.8000
+    nmi_max 0.6667
+    ari 0.5714
+    pairwise_f 0.6667
+    purity 1.0000
+    """
+    contingency = Contingency.of(truth, labels, sample_weight)
+    return {
+        "accuracy": _accuracy(contingency),
+        "nmi_arithmetic": normalised_information(contingency.table, "arithmetic"),
+        "nmi_max": normalised_information(contingency.table, "max"),
+        "ari": _ari(contingency),
+        "pairwise_f": _pairwise_f(contingency),
+        "purity": _purity(contingency),
+    }
+
+
+def normalised_information(table: sparse.csr_array, average: Average) -> float:
+    """NMI of a contingency table, rows against columns."""
+    rows = np.asarray(table.sum(axis=1), dtype=np.float64)
+    columns = np.asarray(table.sum(axis=0), dtype=np.float64)
+    # as many overlaps as rows and as columns: the same partition under other names
+    if np.count_nonzero(rows) == np.count_nonzero(columns) == table.nnz:
+        return 1.0
+    entries = table.tocoo()
+    row, column = entries.coords
+    # sum over overlaps of p log(p / (p_row p_column)), p being a share of the total
+    total = rows.sum()
+    ratio = entries.data * total / (rows[row] * columns[column])
+    information = float((entries.data * np.log(ratio)).sum() / total)
+    if information <= _NO_INFORMATION:
+        return 0.0
+    first, second = _entropy(rows), _entropy(columns)
+    scale = {
+        "arithmetic": (first + second) / 2,
+        "max": max(first, second),
+        "min": min(first, second),
+        "geometric": float(np.sqrt(first * second)),
+    }[average]
+    return min(information / scale, 1.0)
+
+
+def _entropy(sizes: NDArray[np.float64]) -> float:
+    share = sizes[sizes > 0] / sizes.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def _accuracy(contingency: Contingency) -> float:
+    classes, clusters = contingency.table.shape
+    require(
+        8 * classes * clusters,
+        f"Matching {clusters:,} clusters with {classes:,} classes",
+        "Score with ari or nmi, which need no table of all classes by all clusters.",
+    )
+    table = contingency.table.toarray()
+    matched = linear_sum_assignment(table, maximize=True)
+    return float(table[matched].sum() / contingency.n_samples)
+
+
+def _purity(contingency: Contingency) -> float:
+    return float(contingency.table.max(axis=0).sum() / contingency.n_samples)
+
+
+def _pair_counts(contingency: Contingency) -> tuple[float, float, float, float]:
+    """Pairs of samples together in both, in the truth, in the partition, and all."""
+    return (
+        _pairs(contingency.table.data),
+        _pairs(contingency.class_sizes),
+        _pairs(contingency.cluster_sizes),
+        _pairs(np.array([contingency.n_samples])),
+    )
+
+
+def _pairs(sizes: NDArray[np.float64]) -> float:
+    return float((sizes * (sizes - 1)).sum() / 2)
+
+
+def _ari(contingency: Contingency) -> float:
+    both, classes, clusters, everything = _pair_counts(contingency)
+    if both == classes == clusters:
+        return 1.0
+    expected = classes * (clusters / everything)
+    return (both - expected) / ((classes + clusters) / 2 - expected)
+
+
+def _pairwise_f(contingency: Contingency) -> float:
+    both, classes, clusters, _ = _pair_counts(contingency)
+    return 1.0 if classes + clusters == 0 else 2 * both / (classes + clusters)
+
+
+def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
+    """Labels as codes 0 .. k - 1, and k."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise ValueError(f"{name} must be a sequence of labels, but is {labels!r}")
+    if hasattr(labels, "__array__"):
+        vector = np.asarray(labels)
+        if vector.ndim != 1:
+            raise ValueError(f"{name} must be one label per sample, but has shape {vector.shape}")
+        if vector.dtype.kind in "iu" and vector.dtype != np.uint64:
+            codes, values = dense_codes(vector.astype(np.int64))
+            return codes, len(values)
+        labels = vector.tolist()
+    known: dict[Any, int] = {}
+    codes = np.empty(len(labels := [*labels]), dtype=np.int32)
+    for row, label in enumerate(labels):
+        if is_void(label):
+            raise ValueError(f"{name} has no label in row {row}; leave out such samples first")
+        try:
+            codes[row] = known.setdefault(label, len(known))
+        except TypeError:
+            raise ValueError(
+                f"{name}, row {row}: {type(label).__name__} values cannot be labels"
+            ) from None
+    return codes, len(known)
+
+
+def _multiplicities(given: ArrayLike | None, length: int) -> NDArray[np.float64]:
+    if given is None:
+        return np.ones(length)
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (length,):
+        raise ValueError(f"sample_weight must hold {length} numbers, but has shape {weight.shape}")
+    wrong = ~(np.isfinite(weight) & ((weight == 0) | (weight >= 1)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight counts identical samples, so it must be at least 1, or 0 to leave a "
+            f"sample out, but entry {row} is {weight[row].item()!r}"
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere: there is nothing to score")
+    return weight
