@@ -1,0 +1,32 @@
+"""What all tests share: the data folder and the profiles of hypothesis."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# the first call of a kernel compiles it, which no deadline or health check should count
+settings.register_profile(
+    "local",
+    max_examples=60,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public label pools and reference runs; tests skip where it is absent."""
+    given = os.environ.get("COTERIE_DATA")
+    folder = Path(given) if given else REPOSITORY.parent / "shared" / "data"
+    if not (folder / "pools").is_dir():
+        pytest.skip(f"no label pools in {folder}; set COTERIE_DATA to the folder that has them")
+    return folder

@@ -1,0 +1,118 @@
+"""Tables of parties that each know a part of the samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from coterie import Ensemble, LabelError
+from tests.naive.rows import as_given
+
+NORTH = {"customer": ["ann", "bob", "cy"], "cluster": [0, 0, 1]}
+SOUTH = {"customer": ["cy", "dee", "bob"], "cluster": ["q", "q", "p"]}
+WEST = {"customer": ["eve", "ann"], "cluster": [True, False]}
+
+
+def test_outer_join_by_first_appearance():
+    ensemble = Ensemble.from_tables([NORTH, SOUTH, WEST], id="customer", label="cluster")
+    assert ensemble.sample_ids.tolist() == ["ann", "bob", "cy", "dee", "eve"]
+    assert ensemble.members == ("table_0.cluster", "table_1.cluster", "table_2.cluster")
+    assert as_given(ensemble) == [
+        [0, 0, 1, None, None],
+        [None, "p", "q", "q", None],
+        [False, None, None, None, True],
+    ]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_dataframes_of_all_kinds(frame):
+    mappings = Ensemble.from_tables([NORTH, SOUTH], id="customer", label="cluster")
+    frames = Ensemble.from_tables([frame(NORTH), frame(SOUTH)], id="customer", label="cluster")
+    assert frames == mappings
+
+
+def test_tables_without_overlap_and_of_different_kinds():
+    other = pl.DataFrame({"customer": ["zoe"], "cluster": [3]})
+    ensemble = Ensemble.from_tables([pd.DataFrame(NORTH), other], id="customer")
+    assert as_given(ensemble)[1] == [None, None, None, 3]
+
+
+def test_tables_may_be_named():
+    ensemble = Ensemble.from_tables({"north": NORTH, "south": SOUTH}, id="customer")
+    assert ensemble.members == ("north.cluster", "south.cluster")
+
+
+def test_several_label_columns():
+    wide = {"id": [1, 2], "a": [0, 1], "b": ["x", -1], "note": ["?", "?"]}
+    both = Ensemble.from_tables({"t": wide}, id="id", label=["b", "a"])
+    assert both.members == ("t.b", "t.a")
+    assert as_given(both) == [["x", None], [0, 1]]
+    every = Ensemble.from_tables({"t": wide}, id="id")
+    assert every.members == ("t.a", "t.b", "t.note")
+
+
+def test_numeric_ids_join_across_number_types():
+    floats = pd.DataFrame({"id": [1.0, 2.0], "c": [0, 1]})
+    integers = pd.DataFrame({"id": np.array([2, 3], dtype=np.uint8), "c": [0, 1]})
+    ensemble = Ensemble.from_tables([floats, integers], id="id")
+    assert ensemble.sample_ids.tolist() == [1, 2, 3]
+
+
+def test_missing_values_and_weights_pass_through():
+    ensemble = Ensemble.from_tables(
+        [{"id": [1, 2], "c": [9, 0]}, {"id": [1, 2], "c": [0, 0]}],
+        id="id",
+        missing=9,
+        member_weight=[1, 2],
+    )
+    assert as_given(ensemble)[0] == [None, 0]
+    assert ensemble.member_weight.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "message"),
+    [
+        ([], {}, "no tables to join"),
+        (
+            [{"id": [1, 2, 1], "c": [0, 1, 0]}],
+            {},
+            "table_0: the id 1 stands in rows 0 and 2; an id may appear once in a table",
+        ),
+        (
+            {"north": {"name": [1], "c": [0]}},
+            {},
+            "north has no column 'id'; its columns are name, c",
+        ),
+        (
+            [{"id": [1], "c": [0]}, {"id": [1], "d": [0]}],
+            {"label": "c"},
+            "table_1 has no column 'c'; its columns are id, d",
+        ),
+        ([{"id": [1]}], {}, "table_0 has no column of labels beside the id 'id'"),
+        (
+            [{"id": [1], "c": [0]}, {"id": ["1"], "c": [0]}],
+            {},
+            "ids of table_0 and table_1 cannot be joined: 'id' holds number in the one and text",
+        ),
+        ([{"id": [1, None], "c": [0, 1]}], {}, "table_0, row 1: the id 'id' is missing"),
+        ([{"id": [1, 2], "c": [0, 1, 1]}], {}, "member 'table_0.c' has 3 labels for 2 ids"),
+        ([{"id": [1], "c": [0.5]}], {}, r"member 'table_0.c', row 0: 0.5 \(labels must be whole"),
+        (["a.csv"], {}, "table_0 must be a dataframe or a mapping of columns, but is str"),
+        (
+            [{"id": [1, 2], "c": [0, -1]}, {"id": [1], "c": [0]}],
+            {},
+            "1 sample without a label in any member: ids 2;",
+        ),
+        (
+            [{"id": [], "c": []}, {"id": ["a"], "c": [0]}],
+            {},
+            "1 member without any label: 'table_0.c'",
+        ),
+    ],
+)
+def test_refusals(tables, options, message):
+    with pytest.raises(LabelError, match=message):
+        Ensemble.from_tables(tables, id="id", **options)

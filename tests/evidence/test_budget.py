@@ -1,0 +1,96 @@
+"""N x N arrays are refused before they are tried."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coterie import EAC, Ensemble, MemoryBudgetError, evidence, memory_budget
+from coterie._budget import ENVIRONMENT_VARIABLE
+
+DENSE = [
+    evidence.coassociation,
+    evidence.coassociation_counts,
+    evidence.observed_counts,
+    evidence.locally_weighted_coassociation,
+    evidence.transitions,
+]
+
+
+@pytest.fixture
+def thousand():
+    return Ensemble.from_labels(np.arange(1000)[:, None])
+
+
+@pytest.mark.parametrize("function", DENSE, ids=lambda function: function.__name__)
+def test_refused_by_argument(thousand, function):
+    with pytest.raises(MemoryBudgetError) as error:
+        function(thousand, memory_budget="1MB")
+    text = str(error.value)
+    assert "for N = 1,000 microclusters needs" in text
+    assert "the memory budget is 976.6 KiB" in text
+    assert "the sparse matrix or the operator" in text
+    assert f"or the environment variable {ENVIRONMENT_VARIABLE}." in text
+
+
+def test_weighted_sums_are_refused_too(thousand):
+    with pytest.raises(MemoryBudgetError, match="The weighted co-association"):
+        evidence.weighted_coassociation(thousand, [1.0], memory_budget=1000)
+
+
+@pytest.mark.parametrize("function", DENSE, ids=lambda function: function.__name__)
+def test_refused_by_environment(monkeypatch, thousand, function):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1 MiB")
+    with pytest.raises(MemoryBudgetError, match=r"budget is 1\.0 MiB"):
+        function(thousand)
+    # the argument has the last word
+    assert function(thousand, memory_budget="100MB").shape == (1000, 1000)
+
+
+def test_the_solver_says_how_much_and_for_what(thousand):
+    with pytest.raises(
+        MemoryBudgetError,
+        match=r"co-association matrix and its linkage for N = 1,000 microclusters needs 15.3 MiB",
+    ):
+        EAC(2, memory_budget="1MB").fit(thousand)
+    assert issubclass(MemoryBudgetError, MemoryError)
+
+
+def test_the_operator_needs_no_budget(monkeypatch, thousand):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1")
+    assert (evidence.coassociation_operator(thousand) @ np.ones(1000)).sum() == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("4GB", 4 * 10**9),
+        ("500 MiB", 500 * 2**20),
+        ("1.5k", 1500),
+        ("123", 123),
+        (" 2 tib ", 2 * 2**40),
+        (7, 7),
+        (1e3, 1000),
+    ],
+)
+def test_budgets_in_words_and_numbers(text, bytes_):
+    assert memory_budget(text) == bytes_
+
+
+@pytest.mark.parametrize("budget", ["much", "4 XB", "", "-1", 0, -5, True])
+def test_budgets_that_are_none(budget):
+    with pytest.raises(ValueError, match="memory_budget must be"):
+        memory_budget(budget)
+
+
+def test_a_bad_environment_variable_is_named(monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "plenty")
+    with pytest.raises(
+        ValueError, match=f"environment variable {ENVIRONMENT_VARIABLE} must be a number of bytes"
+    ):
+        memory_budget()
+
+
+def test_the_default_is_a_share_of_what_is_there(monkeypatch):
+    monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
+    assert memory_budget() > 10**6
