@@ -1,0 +1,88 @@
+"""Speed as ratios measured in one run on the same inputs.
+
+Run: make bench, or python benchmarks/ratios.py [NAME ...]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from coterie import EAC, Ensemble
+
+DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def best_of(call: Callable[[], object], repeats: int = 3) -> float:
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def compression() -> None:
+    """A million rows of 20 labels, 50,000 of them distinct, against numpy.unique(axis=0)."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 30, (50_000, 20)).astype(np.int32)
+    labels = rows[rng.integers(0, len(rows), 1_000_000)]
+    Ensemble.from_labels(labels[:100])
+    ours = best_of(lambda: Ensemble.from_labels(labels))
+    numpy = best_of(lambda: np.unique(labels, axis=0), repeats=1)
+    tracemalloc.start()
+    Ensemble.from_labels(labels)
+    peak = tracemalloc.get_traced_memory()[1] / labels.nbytes
+    tracemalloc.stop()
+    print(f"  coterie {ours:.2f} s, numpy.unique(axis=0) {numpy:.2f} s: {numpy / ours:.1f} times faster")
+    print(f"  memory on top of the input: {peak:.2f} times the input")
+
+
+def eac() -> None:
+    """EAC on microclusters against scipy's average link on the n x n matrix."""
+    for labels, source in pools():
+        ours = best_of(lambda labels=labels: EAC(10).fit(labels))
+        n = len(labels)
+
+        def literal(labels=labels, n=n):
+            shares = np.zeros((n, n))
+            for column in labels.T:
+                shares += column[:, None] == column
+            linkage(squareform(1 - shares / labels.shape[1], checks=False), "average")
+
+        theirs = best_of(literal, repeats=1)
+        micro = Ensemble.from_labels(labels).n_microclusters
+        print(
+            f"  {source}, n = {n:,}, N = {micro:,}: coterie {ours:.2f} s, n x n {theirs:.2f} s: "
+            f"{theirs / ours:.0f} times faster"
+        )
+
+
+def pools():
+    rng = np.random.default_rng(0)
+    found = [DATA / "pools" / f"{name}.npz" for name in ("spf", "ls")]
+    if not all(path.exists() for path in found):
+        print("  (no label pools here: made-up ones)")
+        for n in (2_000, 6_000):
+            truth = rng.integers(0, 300, n)
+            yield np.stack([rng.integers(0, 40, 300)[truth] for _ in range(20)], axis=1), "made up"
+        return
+    for path in found:
+        members = np.load(path)["members"]
+        yield members[:, rng.choice(members.shape[1], 20, replace=False)], path.stem
+
+
+BENCHMARKS = {"compression": compression, "eac": eac}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or BENCHMARKS:
+        print(f"{name}: {BENCHMARKS[name].__doc__}")
+        BENCHMARKS[name]()
