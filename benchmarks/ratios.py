@@ -42,7 +42,9 @@ def compression() -> None:
     Ensemble.from_labels(labels)
     peak = tracemalloc.get_traced_memory()[1] / labels.nbytes
     tracemalloc.stop()
-    print(f"  coterie {ours:.2f} s, numpy.unique(axis=0) {numpy:.2f} s: {numpy / ours:.1f} times faster")
+    print(
+        f"  coterie {ours:.2f} s, numpy.unique(axis=0) {numpy:.2f} s: {numpy / ours:.1f} times faster"
+    )
     print(f"  memory on top of the input: {peak:.2f} times the input")
 
 

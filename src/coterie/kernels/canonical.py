@@ -61,9 +61,7 @@ def signatures(
     member_weight: NDArray[np.float64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """One signature per microcluster and one per member, free of order and names."""
-    return _refine(
-        labels, n_clusters, _bits(weights), _bits(member_weight), ROUNDS
-    )
+    return _refine(labels, n_clusters, _bits(weights), _bits(member_weight), ROUNDS)
 
 
 def _bits(numbers: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.uint64]:
