@@ -10,6 +10,7 @@ from coterie.evidence.coassociation import (
 from coterie.evidence.contingency import contingency
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.support import cluster_support
+from coterie.evidence.trajectories import trajectory_similarity
 from coterie.evidence.transition import transitions
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "contingency",
     "locally_weighted_coassociation",
     "observed_counts",
+    "trajectory_similarity",
     "transitions",
     "weighted_coassociation",
 ]

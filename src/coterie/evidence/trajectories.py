@@ -1,0 +1,127 @@
+"""Similarity of microclusters by where random walks from them lead.
+
+Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories", IEEE Transactions
+on Knowledge and Data Engineering 28 (2016).
+
+Two microclusters that share few members can still be alike through third ones. The co-association
+graph is pruned to each microcluster's strongest links, a walker steps along them, and two
+microclusters are as similar as the trajectories of walkers that start from them.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._budget import Budget
+from coterie._params import Integer, check_parameters
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+
+# what the authors' program never exceeds, whatever the number of microclusters
+MOST_BY_DEFAULT = 20
+# beyond this share of links a dense product is the faster one
+DENSE_FROM = 0.15
+
+_DOMAINS = {"n_neighbors": Integer(1, optional=True), "n_steps": Integer(1, optional=True)}
+
+
+def trajectory_similarity(
+    ensemble: Ensemble,
+    *,
+    n_neighbors: int | None = None,
+    n_steps: int | None = None,
+    memory_budget: Budget = None,
+) -> NDArray[np.float64]:
+    """Probability trajectory similarity of the microclusters, N x N, diagonal 1.
+
+    1. w: the co-association of different microclusters where it is among the ``n_neighbors``
+       largest of either side (ties are kept), else 0.
+    2. P: a walker at u steps to v with probability r_v w_uv / sum_t r_t w_ut, where r counts samples.
+    3. The trajectory of u is row u of P, P^2, ..., P^T side by side, T being ``n_steps``; the
+       similarity is the cosine of two trajectories.
+
+    The inner products G = sum_t P^t (P^t)' follow from G <- P (I + G) P', T times over the sparse P:
+    no power of P is formed. A microcluster without links is similar to itself only.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    n_neighbors, n_steps : int or None, default None
+        None takes half the square root of N, at least 1 and at most 20.
+    memory_budget : int, str or None, default None
+        Bytes that may be allocated; None takes 60 % of what is available.
+
+    Notes
+    -----
+    Sizes enter through the walk only: average linkage on this matrix counts each microcluster once
+    in the authors' method. There is no resting step, so on a graph whose links all go between two
+    sides (a chain of three, say) the walkers of neighbours never meet.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.trajectories import trajectory_similarity
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> trajectory_similarity(Ensemble.from_labels(labels)).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    given = {"n_neighbors": n_neighbors, "n_steps": n_steps}
+    check_parameters("trajectory_similarity", given, _DOMAINS)
+    require_dense(ensemble, 40, "The probability trajectory similarity", memory_budget)
+    usual = min(max(isqrt(ensemble.n_microclusters) // 2, 1), MOST_BY_DEFAULT)
+    links = _strongest_links(
+        coassociation(ensemble, memory_budget=memory_budget), n_neighbors or usual
+    )
+    walk = _walk(links, ensemble.weights.astype(np.float64))
+    return _cosines(_trajectory_products(walk, n_steps or usual))
+
+
+def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:
+    """Entries that reach their row's or their column's n-th largest; the others 0, in place."""
+    size = len(share)
+    np.fill_diagonal(share, 0.0)
+    nth = size - min(n_neighbors, size)
+    least = np.partition(share, nth, axis=1)[:, nth]
+    # equal ratios of counts are equal as floats, so comparing shares keeps exactly the ties
+    share[share < np.minimum(least[:, None], least)] = 0.0
+    return share
+
+
+def _walk(
+    links: NDArray[np.float64], weights: NDArray[np.float64]
+) -> sparse.csr_array | NDArray[np.float64]:
+    links *= weights
+    total = links.sum(axis=1, keepdims=True)
+    np.divide(links, total, out=links, where=total > 0)
+    if np.count_nonzero(links) > DENSE_FROM * links.size:
+        return links
+    return sparse.csr_array(links)
+
+
+def _trajectory_products(
+    walk: sparse.csr_array | NDArray[np.float64], n_steps: int
+) -> NDArray[np.float64]:
+    size = walk.shape[0]
+    products = np.zeros((size, size))
+    diagonal = np.diag_indices(size)
+    for _ in range(n_steps):
+        products[diagonal] += 1.0
+        half = np.asarray(walk @ products)
+        products = np.asarray(walk @ np.ascontiguousarray(half.T))
+    if not np.isfinite(products).all():
+        raise FloatingPointError("trajectory_similarity: the trajectories are not finite")
+    return products
+
+
+def _cosines(products: NDArray[np.float64]) -> NDArray[np.float64]:
+    length = np.sqrt(np.diag(products))
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    products *= scale[:, None]
+    products *= scale
+    cosines = np.clip((products + products.T) / 2, 0.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    return np.asarray(cosines)

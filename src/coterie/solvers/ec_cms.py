@@ -1,0 +1,730 @@
+r"""EC-CMS: a co-association matrix that enhances itself.
+
+Jia, Tao, Wang and Wang, "Ensemble clustering via co-association matrix self-enhancement", IEEE
+Transactions on Neural Networks and Learning Systems (2023).
+
+Pairs that most members put together are few but nearly always right; pairs that some put together
+are many and often wrong. So a similarity A of the samples (any evidence) is taken as a clean
+matrix C plus an error E, C agrees with A on the high-confidence pairs Omega, and samples joined by
+such a pair have similar rows in C. Problem (5):
+
+.. math::
+
+    \min_{C, E} \; \mathrm{tr}(C' \Phi C) + \tfrac{\lambda}{2} \|E\|^2
+    \quad \text{with } A = C + E,\; E = 0 \text{ on } \Omega,\; C = C',\; 0 \le C \le 1,
+
+where H is the co-association wherever it reaches alpha and 0 elsewhere, its diagonal 0, Omega the
+pairs with H > 0, and Phi the Laplacian of H. It is convex; the alternating direction method of
+Algorithm 1 with both penalties 1 solves it, F being a copy of C that holds the last two constraints
+and Y1, Y2 the multipliers of A = C + E and C = F.
+
+Steps
+  1. evidence A; high-confidence graph H, (2); its connected blocks, and on each the inverse of (9)
+  2. C, (9): :math:`C = (2 \Phi + 2 I)^{-1} X` with :math:`X = A - E + Y_1 + F - Y_2`, block by block
+  3. E, F, Y1 and Y2, (11), (13), (14), the five norms of the stopping rule and the next X, in one
+     sweep in place
+  4. stop when the relative changes of C, E, F, Y1 and Y2 are all below tol; else back to 2
+  5. average link on the symmetric part of C, cut into n_clusters
+
+On microclusters. Every matrix is constant on pairs of different samples of two microclusters, with
+a value of its own where a sample meets itself (H has an empty diagonal, A has ones): N x N values
+and N own values stand for n x n, and these forms are closed under all steps. With
+:math:`t = 2 H r + 2`, the inverse of (9) is :math:`K^{-1}` for :math:`K = \mathrm{diag}(t) - 2 H R`,
+and for X with own values that exceed its diagonal by s it acts as: add s/r to the diagonal of X,
+multiply by :math:`K^{-1}`, take s/(r t) from the diagonal; the own values of C exceed it by s/t.
+Norms weigh a pair by r_u r_v, a diagonal by r (r - 1), the own values by r. Iterates, norms and the
+number of passes are those of the n x n algorithm.
+
+Two matrices hold the four that step 3 keeps: (14) makes Y1 = lambda E outside Omega, where E is 0
+inside, and P = C + Y2 from before (13) gives F as its clipped symmetric part and Y2 = P - F.
+
+Cost of a pass: sum of |block|^2 N for step 2 and N^2 for step 3; 64 bytes a pair of microclusters.
+
+Where paper and program differ. The paper prints squared norms in the stopping rule, the program and
+the published numbers use plain ones, and so does this. Neither rule waits for the optimum: at the
+default tol of 0.01, C is some percent away from it, and a run to 1e-7 takes some thousand passes and
+may end in other labels. The program clusters the lower triangle of C, which is not quite symmetric
+when it stops; here the symmetric part is clustered, clipped to [0, 1]. Omega is without the diagonal
+as in the program; with it, as in the paper, only the diagonal of the optimum is different. Where
+rows of A joined by H are equal already (no high-confidence pair, no propagation, members that all
+agree), A is the optimum and is returned after one pass; the relative changes of multipliers on their
+way to 0 would never get small. For the same reason changes are measured against at least a 1e-7
+part of A.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie._budget import Budget, require
+from coterie._estimator import LabelConsensus
+from coterie._params import (
+    CALLBACK,
+    SEED,
+    Choice,
+    Domain,
+    Integer,
+    ParameterError,
+    Real,
+    check_parameters,
+)
+from coterie._result import Partition, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.given import checked_similarity, given_similarity
+from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
+from coterie.evidence.trajectories import trajectory_similarity
+from coterie.solvers._exact import warn_if_unfinished
+
+FloatArray = NDArray[np.float64]
+
+BYTES_PER_PAIR = 64
+# a panel of columns is solved at a time, so that step 2 needs no second N x N array
+PANEL_BYTES = 1 << 25
+TILE = 64
+# waking threads costs more than this many rows
+SERIAL_ROWS = 1024
+# far below the least difference of two shares of members, far above rounding
+SHARE_SLACK = 1e-9
+# what counts as nothing next to the evidence
+NEGLIGIBLE = 1e-7
+ADVICE = "Take a larger tol, or a smaller alpha if few pairs are certain."
+
+
+class ECCMS(LabelConsensus):
+    """Ensemble clustering via co-association matrix self-enhancement.
+
+    Cleans a similarity of the samples by what most members agree on, then cuts its average-link
+    dendrogram.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    alpha : float, default 0.8
+        Share of the members that must put a pair together for the pair to be certain. The paper
+        advises 0.7 to 0.8; fewer pairs are certain with more.
+    lam : float, default 0.4
+        Price of departing from the evidence. Useful from 0.01 to 1; from 100 on the evidence is
+        hardly changed.
+    evidence : {"lwca", "ca", "pts"} or array, default "lwca"
+        The similarity to be enhanced: locally weighted co-association, plain co-association,
+        probability trajectories, or a matrix of one's own with entries in [0, 1]. That is n x n in
+        the order of the samples and equal for samples with equal labels, or N x N in the order of
+        the ensemble's microclusters.
+    theta : float, default 0.4
+        Of "lwca" only: how mildly a base cluster that the members scatter is punished.
+    propagate : bool, default True
+        Whether certain pairs get similar rows. Without it the matrix stays the evidence.
+    keep_confident : bool, default True
+        Whether certain pairs keep their value.
+    tol : float, default 0.01
+        Relative change of the five matrices at which passes end. The default is the rule behind
+        the published numbers and ends short of the optimum, for which 1e-7 is needed.
+    max_iter : int, default 100
+        Most passes.
+    callback : callable or None, default None
+        Called once a pass with the pass's record of ``history_``.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    consensus_matrix_ : ndarray, shape (N, N)
+        The enhanced similarity of samples of two microclusters. On the diagonal: of two samples of
+        the same microcluster, or of a sample with itself where a microcluster has only one.
+    confident_groups_ : ndarray, shape (n,)
+        Which samples are connected by certain pairs.
+    dendrogram_ : Dendrogram
+        The merges of the microclusters.
+    n_components_, component_labels_ : int and ndarray, shape (n,)
+        The same as n_clusters and ``labels_``: a cut dendrogram needs no mending.
+    objective_ : float
+        The objective of problem (5) after the last pass.
+    residual_ : float
+        The largest of the five relative changes in the last pass.
+
+    See Also
+    --------
+    coterie.enhance : the enhancement alone, a similarity matrix in and out.
+
+    Notes
+    -----
+    ``member_weights_`` is the mean reliability of a member's base clusters with "lwca", else equal.
+    The problem, its steps and the differences between paper and program are in the module's docstring.
+
+    References
+    ----------
+    Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix
+    self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.
+
+    Examples
+    --------
+    >>> from coterie import ECCMS
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = ECCMS(n_clusters=2, alpha=0.6).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> model.converged_, model.consensus_matrix_.shape
+    (True, (3, 3))
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "alpha": Real(0.0, 1.0, closed_low=False),
+        "lam": Real(0.0, closed_low=False, closed_high=False),
+        "evidence": Choice(
+            ("lwca", "ca", "pts"),
+            also=lambda value: not isinstance(value, str) and np.ndim(value) == 2,
+            also_words="a symmetric matrix",
+        ),
+        "theta": Real(0.0, closed_low=False, closed_high=False),
+        "propagate": Choice((True, False)),
+        "keep_confident": Choice((True, False)),
+        "tol": Real(0.0),
+        "max_iter": Integer(1),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        alpha: float = 0.8,
+        lam: float = 0.4,
+        evidence: str | ArrayLike = "lwca",
+        theta: float = 0.4,
+        propagate: bool = True,
+        keep_confident: bool = True,
+        tol: float = 1e-2,
+        max_iter: int = 100,
+        callback: Callable[[Pass], object] | None = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.lam = lam
+        self.evidence = evidence
+        self.theta = theta
+        self.propagate = propagate
+        self.keep_confident = keep_confident
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        from coterie.kernels.linkage import weighted_linkage
+
+        require_dense(ensemble, BYTES_PER_PAIR, "The matrix that EC-CMS learns", self.memory_budget)
+        budget = self.memory_budget
+        problem = Problem.pose(
+            _evidence(ensemble, self.evidence, self.theta, budget),
+            _confident(coassociation(ensemble, memory_budget=budget), ensemble.weights, self.alpha),
+            ensemble.weights,
+            self.propagate,
+            self.keep_confident,
+        )
+        learned, history, converged = minimise(
+            problem, self.lam, self.tol, self.max_iter, self.callback
+        )
+        warn_if_unfinished(
+            "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
+        )
+        dendrogram = weighted_linkage(1.0 - learned, problem.weights, overwrite=True)
+        labels = dendrogram.cut(self.n_clusters)
+        return Partition(
+            labels=labels,
+            member_weights=_member_weights(ensemble, self.evidence, self.theta),
+            converged=converged,
+            history=tuple(history),
+            by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
+            as_it_is={
+                "consensus_matrix_": learned,
+                "dendrogram_": dendrogram,
+                "n_components_": self.n_clusters,
+                "objective_": history[-1]["objective"],
+                "residual_": history[-1]["residual"],
+            },
+        )
+
+
+def enhance(
+    source: Ensemble | ArrayLike,
+    *,
+    confidence: Ensemble | ArrayLike | None = None,
+    alpha: float = 0.8,
+    lam: float = 0.4,
+    evidence: str | ArrayLike = "lwca",
+    theta: float = 0.4,
+    propagate: bool = True,
+    keep_confident: bool = True,
+    tol: float = 1e-2,
+    max_iter: int = 100,
+    callback: Callable[[Pass], object] | None = None,
+    memory_budget: Budget = None,
+) -> FloatArray:
+    """Enhance a similarity matrix by its own certain pairs; the first half of :class:`ECCMS`.
+
+    Parameters
+    ----------
+    source : array, shape (n, n), or Ensemble
+        A symmetric similarity with entries in [0, 1], each row a sample; or an Ensemble, whose
+        ``evidence`` is enhanced.
+    confidence : array, shape (n, n), Ensemble or None, default None
+        For a matrix only: from what to tell certain pairs, a co-association matrix or the ensemble
+        it belongs to. None takes the similarity itself, so its entries should be on the scale of
+        ``alpha``.
+    alpha, lam, propagate, keep_confident, tol, max_iter, callback, memory_budget
+        As in :class:`ECCMS`.
+    evidence, theta
+        As in :class:`ECCMS`; for an Ensemble only.
+
+    Returns
+    -------
+    ndarray
+        For a matrix n x n, with the diagonal of ``source``. For an Ensemble N x N, as
+        ``ECCMS.consensus_matrix_``; ``enhanced[ensemble.inverse][:, ensemble.inverse]`` is n x n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import enhance
+    >>> similarity = np.array([[1, 0.9, 0.5, 0.1], [0.9, 1, 0.1, 0.1],
+    ...                        [0.5, 0.1, 1, 0.8], [0.1, 0.1, 0.8, 1]])
+    >>> enhance(similarity).round(2)
+    array([[1.  , 0.9 , 0.25, 0.19],
+           [0.9 , 1.  , 0.19, 0.17],
+           [0.25, 0.19, 1.  , 0.8 ],
+           [0.19, 0.17, 0.8 , 1.  ]])
+    """
+    given = {
+        "alpha": alpha, "lam": lam, "evidence": evidence, "theta": theta, "propagate": propagate,
+        "keep_confident": keep_confident, "tol": tol, "max_iter": max_iter, "callback": callback,
+    }  # fmt: skip
+    check_parameters("enhance", given, {name: ECCMS._domains[name] for name in given})
+    if isinstance(source, Ensemble):
+        if confidence is not None:
+            raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
+        require_dense(source, BYTES_PER_PAIR, "The enhanced matrix", memory_budget)
+        source = source.reorder_members(source.canonical_member_order())
+        similarity = _evidence(source, evidence, theta, memory_budget)
+        shares, weights = coassociation(source, memory_budget=memory_budget), source.weights
+    else:
+        matrix = checked_similarity(source, "enhance: source")
+        require(
+            float(BYTES_PER_PAIR) * matrix.size,
+            f"The enhanced matrix for n = {len(matrix):,} samples",
+            "Give an Ensemble, which is solved on its distinct label rows.",
+            memory_budget,
+        )
+        similarity = SampleMatrix(matrix.copy(), np.diag(matrix).copy())
+        shares = _shares(confidence, matrix)
+        weights = np.ones(len(matrix), dtype=np.int64)
+    problem = Problem.pose(
+        similarity, _confident(shares, weights, alpha), weights, propagate, keep_confident
+    )
+    learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
+    if not converged:
+        warnings.warn(
+            f"enhance did not converge in {max_iter} passes. Raise max_iter. {ADVICE}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return learned
+
+
+@dataclass
+class SampleMatrix:
+    """An n x n matrix: values of pairs of different samples, and of samples with themselves.
+
+    Attributes
+    ----------
+    between : ndarray, shape (N, N)
+        By microcluster; on the diagonal, two samples of the same one.
+    own : ndarray, shape (N,)
+        A sample with itself.
+    """
+
+    between: FloatArray
+    own: FloatArray
+
+    @classmethod
+    def zeros(cls, size: int) -> Self:
+        """All zero."""
+        return cls(np.zeros((size, size)), np.zeros(size))
+
+    def norm(self, weights: FloatArray) -> float:
+        """Frobenius norm of the n x n matrix."""
+        squares = float(weights @ (self.between**2 @ weights))
+        squares += float(np.sum(weights * (self.own**2 - np.diag(self.between) ** 2)))
+        return float(np.sqrt(max(squares, 0.0)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Microclusters that H connects and the inverse of K on them; None is half the identity."""
+
+    rows: NDArray[np.intp]
+    inverse: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Problem (5) on microclusters.
+
+    Attributes
+    ----------
+    evidence : SampleMatrix
+        A.
+    pinned : ndarray of bool, shape (N, N)
+        Omega; a sample with itself is never in it.
+    weights : ndarray, shape (N,)
+        Multiplicities r.
+    degrees : ndarray, shape (N,)
+        t = 2 H r + 2.
+    groups : ndarray, shape (N,)
+        Connected block of each microcluster in H.
+    blocks : tuple of Block
+        All lone microclusters as one, then each connected block.
+    """
+
+    evidence: SampleMatrix
+    pinned: NDArray[np.bool_]
+    weights: FloatArray
+    degrees: FloatArray
+    groups: NDArray[np.int32]
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def pose(
+        cls,
+        evidence: SampleMatrix,
+        confident: sparse.csr_array,
+        weights: NDArray[Any],
+        propagate: bool,
+        keep_confident: bool,
+    ) -> Self:
+        """Step 1, given A and H."""
+        r = weights.astype(np.float64)
+        degrees = 2.0 * (confident @ r) + 2.0
+        _, groups = connected_components(confident, directed=False)
+        sizes = np.bincount(groups)
+        joined = np.flatnonzero(sizes > 1)
+        lone = sizes[groups] == 1
+        if not propagate:
+            joined, lone, degrees = joined[:0], np.ones_like(lone), np.full_like(degrees, 2.0)
+        blocks = [Block(np.flatnonzero(lone), None)]
+        for group in joined:
+            rows = np.flatnonzero(groups == group)
+            high = confident[rows][:, rows].toarray()
+            blocks.append(Block(rows, _block_inverse(high, r[rows], degrees[rows])))
+        pinned = np.zeros(confident.shape, dtype=np.bool_)
+        if keep_confident:
+            pinned[confident.nonzero()] = True
+        return cls(evidence, pinned, r, degrees, groups, tuple(blocks))
+
+
+@dataclass
+class State:
+    """What moves.
+
+    Attributes
+    ----------
+    learned, target : SampleMatrix
+        C, and the X it is made from in place; then the place of the old C takes the next X.
+    error : SampleMatrix
+        E outside Omega, Y1 inside.
+    shifted : SampleMatrix
+        P = C + Y2 of (13), before the update of Y2.
+    norms : ndarray, shape (5,)
+        Of C, E, F, Y1 and Y2.
+    """
+
+    learned: SampleMatrix
+    target: SampleMatrix
+    error: SampleMatrix
+    shifted: SampleMatrix
+    norms: FloatArray
+
+    @classmethod
+    def at_start(cls, problem: Problem) -> Self:
+        """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
+        A, zeros, size = problem.evidence, SampleMatrix.zeros, len(problem.weights)
+        target = SampleMatrix(2.0 * A.between, 2.0 * A.own)
+        norms = np.array([0.0, 0.0, 0.0, A.norm(problem.weights), 0.0])
+        return cls(zeros(size), target, zeros(size), zeros(size), norms)
+
+
+def minimise(
+    problem: Problem,
+    lam: float,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[Pass], object] | None,
+) -> tuple[FloatArray, list[Pass], bool]:
+    """The symmetric part of C, one record a pass, and whether the passes ended by their own rule."""
+    history: list[Pass] = []
+    state = State.at_start(problem)
+    least = NEGLIGIBLE * problem.evidence.norm(problem.weights)
+    settled = converged = False
+    while len(history) < max_iter and not converged:
+        first = not history
+        objective, changes = propagate(problem, state), np.zeros(5)  # 2
+        # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
+        settled = first and objective <= least**2
+        if settled:
+            objective = 0.0
+        else:
+            changes, error = relax(problem, state, lam, least, first)  # 3
+            objective += lam / 2.0 * error
+        if not np.isfinite(objective + changes.sum()):
+            raise FloatingPointError(f"EC-CMS: pass {len(history) + 1} gave non-finite numbers")
+        history.append(_record(len(history) + 1, objective, changes))
+        if callback is not None:
+            callback(history[-1])
+        converged = settled or bool(changes.max() < tol)  # 4
+    C = problem.evidence.between if settled else state.learned.between
+    learned = np.clip((C + C.T) / 2.0, 0.0, 1.0)
+    # no pair inside a microcluster of one sample: its diagonal is the sample with itself
+    lone = np.flatnonzero(problem.weights <= 1.0)
+    learned[lone, lone] = problem.evidence.own[lone]
+    return learned, history, converged
+
+
+def propagate(problem: Problem, state: State) -> float:
+    """Step 2, in the place of X; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
+    r, t, X = problem.weights, problem.degrees, state.target
+    diagonal = np.diag_indices(len(r))
+    before = X.between[diagonal]
+    surplus = X.own - before
+    X.between[diagonal] = raised = before + surplus / r
+    twice_smoothness = 0.0
+    for block in problem.blocks:
+        width = max(TILE, PANEL_BYTES // (8 * max(len(block.rows), 1)))
+        for left in range(0, len(r), width):
+            columns = slice(left, left + width)
+            panel = X.between[block.rows, columns]
+            solved = 0.5 * panel if block.inverse is None else block.inverse @ panel
+            X.between[block.rows, columns] = solved
+            panel -= 2.0 * solved
+            panel *= solved
+            twice_smoothness += float(r[block.rows] @ (panel @ r[columns]))
+    solved_diagonal = X.between[diagonal]
+    X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
+    own = after + surplus / t
+    # the panels counted r^2 raised diagonals; there are r (r - 1) pairs and r samples
+    twice_smoothness += float(
+        np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
+        - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))
+    )
+    X.own = own
+    state.learned, state.target = X, state.learned
+    return max(twice_smoothness / 2.0, 0.0)
+
+
+def relax(
+    problem: Problem, state: State, lam: float, least: float, first: bool
+) -> tuple[FloatArray, float]:
+    """Step 3; returns the five relative changes and |E|^2."""
+    A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
+    sweep = _sweep if len(problem.weights) > SERIAL_ROWS else _sweep_serially
+    sums = sweep(
+        A.between, problem.pinned, problem.weights, C.between, X.between, Z.between, P.between,
+        lam, first,
+    ).sum(axis=0)  # fmt: skip
+    sums += _sweep_own(A.own, problem.weights, C.own, X.own, Z.own, P.own, lam, first)
+    changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
+    state.norms = np.sqrt(sums[5:])
+    return changes, float(sums[6])
+
+
+def _record(number: int, objective: float, changes: FloatArray) -> Pass:
+    names = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
+    return {
+        "pass": number,
+        "objective": objective,
+        "residual": float(changes.max()),
+        **dict(zip(names, changes.tolist(), strict=True)),
+    }
+
+
+def _block_inverse(high: FloatArray, weights: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Inverse of K = diag(t) - 2 H R, by the positive definite form that roots of R give it."""
+    root = np.sqrt(weights)
+    high *= -2.0 * root[:, None]
+    high *= root
+    high[np.diag_indices(len(root))] += degrees
+    factor = linalg.cho_factor(high, lower=True, overwrite_a=True)
+    inverse = linalg.cho_solve(factor, np.diag(root), overwrite_b=True)
+    inverse /= root[:, None]
+    return np.asarray(inverse)
+
+
+def _evidence(
+    ensemble: Ensemble, evidence: str | ArrayLike, theta: float, budget: Budget
+) -> SampleMatrix:
+    if not isinstance(evidence, str):
+        return SampleMatrix(*given_similarity(ensemble, evidence, "evidence"))
+    if evidence == "lwca":
+        between = locally_weighted_coassociation(ensemble, theta, memory_budget=budget)
+        # two samples of one microcluster: the mean reliability of their base clusters
+        weight = ensemble.member_weight
+        values = np.repeat(weight, ensemble.n_clusters_per_member)
+        values = values * cluster_reliability(ensemble, theta)
+        seen = (ensemble.labels >= 0) @ weight
+        np.fill_diagonal(between, ensemble.incidence @ values / seen)
+    elif evidence == "pts":
+        between = trajectory_similarity(ensemble, memory_budget=budget)
+    else:
+        between = coassociation(ensemble, memory_budget=budget)
+    return SampleMatrix(between, np.ones(ensemble.n_microclusters))
+
+
+def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> FloatArray:
+    """From what to tell the certain pairs of a user's matrix."""
+    if confidence is None:
+        return matrix
+    if isinstance(confidence, Ensemble):
+        shares = coassociation(confidence)[np.ix_(confidence.inverse, confidence.inverse)]
+    else:
+        shares = checked_similarity(confidence, "enhance: confidence")
+    if len(shares) != len(matrix):
+        raise ParameterError(
+            f"enhance: source has {len(matrix)} samples, but confidence has {len(shares)}"
+        )
+    return shares
+
+
+def _confident(shares: FloatArray, weights: NDArray[Any], alpha: float) -> sparse.csr_array:
+    """H, (2): the shares of pairs of different samples that reach alpha."""
+    certain = (shares >= alpha - SHARE_SLACK) & (shares > 0.0)
+    certain[np.diag_indices(len(shares))] &= weights > 1
+    rows, columns = np.nonzero(certain)
+    return sparse.csr_array((shares[rows, columns], (rows, columns)), shape=shares.shape)
+
+
+def _member_weights(ensemble: Ensemble, evidence: str | ArrayLike, theta: float) -> FloatArray:
+    if not isinstance(evidence, str) or evidence != "lwca":
+        return ensemble.member_weight
+    sizes, reliability = ensemble.cluster_sizes, cluster_reliability(ensemble, theta)
+    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+    total = np.bincount(member, weights=sizes * reliability)
+    return np.asarray(ensemble.member_weight * total / np.bincount(member, weights=sizes))
+
+
+@njit(cache=True)
+def _unit(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
+
+
+@njit(cache=True)
+def _entry(a, pinned, lam, first, c, c_was, z, p, f_was, f, weight, sums):  # type: ignore[no-untyped-def]
+    """(11), (14) and the next X at one entry; the changes and new norms go to ``sums``."""
+    if pinned:
+        e_was, y_was = 0.0, z
+    else:
+        e_was, y_was = z, lam * z
+    if first:
+        y_was = a
+    if pinned:
+        e = 0.0
+        y = y_was + a - c
+        z = y
+    else:
+        e = (a - c + y_was) / (1.0 + lam)
+        y = lam * e
+        z = e
+    p = c + p - f_was
+    sums[0] += weight * (c - c_was) ** 2
+    sums[1] += weight * (e - e_was) ** 2
+    sums[2] += weight * (f - f_was) ** 2
+    sums[3] += weight * (y - y_was) ** 2
+    sums[4] += weight * (c - f) ** 2
+    sums[5] += weight * c**2
+    sums[6] += weight * e**2
+    sums[7] += weight * f**2
+    sums[8] += weight * y**2
+    sums[9] += weight * (p - f) ** 2
+    return z, p, a - e + y + 2.0 * f - p
+
+
+@njit(cache=True)
+def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):  # type: ignore[no-untyped-def]
+    """One stripe of rows against all columns from the diagonal on, an entry with its mirror."""
+    size = len(r)
+    sums = np.zeros(10)
+    top, bottom = stripe * TILE, min((stripe + 1) * TILE, size)
+    for left in range(top, size, TILE):
+        for i in range(top, bottom):
+            for j in range(max(left, i), min(left + TILE, size)):
+                f_was = _unit(0.5 * (P[i, j] + P[j, i]))
+                f = _unit(0.5 * (C[i, j] + P[i, j] + C[j, i] + P[j, i]) - f_was)  # (13)
+                if i == j:
+                    Z[i, i], P[i, i], X[i, i] = _entry(
+                        A[i, i], pinned[i, i], lam, first, C[i, i], X[i, i], Z[i, i], P[i, i],
+                        f_was, f, max(r[i] * (r[i] - 1.0), 0.0), sums,
+                    )  # fmt: skip
+                    continue
+                weight = r[i] * r[j]
+                Z[i, j], P[i, j], X[i, j] = _entry(
+                    A[i, j], pinned[i, j], lam, first, C[i, j], X[i, j], Z[i, j], P[i, j],
+                    f_was, f, weight, sums,
+                )  # fmt: skip
+                Z[j, i], P[j, i], X[j, i] = _entry(
+                    A[i, j], pinned[i, j], lam, first, C[j, i], X[j, i], Z[j, i], P[j, i],
+                    f_was, f, weight, sums,
+                )  # fmt: skip
+    out[stripe] = sums
+
+
+@njit(cache=True, parallel=True)
+def _sweep(A, pinned, r, C, X, Z, P, lam, first):  # type: ignore[no-untyped-def]
+    """Step 3 over all pairs; sums are kept by stripe so that threads cannot change them."""
+    n_stripes = (len(r) + TILE - 1) // TILE
+    out = np.zeros((n_stripes, 10))
+    for k in prange(n_stripes):
+        # long and short stripes alternate, so that equal runs of them are equal work
+        stripe = k // 2 if k % 2 == 0 else n_stripes - 1 - k // 2
+        _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
+    return out
+
+
+@njit(cache=True)
+def _sweep_serially(A, pinned, r, C, X, Z, P, lam, first):  # type: ignore[no-untyped-def]
+    """The same by one thread."""
+    n_stripes = (len(r) + TILE - 1) // TILE
+    out = np.zeros((n_stripes, 10))
+    for stripe in range(n_stripes):
+        _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
+    return out
+
+
+@njit(cache=True)
+def _sweep_own(a, r, c, x, z, p, lam, first):  # type: ignore[no-untyped-def]
+    """Step 3 where a sample meets itself, which is never in Omega."""
+    sums = np.zeros(10)
+    for u in range(len(r)):
+        f_was = _unit(p[u])
+        f = _unit(c[u] + p[u] - f_was)
+        z[u], p[u], x[u] = _entry(
+            a[u], False, lam, first, c[u], x[u], z[u], p[u], f_was, f, r[u], sums
+        )
+    return sums
