@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +47,24 @@ def test_in_place_and_tied_entries():
     rows = np.full((2, 4), 3.0)
     assert project_rows(rows, np.ones(4), out=rows) is rows
     assert np.allclose(rows, 0.25)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e17, 1e300])
+def test_entries_of_any_size_end_in_a_point_of_the_simplex(scale):
+    rng = np.random.default_rng(0)
+    rows = scale * rng.standard_normal((200, 7))
+    rows[::2] = scale
+    projected = project_rows(rows, np.ones(7))
+    assert (projected >= 0).all()
+    assert np.allclose(projected.sum(axis=1), 1.0)
+
+
+def test_a_nan_is_not_hidden():
+    assert np.isnan(project_rows(np.array([[0.0, np.nan, 1.0]]), np.ones(3))).any()
+
+
+def test_rounding_cannot_make_the_search_run_in_circles():
+    row = [-0.022922401621778277, -0.025787701824500565, 0.4484234228574994]
+    row += [0.2414046861385829, -0.03438360243266743, 0.24140468613858282]
+    weights = np.array([3.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    assert (project_rows(np.array([row]), weights) @ weights)[0] == pytest.approx(1)

@@ -9,32 +9,42 @@ from numpy.typing import NDArray
 
 @njit(cache=True, nogil=True)
 def _threshold(row, weights):  # type: ignore[no-untyped-def]
-    """The theta with sum_j w_j max(row_j - theta, 0) = 1, by shrinking the set that stays positive.
+    """The largest entry and the theta with sum_j w_j max(row_j - largest - theta, 0) = 1.
 
-    Entries at or below the current theta cannot be positive at the solution, so dropping them is
-    final and the set stabilises after a few sweeps.
+    Found by shrinking the set that stays positive: entries at or below the current theta cannot be
+    positive at the solution, so dropping them is final. Entries are measured from the largest, which
+    always stays: the one in the sum then survives rounding however large they are, and rounding
+    that would let an entry back in ends the search.
     """
+    top = -np.inf
+    for value in row:
+        top = max(top, value)
     theta = -np.inf
     kept = row.shape[0] + 1
     while True:
         total, mass, count = 0.0, 0.0, 0
         for j in range(row.shape[0]):
-            if row[j] > theta:
-                total += weights[j] * row[j]
+            below = row[j] - top
+            if below > theta:
+                total += weights[j] * below
                 mass += weights[j]
                 count += 1
-        if count == kept:
-            return theta
+        if count == 0:
+            return top, np.nan
+        if count >= kept:
+            return top, theta
         kept = count
-        theta = (total - 1.0) / mass
+        theta = max(theta, (total - 1.0) / mass)
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def _project(rows, weights, out):  # type: ignore[no-untyped-def]
     for i in prange(rows.shape[0]):
-        theta = _threshold(rows[i], weights)
+        top, theta = _threshold(rows[i], weights)
         for j in range(rows.shape[1]):
-            out[i, j] = max(rows[i, j] - theta, 0.0)
+            above = rows[i, j] - top - theta
+            # a NaN stays one, for the caller to name the step it came from
+            out[i, j] = 0.0 if above <= 0.0 else above
 
 
 def project_rows(
