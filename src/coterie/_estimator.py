@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -43,6 +44,9 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     # the parameters whose values are checked, with what they may be
     _domains: ClassVar[Mapping[str, Domain]]
 
+    # whether the method can place a sample that no member labelled
+    _places_blank_samples: ClassVar[bool] = False
+
     n_clusters: int | None
     random_state: Any
 
@@ -67,6 +71,7 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         ensemble = _as_ensemble(labels, sample_weight, member_weight)
+        self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order()
         partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
@@ -80,6 +85,17 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Solve on microclusters."""
         raise AssertionError("a solver writes this")
+
+    def _check_blank_samples(self, ensemble: Ensemble) -> None:
+        if not self._places_blank_samples:
+            ensemble.refuse_blank_samples()
+        elif (blank := ensemble.blank_samples()).size:
+            warnings.warn(
+                f"{type(self).__name__}: {ensemble.describe_blank(blank)}; they get a cluster, "
+                "with confidence 0, but nothing is known of them",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _check_n_clusters(self, ensemble: Ensemble) -> None:
         name = type(self).__name__
@@ -137,7 +153,12 @@ def _as_ensemble(
                 "give them to Ensemble.from_labels"
             )
         return labels
-    return Ensemble.from_labels(labels, sample_weight=sample_weight, member_weight=member_weight)
+    return Ensemble.from_labels(
+        labels,
+        sample_weight=sample_weight,
+        member_weight=member_weight,
+        blank_samples="keep",
+    )
 
 
 def _confidence(support: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from coterie import Ensemble, LabelError
+from coterie import EAC, Ensemble, LabelError
 
 INF = float("inf")
 
@@ -97,3 +97,13 @@ def test_rows_are_counted_over_the_whole_input():
     matrix[299_999, 1] = 0.5
     with pytest.raises(LabelError, match="member 'member_1', row 299999: "):
         Ensemble.from_labels(matrix)
+
+
+def test_blank_samples_are_kept_on_request_and_refused_by_solvers():
+    labels = [[0, 0], [None, None], [1, 1]]
+    ensemble = Ensemble.from_labels(labels, blank_samples="keep")
+    assert ensemble.blank_samples().tolist() == [1]
+    with pytest.raises(LabelError, match=r"1 sample without a label in any member: rows 1"):
+        EAC(2).fit(ensemble)
+    with pytest.raises(LabelError, match="blank_samples must be 'refuse' or 'keep'"):
+        Ensemble.from_labels(labels, blank_samples="drop")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,6 +89,7 @@ class Ensemble:
         sample_weight: ArrayLike | None = None,
         member_weight: ArrayLike | None = None,
         sample_ids: ArrayLike | None = None,
+        blank_samples: Literal["refuse", "keep"] = "refuse",
     ) -> Self:
         """From a table of labels: a row per sample, a column per member.
 
@@ -105,6 +106,9 @@ class Ensemble:
             Positive weights per sample (the microclusters' multiplicities) and per member.
         sample_ids : array, optional
             A name per sample, kept for output.
+        blank_samples : {"refuse", "keep"}, default "refuse"
+            Whether a sample without a label in any member is an error. Nothing is known of such a
+            sample; only methods that fill in labels (PCE) take an ensemble that has one.
 
         Examples
         --------
@@ -113,9 +117,14 @@ class Ensemble:
         >>> ensemble.members, ensemble.n_microclusters
         (('a', 'b'), 3)
         """
-        return cls._from_read(
+        if blank_samples not in ("refuse", "keep"):
+            raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
+        ensemble = cls._from_read(
             read_labels(labels, names, missing), sample_weight, member_weight, sample_ids
         )
+        if blank_samples == "refuse":
+            ensemble.refuse_blank_samples()
+        return ensemble
 
     @classmethod
     def from_members(
@@ -136,9 +145,11 @@ class Ensemble:
         >>> Ensemble.from_members([[0, 0, 1, 1], ["u", "u", "u", "v"]]).n_microclusters
         3
         """
-        return cls._from_read(
+        ensemble = cls._from_read(
             read_members(members, names, missing), sample_weight, member_weight, sample_ids
         )
+        ensemble.refuse_blank_samples()
+        return ensemble
 
     @classmethod
     def from_tables(
@@ -174,7 +185,9 @@ class Ensemble:
         """
         names, columns, ids = join_tables(tables, id, label, missing)
         rows = distinct_rows_of_columns(columns)
-        return cls._assemble(rows, names, None, _weights(member_weight, len(names)), ids)
+        ensemble = cls._assemble(rows, names, None, _weights(member_weight, len(names)), ids)
+        ensemble.refuse_blank_samples()
+        return ensemble
 
     # ------------------------------------------------------------------ sizes and views
 
@@ -229,6 +242,26 @@ class Ensemble:
         """Total weight of each base cluster, in the order of :attr:`incidence`."""
         return np.asarray(self.incidence.T @ self.weights.astype(np.float64))
 
+    def blank_samples(self) -> NDArray[np.int64]:
+        """Positions of the samples without a label in any member."""
+        blank = np.flatnonzero((self.labels < 0).all(axis=1))
+        return np.flatnonzero(np.isin(self.inverse, blank)) if blank.size else blank
+
+    def refuse_blank_samples(self) -> None:
+        """Raise LabelError naming the first five samples without a label in any member."""
+        blank = self.blank_samples()
+        if blank.size:
+            raise LabelError(f"{self.describe_blank(blank)}; leave out such samples")
+
+    def describe_blank(self, blank: NDArray[np.int64]) -> str:
+        """Samples without a label, counted and named by id or row."""
+        named = blank if self.sample_ids is None else self.sample_ids[blank]
+        return (
+            f"{_count(len(blank), 'sample')} without a label in any member: "
+            f"{'rows' if self.sample_ids is None else 'ids'} "
+            f"{', '.join(str(value) for value in named[:5])}{', ...' if len(blank) > 5 else ''}"
+        )
+
     def expand(self, values: ArrayLike) -> NDArray[Any]:
         """Values per microcluster copied to the samples: N x ... in, n x ... out.
 
@@ -269,9 +302,11 @@ class Ensemble:
         )
         rows = DistinctRows(rows.codes, rows.inverse[self.inverse], rows.categories)
         names = [self.members[j] for j in chosen]
-        return self._assemble(
+        selected = self._assemble(
             rows, names, self.sample_weight, self.member_weight[chosen], self.sample_ids
         )
+        selected.refuse_blank_samples()
+        return selected
 
     def subset(self, rows: ArrayLike | slice) -> Self:
         """The ensemble of some samples, by positions, mask or slice."""
@@ -417,7 +452,7 @@ class Ensemble:
         member_weight: NDArray[Any],
         sample_ids: NDArray[Any] | None,
     ) -> Self:
-        _refuse_blanks(rows, names, sample_ids)
+        _refuse_blank_members(rows, names)
         member_weight = member_weight.astype(np.float64)
         canonical = canonical_rows(rows, sample_weight, member_weight)
         return cls(
@@ -443,26 +478,13 @@ class Ensemble:
         return int(member) % self.n_members
 
 
-def _refuse_blanks(
-    rows: DistinctRows, names: Sequence[str], sample_ids: NDArray[Any] | None
-) -> None:
-    absent = rows.codes < 0
-    blank_members = [names[j] for j in np.flatnonzero(absent.all(axis=0)).tolist()]
-    if blank_members:
-        shown = ", ".join(repr(name) for name in blank_members[:5])
+def _refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
+    blank = [names[j] for j in np.flatnonzero((rows.codes < 0).all(axis=0)).tolist()]
+    if blank:
+        shown = ", ".join(repr(name) for name in blank[:5])
         raise LabelError(
-            f"{_count(len(blank_members), 'member')} without any label: {shown}"
-            f"{', ...' if len(blank_members) > 5 else ''}; leave out such members"
-        )
-    blank_rows = np.flatnonzero(absent.all(axis=1))
-    if blank_rows.size:
-        samples = np.flatnonzero(np.isin(rows.inverse, blank_rows))
-        what = samples if sample_ids is None else sample_ids[samples]
-        shown = ", ".join(str(value) for value in what[:5])
-        raise LabelError(
-            f"{_count(len(samples), 'sample')} without a label in any member: "
-            f"{'rows' if sample_ids is None else 'ids'} {shown}"
-            f"{', ...' if len(samples) > 5 else ''}; leave out such samples"
+            f"{_count(len(blank), 'member')} without any label: {shown}"
+            f"{', ...' if len(blank) > 5 else ''}; leave out such members"
         )
 
 

@@ -50,8 +50,8 @@ class Table:
         """A column by name."""
         if name not in self.columns:
             raise DataError(
-                f"{self.path}: no column {name!r}{nearest(name, self.columns)}; "
-                f"its columns are {listed(self.columns)}"
+                f"{self.path}: no column {name!r} (its columns are {listed(self.columns)})"
+                f"{nearest(name, self.columns)}"
             )
         return self.columns[name]
 
