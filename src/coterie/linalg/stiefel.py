@@ -1,0 +1,143 @@
+r"""Matrices with orthonormal columns: the nearest, leading singular vectors, quadratic minima.
+
+The polar factor of B = U S V' is U V'. Among all matrices Q with orthonormal columns (orthonormal rows
+where B is wide) it has the largest tr(Q' B), which solves the Procrustes problem.
+
+The quadratic :math:`\mathrm{tr}(X' D X) - 2 \, \mathrm{tr}(X' C)` with a diagonal D, over
+:math:`X' X = s^2 I`, has no closed form. With d the largest entry of D,
+:math:`\mathrm{tr}(X'(D - dI)X)` is concave and lies below its tangent at the current X, so
+
+.. math:: X \leftarrow s \, \mathrm{polar}(C + (d I - D) X)
+
+never raises it. A step costs O(N c^2), and a fixed point satisfies the first-order conditions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import svds
+
+from coterie._random import fix_signs
+
+FloatArray = NDArray[np.float64]
+
+# below this ratio of the Gram matrix's extreme eigenvalues half of the digits are gone
+SAFE_GRAM = 1e-8
+# squared singular values below this, relative to the largest, are rounding
+NO_SUPPORT = 1e-10
+# order up to which a dense eigenproblem takes seconds
+DENSE_ORDER = 4500
+
+
+def polar(matrix: FloatArray) -> FloatArray:
+    """The polar factor: orthonormal columns, or rows where the matrix is wide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> polar(np.array([[2.0, 0.0], [0.0, 0.5], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+    rows, columns = matrix.shape
+    if rows < columns:
+        return np.ascontiguousarray(polar(matrix.T).T)
+    if rows > 2 * columns:
+        values, vectors = np.linalg.eigh(matrix.T @ matrix)
+        if values[0] > SAFE_GRAM * values[-1]:
+            factor = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
+            # one step of Newton and Schulz makes up for the squared condition number
+            return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    return left @ right
+
+
+def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
+    """Left singular vectors of the ``count`` largest singular values, signs fixed.
+
+    Where the matrix (dense or sparse, rows at least ``count``) has a smaller rank, directions of its
+    first rows make up the number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> leading_left_vectors(np.array([[2.0, 2.0], [-2.0, 2.0], [2.0, 2.0]]), 1).round(3).tolist()
+    [[0.707], [0.0], [0.707]]
+    """
+    n, k = matrix.shape
+    order = min(n, k)
+    if order <= DENSE_ORDER:
+        gram = matrix.T @ matrix if k <= n else matrix @ matrix.T
+        gram = gram.toarray() if sparse.issparse(gram) else gram
+        lowest = max(order - count, 0)
+        squares, vectors = linalg.eigh(gram, subset_by_index=[lowest, order - 1])
+        supported = squares > NO_SUPPORT * squares[-1]
+        vectors = vectors[:, supported][:, ::-1]
+        if k <= n:
+            vectors = np.asarray(matrix @ vectors) / np.sqrt(squares[supported][::-1])
+    else:
+        # a fixed first vector, so that the iteration is the same every time
+        found = svds(matrix, k=count, v0=np.ones(order), return_singular_vectors="u")
+        vectors = found[0][:, np.argsort(found[1])[::-1]]
+    if vectors.shape[1] < count:
+        vectors = np.linalg.qr(np.hstack([vectors, np.eye(n, count)]))[0][:, :count]
+    return fix_signs(polar(vectors))
+
+
+def minimise_quadratic(
+    start: FloatArray,
+    diagonal: FloatArray,
+    linear: FloatArray,
+    *,
+    scale: float = 1.0,
+    max_steps: int = 50,
+    tol: float = 1e-10,
+) -> FloatArray:
+    """Lower ``tr(X' D X) - 2 tr(X' C)`` over ``X' X = scale^2 I`` from a feasible start.
+
+    Parameters
+    ----------
+    start : ndarray, shape (N, c)
+        A feasible X.
+    diagonal : ndarray, shape (N,)
+        D.
+    linear : ndarray, shape (N, c)
+        C.
+    scale : float
+        s.
+    max_steps : int
+        Most steps.
+    tol : float
+        Stops once a step moves X by less than this, relative to its norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start, pull = np.eye(3)[:, :1], np.array([[0.0], [3.0], [4.0]])
+    >>> minimise_quadratic(start, np.ones(3), pull).round(6).ravel().tolist()
+    [0.0, 0.6, 0.8]
+    """
+    slack = (diagonal.max() - diagonal)[:, None]
+    norm = scale * np.sqrt(start.shape[1])
+    for _ in range(max_steps):
+        moved = scale * polar(linear + slack * start)
+        step = float(np.linalg.norm(moved - start))
+        start = moved
+        if step <= tol * norm:
+            break
+    return start
+
+
+def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:
+    """The value ``tr(X' D X) - 2 tr(X' C)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quadratic(np.eye(2), np.array([1.0, 2.0]), np.eye(2))
+    -1.0
+    """
+    return float((diagonal[:, None] * point**2).sum() - 2.0 * (point * linear).sum())
