@@ -14,6 +14,11 @@ _HOME = {
     "Ensemble": "coterie.ensemble",
     "LabelError": "coterie.ensemble",
     "EAC": "coterie.solvers.eac",
+    "ECCMS": "coterie.solvers.ec_cms",
+    "PCE": "coterie.solvers.pce",
+    "SPCE": "coterie.solvers.spce",
+    "TRCE": "coterie.solvers.trce",
+    "enhance": "coterie.solvers.ec_cms",
     "ConsensusClustering": "coterie.consensus",
     "MemoryBudgetError": "coterie._budget",
     "ParameterError": "coterie._params",
@@ -37,6 +42,11 @@ if TYPE_CHECKING:
     from coterie.ensemble import Ensemble as Ensemble
     from coterie.ensemble import LabelError as LabelError
     from coterie.solvers.eac import EAC as EAC
+    from coterie.solvers.ec_cms import ECCMS as ECCMS
+    from coterie.solvers.ec_cms import enhance as enhance
+    from coterie.solvers.pce import PCE as PCE
+    from coterie.solvers.spce import SPCE as SPCE
+    from coterie.solvers.trce import TRCE as TRCE
 
 
 def __getattr__(name: str) -> Any:

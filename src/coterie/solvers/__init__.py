@@ -8,6 +8,10 @@ from coterie.solvers._catalogue import METHODS
 
 if TYPE_CHECKING:
     from coterie.solvers.eac import EAC as EAC
+    from coterie.solvers.ec_cms import ECCMS as ECCMS
+    from coterie.solvers.pce import PCE as PCE
+    from coterie.solvers.spce import SPCE as SPCE
+    from coterie.solvers.trce import TRCE as TRCE
 
 _CLASSES = {method.home.partition(":")[2]: method for method in METHODS.values()}
 

@@ -41,6 +41,42 @@ METHODS: dict[str, Method] = {
             paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
             "accumulation. IEEE TPAMI 27, 2005.",
         ),
+        Method(
+            name="spce",
+            home="coterie.solvers.spce:SPCE",
+            summary="Self-paced: learns a graph with as many components as clusters, from the "
+            "pairs that members agree on to those they dispute.",
+            cost="O(N^2 (m + c)) a pass, 32 bytes a pair of microclusters",
+            paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering "
+            "ensemble. IEEE TNNLS 32, 2021.",
+        ),
+        Method(
+            name="eccms",
+            home="coterie.solvers.ec_cms:ECCMS",
+            summary="Enhances the co-association by spreading its confident part, then average "
+            "link.",
+            cost="O(N^2 b) a pass for blocks of b confident microclusters, 64 bytes a pair",
+            paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
+            "self-enhancement. IEEE TNNLS, 2023.",
+        ),
+        Method(
+            name="trce",
+            home="coterie.solvers.trce:TRCE",
+            summary="Robust at three levels: members, samples and the graph are each allowed to "
+            "be wrong.",
+            cost="O(N^2 (m + c)) a pass, 64 bytes a pair of microclusters",
+            paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
+            "multiple graph learning. AAAI, 2021.",
+        ),
+        Method(
+            name="pce",
+            home="coterie.solvers.pce:PCE",
+            summary="For partial labels: fills in what members did not see while it combines "
+            "them. Linear in N.",
+            cost="O(N m (c + m) c) a pass",
+            paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
+            "ensemble. IEEE TKDE, 2023.",
+        ),
     )
 }
 

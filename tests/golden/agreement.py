@@ -1,0 +1,163 @@
+"""The agreement table: coterie's methods beside the runs of the authors' own programs.
+
+Run: make golden, or python -m tests.golden.agreement
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import ECCMS, PCE, SPCE, TRCE
+from coterie.evaluate import accuracy, ari, nmi
+from tests.naive.trce import trce as naive_trce
+
+DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[3] / "shared" / "data"))
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one data set at one setting, over several ensembles."""
+
+    method: str
+    dataset: str
+    setting: str
+    runs: int
+    equal: int
+    ours: tuple[float, float, float]
+    theirs: tuple[float, float, float]
+
+    @property
+    def all_equal(self) -> bool:
+        return self.equal == self.runs
+
+
+def rows(data: Path = DATA) -> Iterator[Row]:
+    """Every row of the table, one after the other as it is computed."""
+    golden = data / "golden"
+    yield from _grid(
+        "SPCE components",
+        golden / "spce_lung.npz",
+        "theta",
+        lambda base, c, theta: SPCE(c, theta=theta).fit(base).component_labels_,
+    )
+    yield from _grid(
+        "SPCE labels",
+        golden / "spce_lung.npz",
+        "theta",
+        lambda base, c, theta: SPCE(c, theta=theta).fit(base).labels_,
+    )
+    yield from _grid(
+        "TRCE twin, slip",
+        golden / "trce_lung.npz",
+        "lam",
+        lambda base, c, lam: naive_trce(base, c, lam, last_member_only=True).component_labels,
+    )
+    yield from _grid(
+        "TRCE labels",
+        golden / "trce_lung.npz",
+        "lam",
+        lambda base, c, lam: TRCE(c, lam=lam).fit(base).labels_,
+    )
+    for name in ("ecoli", "aggregation", "umist", "spf"):
+        yield from _pool(golden / f"pool_{name}.npz", name)
+    for share in (10, 30, 50):
+        yield _partial(golden / f"pce_pixraw_missing{share}.npz", share)
+
+
+def _grid(
+    method: str, path: Path, name: str, solve: Callable[[Any, int, float], Any]
+) -> Iterator[Row]:
+    """A file with one label array per ensemble and setting."""
+    with np.load(path) as file:
+        base, truth, settings, golden = (file[key] for key in ("base", "y", "settings", "labels"))
+    for column, setting in enumerate(settings):
+        found = [_quiet(solve, one, len(np.unique(truth)), float(setting)) for one in base]
+        yield _row(
+            method, path.stem.split("_")[1], f"{name}={setting:g}", truth, found, golden[:, column]
+        )
+
+
+def _pool(path: Path, name: str) -> Iterator[Row]:
+    """A file of EC-CMS runs on draws from a pool, one label array per setting."""
+    with np.load(path) as file:
+        base, truth = file["base"], file["y"]
+        goldens = {key: file[key] for key in file.files if key.startswith("eccms_")}
+    for key, golden in goldens.items():
+        alpha, lam = (float(part.lstrip("aphlm")) for part in key.split("_")[1:])
+        found = [
+            _quiet(lambda one, c: ECCMS(c, alpha=alpha, lam=lam).fit(one).labels_, one, c)  # noqa: B023
+            for one in base
+            for c in [len(np.unique(truth))]
+        ]
+        yield _row("ECCMS labels", name, f"{alpha:g} / {lam:g}", truth, found, golden)
+
+
+def _partial(path: Path, share: int) -> Row:
+    """A file of PCE runs with missing labels; the authors' program ran with three seeds."""
+    with np.load(path) as file:
+        base, truth, golden = file["base"], file["y"], file["labels"]
+    n_clusters = len(np.unique(truth))
+    found = [
+        _quiet(lambda one, seed: PCE(n_clusters, random_state=seed).fit(one).labels_, one, seed)
+        for one in base
+        for seed in range(golden.shape[1])
+    ]
+    flat = golden.reshape(-1, golden.shape[-1])
+    return _row("PCE labels", "pixraw", f"{share} % missing", truth, found, flat)
+
+
+def _row(
+    method: str, dataset: str, setting: str, truth: Labels, found: list[Labels], golden: Labels
+) -> Row:
+    equal = sum(ari(one, other) == 1.0 for one, other in zip(found, golden, strict=True))
+    return Row(
+        method, dataset, setting, len(found), equal, _means(truth, found), _means(truth, golden)
+    )
+
+
+def _means(truth: Labels, runs: Any) -> tuple[float, float, float]:
+    scored = [
+        (accuracy(truth, run), nmi(truth, run, average="max"), ari(truth, run)) for run in runs
+    ]
+    acc, information, rand = np.mean(scored, axis=0)
+    return float(acc), float(information), float(rand)
+
+
+def _quiet(solve: Callable[..., Any], *arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        # at the ends of the grids the methods arrive at other numbers of components, and say so
+        warnings.simplefilter("ignore")
+        return solve(*arguments)
+
+
+def main() -> int:
+    """Print the table."""
+    if not (DATA / "golden").is_dir():
+        print(f"no golden runs in {DATA}; set COTERIE_DATA to the folder that has them")
+        return 0
+    print(
+        "equal: runs with ARI = 1 against the authors' labels; scores: mean ACC / NMI(max) / ARI\n"
+    )
+    print(f"{'method':<16}{'data':<13}{'setting':<14}{'equal':>7}  {'ours':<21}{'theirs'}")
+    for row in rows():
+        ours, theirs = (" / ".join(f"{s:.3f}" for s in scores) for scores in (row.ours, row.theirs))
+        count = f"{row.equal}/{row.runs}"
+        print(
+            f"{row.method:<16}{row.dataset:<13}{row.setting:<14}{count:>7}  {ours:<21}{theirs}",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
