@@ -148,12 +148,12 @@ def main() -> int:
     print(
         "equal: runs with ARI = 1 against the authors' labels; scores: mean ACC / NMI(max) / ARI\n"
     )
-    print(f"{'method':<16}{'data':<13}{'setting':<14}{'equal':>7}  {'ours':<21}{'theirs'}")
+    print(f"{'method':<16}{'data':<13}{'setting':<14}{'equal':>7}  {'ours':<23}{'theirs'}")
     for row in rows():
         ours, theirs = (" / ".join(f"{s:.3f}" for s in scores) for scores in (row.ours, row.theirs))
         count = f"{row.equal}/{row.runs}"
         print(
-            f"{row.method:<16}{row.dataset:<13}{row.setting:<14}{count:>7}  {ours:<21}{theirs}",
+            f"{row.method:<16}{row.dataset:<13}{row.setting:<14}{count:>7}  {ours:<23}{theirs}",
             flush=True,
         )
     return 0

@@ -46,7 +46,7 @@ def test_columns_chosen_and_dropped(write):
         ("a,b\n1,\n2,5\n3,NA\n", {}, "missing values in column 'b' (2, first in line 2)"),
         ("a,b\n1,\n,5\n3,1\n", {}, "in columns 'a' (1, first in line 3), 'b' (1, first in line 2)"),
         ("a,b\n1,inf\n2,5\n", {}, "infinite values in column 'b'"),
-        ("a,b\n1,2\n", {"columns": ["a", "z"]}, "no column 'z'; its columns are a, b"),
+        ("a,b\n1,2\n", {"columns": ["a", "z"]}, "no column 'z' (its columns are a, b)"),
         ("a,b\n1,2\n", {"drop": ["z"]}, "no column 'z'"),
         ("a,b\n1,2\n", {"id": "z"}, "no column 'z'"),
         ("a,b\n1,2\n", {"drop": ["a", "b"]}, "no column is left"),
