@@ -8,8 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import tracemalloc
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +21,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from coterie import EAC, Ensemble
+from coterie.solvers._catalogue import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -68,6 +73,67 @@ def eac() -> None:
         )
 
 
+def solvers() -> None:
+    """Every method on a pool of n = 6,435 and one of n = 49,402: seconds and peak memory."""
+    for name in ("ls", "kdd99_10p"):
+        labels, classes = draw(name)
+        micro = Ensemble.from_labels(labels).n_microclusters
+        print(f"  {name}: n = {len(labels):,}, N = {micro:,}, c = {classes}")
+        for method in METHODS.values():
+            start = perf_counter()
+            # each in a process of its own, so that its peak memory is its own
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                seconds, peak = pool.submit(fitted, method.name, labels, classes).result()
+            whole = perf_counter() - start
+            print(
+                f"    {method.name:<6} {seconds:7.1f} s, {whole:7.1f} s with imports, "
+                f"{peak / 2**20:6.0f} MiB",
+                flush=True,
+            )
+
+
+def fitted(name: str, labels, classes: int) -> tuple[float, float]:
+    solver = METHODS[name].load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # the first fit loads the compiled kernels
+        solver(2, random_state=0).fit(labels[:200, :5])
+        start = perf_counter()
+        solver(classes, random_state=0).fit(labels)
+        return perf_counter() - start, 1024.0 * getrusage(RUSAGE_SELF).ru_maxrss
+
+
+def twins() -> None:
+    """Compressed solvers against the literal n x n transcriptions on a pool of n = 1,941."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.naive import ec_cms, spce, trce
+
+    labels, classes = draw("spf")
+    literal = {
+        "eccms": lambda: ec_cms.ec_cms(labels, classes),
+        "spce": lambda: spce.spce(labels, classes, 0.2),
+        "trce": lambda: trce.trce(labels, classes, 10.0, max_iter=30),
+    }
+    for name, naive in literal.items():
+        ours, _ = fitted(name, labels, classes)
+        theirs = best_of(naive, repeats=1)
+        print(
+            f"  {name}: compressed {ours:.2f} s, n x n {theirs:.1f} s: {theirs / ours:.0f} times",
+            flush=True,
+        )
+
+
+def draw(name: str):
+    """Twenty members of a pool, and the number of its classes."""
+    path = DATA / "pools" / f"{name}.npz"
+    if not path.exists():
+        sys.exit(f"  this needs {path}; set COTERIE_DATA to the folder that has it")
+    with np.load(path) as file:
+        members, classes = file["members"], len(np.unique(file["gt"]))
+    columns = np.random.default_rng(0).choice(members.shape[1], 20, replace=False)
+    return members[:, columns], classes
+
+
 def pools():
     rng = np.random.default_rng(0)
     found = [DATA / "pools" / f"{name}.npz" for name in ("spf", "ls")]
@@ -82,7 +148,7 @@ def pools():
         yield members[:, rng.choice(members.shape[1], 20, replace=False)], path.stem
 
 
-BENCHMARKS = {"compression": compression, "eac": eac}
+BENCHMARKS = {"compression": compression, "eac": eac, "solvers": solvers, "twins": twins}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or BENCHMARKS:
