@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Ensemble": "coterie.ensemble",
     "LabelError": "coterie.ensemble",
+    "CESHL": "coterie.solvers.ceshl",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
     "PCE": "coterie.solvers.pce",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering as ConsensusClustering
     from coterie.ensemble import Ensemble as Ensemble
     from coterie.ensemble import LabelError as LabelError
+    from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance

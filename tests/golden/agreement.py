@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie import ECCMS, PCE, SPCE, TRCE
+from coterie import CESHL, ECCMS, PCE, SPCE, TRCE
 from coterie.evaluate import accuracy, ari, nmi
 from tests.naive.trce import trce as naive_trce
 
@@ -72,6 +72,12 @@ def rows(data: Path = DATA) -> Iterator[Row]:
         yield from _pool(golden / f"pool_{name}.npz", name)
     for share in (10, 30, 50):
         yield _partial(golden / f"pce_pixraw_missing{share}.npz", share)
+    yield from _grid(
+        "CESHL labels",
+        golden / "ceshl_glioma.npz",
+        "lam",
+        lambda base, c, lam: CESHL(c, lam=lam).fit(base).labels_,
+    )
 
 
 def _grid(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from coterie.solvers._catalogue import METHODS
 
 if TYPE_CHECKING:
+    from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.pce import PCE as PCE

@@ -77,6 +77,15 @@ METHODS: dict[str, Method] = {
             paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
             "ensemble. IEEE TKDE, 2023.",
         ),
+        Method(
+            name="ceshl",
+            home="coterie.solvers.ceshl:CESHL",
+            summary="Learns the hypergraph of base clusters itself until it falls into one part "
+            "per cluster. Linear in N.",
+            cost="O(N k c) a quasi-Newton step, O(N k) memory",
+            paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
+            "learning. Information Fusion 78, 2022.",
+        ),
     )
 }
 
