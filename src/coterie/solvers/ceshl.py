@@ -37,17 +37,19 @@ member twice. Cost: O(N k c) an evaluation of (10), O(N k) memory, one eigenprob
 min(N, k) a pass; nothing is N x N unless k is larger than N.
 
 Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
-uses (5), so that its two steps pursue different objectives; here both use (5), which gave better
-partitions. The square root in the first denominator of (3) is a misprint. The program tests the rank
-by eigenvalue tolerances and returns what components there are; here components are counted and
-exactly n_clusters clusters returned. The paper does not name its quasi-Newton method, the program
-runs 20 steps of L-BFGS-B a pass; here steps go on to ``tol``, at most ``inner_iter``.
+uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
+components more often and ends with fewer clusters of one sample. The square root in the first
+denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns
+what components there are; here components are counted and exactly n_clusters clusters returned. The
+paper does not name its quasi-Newton method, the program runs 20 steps of L-BFGS-B a pass; here steps
+go on to ``tol``, at most ``inner_iter``.
 
 Guards. The Y-step can drive a node's degree to zero, where (5) divides by it and one node can stall
 all others: a degree d below f, which is ``degree_floor`` times the degree in H, counts as
-:math:`(f + d^2 / f) / 2` in (5), smoothly and never less than f / 2. An empty hyperedge has mean
-0. When the last eigenvalue wanted is repeated, F F' is the mean over all choices of vectors,
-so that the answer does not hang on the order of the rows.
+:math:`(f + d^2 / f) / 2` in (5), smoothly and never less than f / 2. An empty hyperedge has mean 0.
+When the last eigenvalue wanted is repeated, F F' is the mean over all choices of vectors, so that
+the answer does not hang on the order of the rows. Slopes and distances from a bound that are zero
+but for rounding count as zero: left to chance, their signs make the method chaotic.
 
 Missing labels. A sample that a member did not see lies in none of its hyperedges, which links it to
 nothing and parts it from nothing. Quality is the share of agreement among what was seen, pooled over
@@ -215,7 +217,7 @@ class CESHL(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_memory(ensemble, self.memory_budget)
-        # the last digits of a product depend on BLAS's number of threads, and labels can on them
+        # the last digits of a product depend on the number of BLAS threads, and labels can on them
         with threadpool_limits(limits=1, user_api="blas"):
             quality = edge_quality(ensemble)  # 1
             weights = weigh_edges(ensemble, quality, self.edge_weights, self.lam)  # 2
