@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
+from threadpoolctl import threadpool_limits
 
 from coterie._params import Domain, ParameterError, check_parameters
 from coterie._random import generator
@@ -74,7 +75,9 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order()
-        partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
+        # the last digits of a BLAS product depend on its threads, and labels can on those digits
+        with threadpool_limits(limits=1, user_api="blas"):
+            partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
         self._keep(partition, ensemble, order)
         return self
 

@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence.coassociation import coassociation
+from coterie.kernels import enhancement
 from coterie.solvers import ec_cms as steps
 from coterie.solvers.ec_cms import ECCMS, enhance
 from tests.naive import ec_cms as naive
@@ -339,7 +340,7 @@ def test_repeated_samples_are_weights():
 def test_threads_do_not_matter(monkeypatch):
     labels = noisy_members(11, n=300, n_members=10, missing=0.05)
     serial = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(steps, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(enhancement, "SERIAL_ROWS", 0)
     before = numba.get_num_threads()
     try:
         for threads in (1, numba.config.NUMBA_NUM_THREADS):

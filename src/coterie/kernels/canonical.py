@@ -16,14 +16,14 @@ ROUNDS = 3
 
 
 @njit(cache=True, inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
+def _mix(x):
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
-def _refine(labels, n_clusters, weight_bits, member_bits, rounds):  # type: ignore[no-untyped-def]
+def _refine(labels, n_clusters, weight_bits, member_bits, rounds):
     n, m = labels.shape
     cluster_salt = np.uint64(0x9E3779B97F4A7C15)
     missing_salt = np.uint64(0xD6E8FEB86659FD93)
@@ -71,7 +71,7 @@ def _bits(numbers: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.uint64
 
 
 @njit(cache=True, nogil=True)
-def renumber(rows, n_codes):  # type: ignore[no-untyped-def]
+def renumber(rows, n_codes):
     """Renumber each column's codes by first appearance, in place; -1 stays.
 
     Returns, per column, the old code of each new one (columns padded with -1).

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def _flood(matrix, above):  # type: ignore[no-untyped-def]
+def _flood(matrix, above):
     n = matrix.shape[0]
     label = np.full(n, -1, dtype=np.int64)
     queue = np.empty(n, dtype=np.int64)

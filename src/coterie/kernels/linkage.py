@@ -171,7 +171,7 @@ def _clusters_of_edges(edges: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
-def _smallest(row):  # type: ignore[no-untyped-def]
+def _smallest(row):
     best = np.inf
     for value in row:
         best = min(best, value)
@@ -179,7 +179,7 @@ def _smallest(row):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _chain(distance, size, scale, average):  # type: ignore[no-untyped-def]
+def _chain(distance, size, scale, average):
     n = distance.shape[0]
     pairs = np.empty((max(n - 1, 0), 2), dtype=np.int64)
     heights = np.empty(max(n - 1, 0))
@@ -242,7 +242,7 @@ def _chain(distance, size, scale, average):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _spanning_tree(distance, scale):  # type: ignore[no-untyped-def]
+def _spanning_tree(distance, scale):
     """Prim's minimum spanning tree under the total order of pairs."""
     n = distance.shape[0]
     pairs = np.empty((max(n - 1, 0), 2), dtype=np.int64)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):  # type: ignore[no-untyped-def]
+def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
     n, m = labels.shape
     for i in prange(new.shape[0]):
         best = -1.0

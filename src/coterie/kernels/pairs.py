@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _agreements(members, out):  # type: ignore[no-untyped-def]
+def _agreements(members, out):
     m, n = members.shape
     for u in prange(n):
         row = out[u]
@@ -23,7 +23,7 @@ def _agreements(members, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _weighted_agreements(members, values, starts, out):  # type: ignore[no-untyped-def]
+def _weighted_agreements(members, values, starts, out):
     m, n = members.shape
     for u in prange(n):
         row = out[u]
@@ -38,7 +38,7 @@ def _weighted_agreements(members, values, starts, out):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _observations(members, values, out):  # type: ignore[no-untyped-def]
+def _observations(members, values, out):
     m, n = members.shape
     for u in prange(n):
         row = out[u]

@@ -10,7 +10,7 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def _hash_rows(codes, hashes):  # type: ignore[no-untyped-def]
+def _hash_rows(codes, hashes):
     n, m = codes.shape
     for i in range(n):
         h = np.uint64(0x9E3779B97F4A7C15)
@@ -22,7 +22,7 @@ def _hash_rows(codes, hashes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):  # type: ignore[no-untyped-def]
+def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):
     """Give each row of ``codes`` from ``begin`` on its number; stop early when the table is full.
 
     Returns the first row not handled and the number of distinct rows so far. ``slots`` is an
@@ -61,7 +61,7 @@ def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def _reseat(tags, n_rows, slots):  # type: ignore[no-untyped-def]
+def _reseat(tags, n_rows, slots):
     mask = slots.shape[0] - 1
     low_half = np.uint64(0xFFFFFFFF)
     for row in range(n_rows):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def _threshold(row, weights):  # type: ignore[no-untyped-def]
+def _threshold(row, weights):
     """The largest entry and the theta with sum_j w_j max(row_j - largest - theta, 0) = 1.
 
     Found by shrinking the set that stays positive: entries at or below the current theta cannot be
@@ -38,7 +38,7 @@ def _threshold(row, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _project(rows, weights, out):  # type: ignore[no-untyped-def]
+def _project(rows, weights, out):
     for i in prange(rows.shape[0]):
         top, theta = _threshold(rows[i], weights)
         for j in range(rows.shape[1]):

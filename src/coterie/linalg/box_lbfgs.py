@@ -175,13 +175,13 @@ def _two_loops(products: FloatArray) -> FloatArray | None:
 
 
 @njit(cache=True, inline="always")
-def _held(y, slope, slack):  # type: ignore[no-untyped-def]
+def _held(y, slope, slack):
     """Whether an entry lies on a bound and the descent would push it beyond."""
     return (y <= 0.0 and slope >= -slack) or (y >= 1.0 and slope <= slack)
 
 
 @njit(cache=True, nogil=True)
-def _inner_products(point, slope, slack, changes, slots, row_weights, column_weights):  # type: ignore[no-untyped-def]
+def _inner_products(point, slope, slack, changes, slots, row_weights, column_weights):
     """Lower triangle of all inner products over free entries, and the largest projected slope."""
     n, k = point.shape
     size = slots.size
@@ -210,7 +210,7 @@ def _inner_products(point, slope, slack, changes, slots, row_weights, column_wei
 
 
 @njit(cache=True, nogil=True)
-def _combine(point, slope, slack, changes, slots, mix, out):  # type: ignore[no-untyped-def]
+def _combine(point, slope, slack, changes, slots, mix, out):
     """The mix of remembered changes and the gradient on free entries, zero on the others."""
     n, k = point.shape
     size = slots.size
@@ -227,7 +227,7 @@ def _combine(point, slope, slack, changes, slots, mix, out):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _step(point, direction, slope, step, row_weights, column_weights, out):  # type: ignore[no-untyped-def]
+def _step(point, direction, slope, step, row_weights, column_weights, out):
     """Step, project on the box, and return the decrease that the slope promises (negative)."""
     n, k = point.shape
     promised = 0.0

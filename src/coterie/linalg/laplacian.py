@@ -34,14 +34,11 @@ One pass of a solver is then ``rank = rank.follow(S)``:
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from threadpoolctl import ThreadpoolController
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -159,9 +156,8 @@ def component_embedding(labels: IntArray, weights: FloatArray) -> FloatArray:
 def laplacian_trace(matrix: FloatArray, weights: FloatArray, embedding: FloatArray) -> float:
     """``tr(F' L F)`` for rows of F at sample level, without forming L."""
     weighted = weights[:, None] * embedding
-    with _one_thread():
-        degrees = matrix @ weights
-        quadratic = np.sum(weighted * (matrix @ weighted))
+    degrees = matrix @ weights
+    quadratic = np.sum(weighted * (matrix @ weighted))
     return max(float(np.sum(degrees[:, None] * embedding * weighted) - quadratic), 0.0)
 
 
@@ -199,30 +195,6 @@ def smallest_embedding(
     instead, each scaled by ``sqrt(j/q)``: the mean of the projectors of all choices, which is a
     minimiser over their convex hull and the same for any order. p exceeds ``n_vectors`` by q - j then.
     """
-    with _one_thread():
-        return _smallest_embedding(matrix, weights, n_vectors, labels, start)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """BLAS on one thread: the same digits on any machine, and no threads that wait for each other.
-
-    The solvers of small eigenproblems gain nothing from more, and lose much on a busy machine.
-    """
-    return _libraries().limit(limits=1, user_api="blas")
-
-
-def _smallest_embedding(
-    matrix: FloatArray,
-    weights: FloatArray,
-    n_vectors: int,
-    labels: IntArray,
-    start: FloatArray | None,
-) -> tuple[FloatArray, float]:
     n_components = int(labels.max()) + 1
     wanted = n_vectors - n_components
     scale = float((matrix @ weights).max())

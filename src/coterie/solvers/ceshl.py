@@ -64,11 +64,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from threadpoolctl import threadpool_limits
 
 from coterie._budget import Budget, require
 from coterie._estimator import LabelConsensus
@@ -76,6 +74,7 @@ from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
+from coterie.kernels.hypergraph import degrees_and_losses, edge_means, slopes
 from coterie.linalg.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
@@ -106,9 +105,9 @@ class CESHL(LabelConsensus):
     ----------
     n_clusters : int
         Number of clusters.
-    lam : float, default 10.0
+    lam : float, default 100.0
         How far a hyperedge's weight keeps to its own quality instead of that of the base clusters
-        that it overlaps. Anything from 1 to 1000 does much the same.
+        that it overlaps. Anything from 10 to 1000 does much the same.
     edge_weights : {"propagated", "quality", "uniform"}, default "propagated"
         Weights of the hyperedges: quality passed on between overlapping base clusters, each one's
         own quality (``lam`` is not used), or 1 for all.
@@ -192,7 +191,7 @@ class CESHL(LabelConsensus):
         self,
         n_clusters: int,
         *,
-        lam: float = 10.0,
+        lam: float = 100.0,
         edge_weights: EdgeWeights = "propagated",
         rho: float = 100.0,
         degree_floor: float = 0.5,
@@ -217,25 +216,23 @@ class CESHL(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_memory(ensemble, self.memory_budget)
-        # the last digits of a product depend on the number of BLAS threads, and labels can on them
-        with threadpool_limits(limits=1, user_api="blas"):
-            quality = edge_quality(ensemble)  # 1
-            weights = weigh_edges(ensemble, quality, self.edge_weights, self.lam)  # 2
-            problem = Problem.of(ensemble, weights, self)
-            state = start(problem, ensemble, self.rho)
-            # no member links these parts, and F holds them apart: no pass can join them
-            beyond_reach = state.n_components > self.n_clusters
-            history: list[Pass] = []
-            converged = False
-            while len(history) < self.max_iter:
-                record = learn_incidence(problem, state)  # 3
-                history.append({"pass": len(history) + 1, **record})
-                if self.callback is not None:
-                    self.callback(history[-1])
-                converged = len(history) > 1 and state.n_components == self.n_clusters
-                if converged or beyond_reach or stalled(history):
-                    break
-                follow_components(problem, state)  # 4, 5
+        quality = edge_quality(ensemble)  # 1
+        weights = weigh_edges(ensemble, quality, self.edge_weights, self.lam)  # 2
+        problem = Problem.of(ensemble, weights, self)
+        state = start(problem, ensemble, self.rho)
+        # no member links these parts, and F holds them apart: no pass can join them
+        beyond_reach = state.n_components > self.n_clusters
+        history: list[Pass] = []
+        converged = False
+        while len(history) < self.max_iter:
+            record = learn_incidence(problem, state)  # 3
+            history.append({"pass": len(history) + 1, **record})
+            if self.callback is not None:
+                self.callback(history[-1])
+            converged = len(history) > 1 and state.n_components == self.n_clusters
+            if converged or beyond_reach or stalled(history):
+                break
+            follow_components(problem, state)  # 4, 5
         warn_if_unfinished(
             "CESHL",
             converged,
@@ -244,7 +241,7 @@ class CESHL(LabelConsensus):
             self.max_iter,
             f"No member links these {state.n_components} parts: ask for as many clusters."
             if beyond_reach
-            else "Raise max_iter or inner_iter, or try another lam between 1 and 1000.",
+            else "Raise max_iter or inner_iter, or try another lam between 10 and 1000.",
         )
         return Partition(
             labels=finish_partition(
@@ -539,11 +536,11 @@ class Fit:
     def value(self, incidence: FloatArray) -> float:
         """The objective (8); tr(F'F) less what the means explain is the trace."""
         problem = self.problem
-        losses = _degrees_and_losses(
+        losses = degrees_and_losses(
             incidence, problem.edges, problem.offsets, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.embedding, self.degrees, self.points,
         )  # fmt: skip
-        explained = _edge_means(incidence, problem.weights, self.points, self.means)
+        explained = edge_means(incidence, problem.weights, self.points, self.means)
         trace = self.rank - float(_edge_mass(problem) @ explained)
         value = float(problem.weights @ losses) + self.rho * trace
         if not np.isfinite(value):
@@ -553,7 +550,7 @@ class Fit:
     def gradient(self, incidence: FloatArray, out: FloatArray) -> None:
         """The gradient (13)."""
         problem = self.problem
-        _slopes(
+        slopes(
             incidence, problem.edges, problem.offsets, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
         )  # fmt: skip
@@ -565,96 +562,3 @@ def _by_edge(ensemble: Ensemble) -> FloatArray:
 
 def _edge_mass(problem: Problem) -> FloatArray:
     return problem.multiplicity * problem.edge_weights
-
-
-@njit(cache=True, nogil=True)
-def _guarded(degree, least):  # type: ignore[no-untyped-def]
-    """The degree itself, or a parabola that meets it at ``least`` and is half of that at zero."""
-    return degree if degree >= least else 0.5 * (least + degree * degree / least)
-
-
-@njit(cache=True, nogil=True)
-def _degrees_and_losses(  # type: ignore[no-untyped-def]
-    incidence, edges, offsets, weights, multiplicity, least, embedding, degrees, points
-):
-    """Each node's loss; its degree and its point a_u = F_u / sqrt(d_u) as a by-product."""
-    n, m = edges.shape
-    losses = np.empty(n)
-    for u in range(n):
-        degree = 0.0
-        loss = 0.0
-        for j in range(m):
-            own = edges[u, j]
-            for q in range(offsets[j], offsets[j + 1]):
-                y = incidence[u, q]
-                mass = multiplicity[q] * weights[q]
-                degree += mass * y
-                error = y - 1.0 if q == own else y
-                loss += mass * weights[q] * error * error
-        losses[u] = loss
-        degrees[u] = _guarded(degree, least[u])
-        scale = 1.0 / np.sqrt(degrees[u])
-        for t in range(embedding.shape[1]):
-            points[u, t] = embedding[u, t] * scale
-    return losses
-
-
-@njit(cache=True, nogil=True)
-def _edge_means(incidence, weights, points, means):  # type: ignore[no-untyped-def]
-    """Mean point of each hyperedge; returns its degree times the mean's squared length."""
-    n, k = incidence.shape
-    width = points.shape[1]
-    volumes = np.zeros(k)
-    means[:] = 0.0
-    for u in range(n):
-        for q in range(k):
-            y = incidence[u, q]
-            if y != 0.0:
-                y *= weights[u]
-                volumes[q] += y
-                for t in range(width):
-                    means[q, t] += y * points[u, t]
-    for q in range(k):
-        squares = 0.0
-        if volumes[q] > 0.0:
-            for t in range(width):
-                means[q, t] /= volumes[q]
-                squares += means[q, t] * means[q, t]
-        volumes[q] *= squares
-    return volumes
-
-
-@njit(cache=True, nogil=True)
-def _slopes(  # type: ignore[no-untyped-def]
-    incidence, edges, offsets, weights, multiplicity, least, degrees, points, means, rho, out
-):
-    """(13) by rows: 2 w^2 (y - h) + rho w (|mean|^2 - 2 a mean + inside), where inside, the mean of
-    a mean over the node's hyperedges, is what a larger degree would cost."""
-    n, m = edges.shape
-    k, width = means.shape
-    pulls = np.empty((width, k))
-    squares = np.zeros(k)
-    for q in range(k):
-        for t in range(width):
-            pulls[t, q] = means[q, t]
-            squares[q] += means[q, t] * means[q, t]
-    nearness = np.empty(k)
-    for u in range(n):
-        nearness[:] = 0.0
-        for t in range(width):
-            for q in range(k):
-                nearness[q] += points[u, t] * pulls[t, q]
-        inside = 0.0
-        for q in range(k):
-            inside += multiplicity[q] * weights[q] * incidence[u, q] * nearness[q]
-        inside /= degrees[u]
-        if degrees[u] < least[u]:
-            # the parabola's own slope
-            inside *= np.sqrt(max(2.0 * degrees[u] / least[u] - 1.0, 0.0))
-        for j in range(m):
-            own = edges[u, j]
-            for q in range(offsets[j], offsets[j + 1]):
-                w = weights[q]
-                slope = rho * w * (squares[q] - 2.0 * nearness[q] + inside)
-                target = 1.0 if q == own else 0.0
-                out[u, q] = slope + 2.0 * w * w * (incidence[u, q] - target)

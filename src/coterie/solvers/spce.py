@@ -59,14 +59,10 @@ and no link. A ``member_weight`` of 2 is the same as giving that member twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-import numba
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from coterie._budget import Budget
@@ -75,6 +71,7 @@ from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.kernels.pacing import cover, learn, over_rows, weigh
 from coterie.linalg.laplacian import RankTerm
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
@@ -83,11 +80,7 @@ IntArray = NDArray[np.int64]
 
 # tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
 STAGES = (9, 8, 7, 6, 5)
-# a link this close to its threshold is at it, and one this weak is none
-ROUNDING = 1e-10
 LEAST_DISPERSION = 1e-6
-# waking threads costs more than this many rows
-SERIAL_ROWS = 500
 
 
 class SPCE(LabelConsensus):
@@ -307,7 +300,7 @@ class Problem:
         if not ensemble.is_complete:
             covered = np.zeros(ensemble.labels.shape)
             fixed = (ensemble.labels, by_member, weights, prior)
-            _over_rows(_cover, fixed, covered)
+            over_rows(cover, fixed, covered)
             coverage = covered.sum(axis=0)
             coverage *= n_votes / (prior @ coverage)
         return cls(
@@ -370,7 +363,7 @@ def weigh_pairs(problem: Problem, state: State, paced: bool) -> None:
     disagreement = np.zeros(problem.labels.shape)
     age = state.age if paced else np.inf
     moving = (problem.prior / state.alpha, age, state.consensus, state.pair_weights)
-    _over_rows(_weigh, problem.fixed, moving, disagreement, mass)
+    over_rows(weigh, problem.fixed, moving, disagreement, mass)
     state.mass = float(mass.sum())
     state.disagreement = disagreement.sum(axis=0)
 
@@ -388,7 +381,7 @@ def learn_consensus(problem: Problem, state: State) -> None:
         state.pair_weights,
         state.consensus,
     )
-    _over_rows(_learn, problem.fixed, moving, disagreement, sums)
+    over_rows(learn, problem.fixed, moving, disagreement, sums)
     changed, total, linked = sums.sum(axis=0)
     state.change = float(np.sqrt(changed / total))
     state.n_links = float(linked)
@@ -436,130 +429,3 @@ def easiness(problem: Problem, state: State) -> FloatArray:
     """Mean weight of the pairs of each microcluster's samples that a member saw."""
     seen = (state.pair_weights > 0) @ problem.weights
     return np.asarray(state.pair_weights @ problem.weights / seen)
-
-
-def _over_rows(kernel: Callable[..., None], *arguments: Any) -> None:
-    """Run a kernel on ranges of rows, one for each thread that numba may use.
-
-    Every row is computed by itself and written to its own place, so the ranges do not matter.
-    """
-    n = len(arguments[-1])
-    n_threads = numba.get_num_threads() if n > SERIAL_ROWS else 1
-    if n_threads == 1:
-        kernel(0, n, *arguments)
-        return
-    bounds = [n * k // n_threads for k in range(n_threads + 1)]
-    with ThreadPoolExecutor(n_threads) as threads:
-        runs = [threads.submit(kernel, begin, end, *arguments) for begin, end in pairwise(bounds)]
-        for run in runs:
-            run.result()
-
-
-@njit(cache=True, nogil=True)
-def _votes(by_member, u, prior, values):  # type: ignore[no-untyped-def]
-    """For row u and every v: how many members join them; over the members that saw both, the sums of
-    their priors and of their values; and the sum of the values of those that join.
-    """
-    m, n = by_member.shape
-    joined = np.zeros(n, dtype=np.int32)
-    seen = np.zeros(n)
-    total = np.zeros(n)
-    support = np.zeros(n)
-    for i in range(m):
-        label = by_member[i, u]
-        if label < 0:
-            continue
-        labels = by_member[i]
-        for v in range(n):
-            same = labels[v] == label
-            there = labels[v] >= 0
-            joined[v] += same
-            seen[v] += prior[i] * there
-            total[v] += values[i] * there
-            support[v] += values[i] * same
-    return joined, seen, total, support
-
-
-@njit(cache=True, nogil=True)
-def _cover(begin, end, fixed, covered):  # type: ignore[no-untyped-def]
-    """Add up the pairs that each member saw, each scaled by the votes over those that saw it."""
-    _, by_member, weights, prior = fixed
-    m, n = by_member.shape
-    n_votes = prior.sum()
-    for u in range(begin, end):
-        _, seen, _, _ = _votes(by_member, u, prior, prior)
-        for i in range(m):
-            if by_member[i, u] < 0:
-                continue
-            for v in range(n):
-                if by_member[i, v] >= 0:
-                    covered[u, i] += weights[u] * weights[v] * n_votes / seen[v]
-
-
-@njit(cache=True, nogil=True)
-def _disagree(labels, u, v, link, pairs, row):  # type: ignore[no-untyped-def]
-    """Add ``pairs (S_uv - S^(i)_uv)^2`` for every member i that saw both."""
-    together = pairs * (1.0 - link) * (1.0 - link)
-    apart = pairs * link * link
-    for i in range(labels.shape[1]):
-        here, there = labels[u, i], labels[v, i]
-        term = together if here == there else apart
-        row[i] += term if here >= 0 and there >= 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _weigh(begin, end, fixed, moving, disagreement, mass):  # type: ignore[no-untyped-def]
-    """W in place; and per row its sum and every member's disagreement."""
-    labels, by_member, weights, prior = fixed
-    values, age, consensus, out = moving
-    n = len(labels)
-    n_votes = prior.sum()
-    for u in range(begin, end):
-        _, seen, total, support = _votes(by_member, u, prior, values)
-        for v in range(n):
-            out[u, v] = 0.0
-            if seen[v] == 0.0:
-                continue
-            link = consensus[u, v]
-            scale = n_votes / seen[v]
-            loss = scale * (total[v] * link * link - 2.0 * link * support[v] + support[v])
-            weight = age / (2.0 * loss) if 2.0 * loss > age else 1.0
-            out[u, v] = weight
-            pairs = weights[u] * weights[v]
-            mass[u] += pairs * weight
-            _disagree(labels, u, v, link, pairs * scale * weight * weight, disagreement[u])
-
-
-@njit(cache=True, nogil=True)
-def _learn(begin, end, fixed, moving, disagreement, sums):  # type: ignore[no-untyped-def]
-    """S in place; and per row its squared change, squared norm before, links and disagreements."""
-    labels, by_member, weights, prior = fixed
-    values, (rho, gamma), embedding, pair_weights, consensus = moving
-    n, m = labels.shape
-    n_votes = prior.sum()
-    for u in range(begin, end):
-        joined, seen, total, support = _votes(by_member, u, prior, values)
-        for v in range(n):
-            # without a member that joins them S is zero, and so is every disagreement
-            if joined[v] == 0:
-                continue
-            scale = n_votes / seen[v]
-            squared = pair_weights[u, v] * pair_weights[u, v]
-            link = 1.0
-            if joined[v] < m and u != v:
-                distance = 0.0
-                for k in range(embedding.shape[1]):
-                    step = embedding[u, k] - embedding[v, k]
-                    distance += step * step
-                pull = scale * total[v]
-                link = (scale * support[v] - rho * distance / (2.0 * squared)) / pull
-                threshold = np.sqrt(gamma / (pull * squared))
-                if link <= max(threshold * (1.0 + ROUNDING), ROUNDING):
-                    link = 0.0
-            pairs = weights[u] * weights[v]
-            old = consensus[u, v]
-            sums[u, 0] += pairs * (link - old) * (link - old)
-            sums[u, 1] += pairs * old * old
-            sums[u, 2] += pairs if link > 0.0 else 0.0
-            consensus[u, v] = link
-            _disagree(labels, u, v, link, pairs * scale * squared, disagreement[u])
