@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint docs bench golden setup clean
+.PHONY: help demo test lint docs bench asv golden setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
@@ -40,6 +40,10 @@ docs: .venv/core.stamp .venv/docs.group  ## the documentation site in docs/_buil
 
 bench: .venv/core.stamp .venv/test.group  ## speed ratios measured in one run
 	$(BIN)/python benchmarks/ratios.py
+
+asv: .venv/core.stamp .venv/bench.group  ## time, memory and agreement by size, with asv
+	cd benchmarks && ../$(BIN)/asv machine --yes --config asv.conf.json >/dev/null
+	cd benchmarks && ../$(BIN)/asv run --config asv.conf.json --python=same --quick
 
 golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own runs, where the data are
 	$(BIN)/python -m tests.golden.agreement

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from coterie._params import ParameterError, nearest
 
@@ -21,12 +23,19 @@ class Method:
     summary: str
     cost: str
     paper: str
+    # the settings that the paper tries: parameter, values
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def load(self) -> type[LabelConsensus]:
         """The estimator."""
         module, _, attribute = self.home.partition(":")
         found: type[LabelConsensus] = getattr(import_module(module), attribute)
         return found
+
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the grid's values; one empty setting where there is no grid."""
+        for values in product(*self.grid.values()):
+            yield dict(zip(self.grid, values, strict=True))
 
 
 METHODS: dict[str, Method] = {
@@ -49,6 +58,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 (m + c)) a pass, 32 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering "
             "ensemble. IEEE TNNLS 32, 2021.",
+            grid={"theta": tuple(k / 10 for k in range(10))},
         ),
         Method(
             name="eccms",
@@ -58,6 +68,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 b) a pass for blocks of b confident microclusters, 64 bytes a pair",
             paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
             "self-enhancement. IEEE TNNLS, 2023.",
+            grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
         ),
         Method(
             name="trce",
@@ -67,6 +78,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 (m + c)) a pass, 64 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
             "multiple graph learning. AAAI, 2021.",
+            grid={"lam": tuple(10.0**power for power in range(-5, 6))},
         ),
         Method(
             name="pce",
@@ -76,6 +88,7 @@ METHODS: dict[str, Method] = {
             cost="O(N m (c + m) c) a pass",
             paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
             "ensemble. IEEE TKDE, 2023.",
+            grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
         ),
         Method(
             name="ceshl",
@@ -85,6 +98,7 @@ METHODS: dict[str, Method] = {
             cost="O(N k c) a quasi-Newton step, O(N k) memory",
             paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
             "learning. Information Fusion 78, 2022.",
+            grid={"lam": tuple(10.0**power for power in range(-3, 4))},
         ),
     )
 }

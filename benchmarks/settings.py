@@ -1,0 +1,84 @@
+"""Every method at every setting of its grid and every ablation, on every pool: is it exactly c clusters?
+
+Run: python benchmarks/settings.py [POOL ...]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from coterie import Ensemble
+from coterie.solvers._catalogue import METHODS
+
+DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+ABLATIONS: dict[str, list[dict[str, Any]]] = {
+    "eac": [{"linkage": "single"}, {"linkage": "complete"}],
+    "spce": [{"self_paced": False}, {"self_paced": "fixed"}],
+    "eccms": [
+        {"evidence": "ca"}, {"evidence": "pts"}, {"propagate": False}, {"keep_confident": False}
+    ],
+    "trce": [{"member_level": False}, {"instance_level": False}, {"graph_level": False}],
+    "pce": [{"rotation": False}, {"self_paced": False}, {"diversity": False}, {"impute": "random"}],
+    "ceshl": [{"edge_weights": "quality"}, {"edge_weights": "uniform"}, {"degree_floor": 0.0}],
+}  # fmt: skip
+# on the large pools the ends and the middle of each grid
+LARGE = 1_000
+
+
+def pools(names: list[str]) -> Iterator[tuple[str, Ensemble, int]]:
+    rng = np.random.default_rng(0)
+    for path in sorted((DATA / "pools").glob("*.npz")):
+        with np.load(path) as file:
+            members, classes = file["members"], len(np.unique(file["gt"]))
+        chosen = rng.choice(members.shape[1], 20, replace=False)
+        yield path.stem, Ensemble.from_labels(members[:, chosen]), classes
+    for path in sorted((DATA / "golden").glob("*.npz")):
+        with np.load(path) as file:
+            if not {"base", "y"} <= set(file):
+                continue
+            labels, classes = file["base"], len(np.unique(file["y"]))
+        given = np.where(labels < 0, np.nan, labels.astype(float)).reshape(-1, *labels.shape[-2:])
+        yield path.stem, Ensemble.from_labels(given[0], blank_samples="keep"), classes
+
+
+def main(names: list[str]) -> int:
+    broken = 0
+    for name, ensemble, classes in pools(names):
+        if names and name not in names:
+            continue
+        print(f"{name}: {ensemble.n_samples:,} samples, {ensemble.n_microclusters:,} distinct rows")
+        for method in METHODS.values():
+            estimator = method.load()
+            if ensemble.blank_samples().size and not estimator._places_blank_samples:
+                continue
+            settings = list(method.settings())
+            if ensemble.n_microclusters > LARGE:
+                settings = [settings[0], settings[len(settings) // 2], settings[-1]]
+            settings += ABLATIONS.get(method.name, [])
+            wrong, start = [], perf_counter()
+            for setting in settings:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    model = estimator(classes, **setting, random_state=0).fit(ensemble)
+                if len(np.unique(model.labels_)) != classes:
+                    wrong.append(setting)
+            broken += len(wrong)
+            print(
+                f"  {method.name:<6} {len(settings):3} settings, c = {classes}: "
+                f"{'exactly c in all' if not wrong else f'not c at {wrong}'} "
+                f"({perf_counter() - start:.0f} s)",
+                flush=True,
+            )
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]) > 0)
