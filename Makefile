@@ -26,7 +26,22 @@ setup: .venv/core.stamp  ## the library and its command in .venv
 demo: .venv/core.stamp  ## cluster an embedded data set and write the labels to demo/
 	$(BIN)/coterie demo --out demo
 
-test: .venv/core.stamp .venv/test.group  ## all tests
+# Debian's chromium and axe-core, for the tests of the report. What cannot be had is left out: those
+# tests then skip and say why. Remove .venv/browser.stamp to try again.
+APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=noninteractive apt-get -qq
+
+.venv/browser.stamp: .venv/core.stamp
+	@$(PIP) install "playwright>=1.45" || echo "no playwright: the browser tests will be skipped"
+	@{ command -v chromium || command -v chromium-browser; } >/dev/null \
+	  || { command -v apt-get >/dev/null && $(APT) update && $(APT) install -y --no-install-recommends chromium; } >/dev/null 2>&1 \
+	  || echo "no chromium: the browser tests will be skipped"
+	@{ command -v npm >/dev/null && npm install --prefix .venv/node --no-audit --no-fund --silent axe-core@4; } >/dev/null 2>&1 \
+	  || echo "no axe-core: the accessibility tests will be skipped"
+	@touch $@
+
+browser: .venv/browser.stamp  ## a browser for the tests of the report, where it can be had
+
+test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## all tests
 	$(BIN)/python -m pytest
 
 lint: .venv/core.stamp .venv/lint.group  ## style, types and import layers

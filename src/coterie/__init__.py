@@ -20,12 +20,25 @@ _HOME = {
     "SPCE": "coterie.solvers.spce",
     "TRCE": "coterie.solvers.trce",
     "enhance": "coterie.solvers.ec_cms",
+    "Result": "coterie.result",
+    "select_k": "coterie.select",
     "ConsensusClustering": "coterie.consensus",
     "MemoryBudgetError": "coterie._budget",
     "ParameterError": "coterie._params",
     "memory_budget": "coterie._budget",
 }
-_MODULES = ("datasets", "evaluate", "evidence", "generate", "io", "solvers")
+_MODULES = (
+    "datasets",
+    "evaluate",
+    "evidence",
+    "generate",
+    "io",
+    "plot",
+    "report",
+    "select",
+    "solvers",
+    "trust",
+)
 
 __all__ = [*sorted(_HOME), *_MODULES]
 
@@ -35,13 +48,19 @@ if TYPE_CHECKING:
     from coterie import evidence as evidence
     from coterie import generate as generate
     from coterie import io as io
+    from coterie import plot as plot
+    from coterie import report as report
+    from coterie import select as select
     from coterie import solvers as solvers
+    from coterie import trust as trust
     from coterie._budget import MemoryBudgetError as MemoryBudgetError
     from coterie._budget import memory_budget as memory_budget
     from coterie._params import ParameterError as ParameterError
     from coterie.consensus import ConsensusClustering as ConsensusClustering
     from coterie.ensemble import Ensemble as Ensemble
     from coterie.ensemble import LabelError as LabelError
+    from coterie.result import Result as Result
+    from coterie.select import select_k as select_k
     from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS

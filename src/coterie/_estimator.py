@@ -9,13 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from coterie._params import Domain, ParameterError, check_parameters
 from coterie._random import generator
 from coterie._result import Partition, by_first_appearance
+from coterie._table import Table
 from coterie.ensemble import Ensemble, LabelError
-from coterie.evidence.support import cluster_support
+from coterie.trust import Explanation, clusters, explain, members, samples, soft_labels
+from coterie.trust._votes import ClusterVotes
 
 
 class LabelConsensus(ClusterMixin, BaseEstimator):
@@ -32,7 +35,10 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     n_clusters_ : int
         Number of clusters.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the support of the next best cluster over that of the sample's own, in [0, 1].
+        One minus the membership in the next best cluster over that in the sample's own, in [0, 1];
+        0 for a sample that no member labelled.
+    soft_labels_ : ndarray, shape (n, c)
+        Membership of each sample in each cluster, rows summing to one; computed when asked for.
     member_weights_ : ndarray, shape (m,)
         Influence of each member, summing to one.
     converged_ : bool
@@ -114,7 +120,7 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         back = np.argsort(order)
         labels = by_first_appearance(partition.labels)
         n_clusters = int(labels.max()) + 1
-        confidence = _confidence(cluster_support(ensemble, labels, n_clusters), labels)
+        confidence = ClusterVotes.of_microclusters(ensemble, labels).confidence()
         self.ensemble_ = ensemble
         self.labels_ = by_first_appearance(ensemble.expand(labels))
         self.n_clusters_ = n_clusters
@@ -137,6 +143,40 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
             setattr(self, name, np.concatenate(blocks))
         for name, value in partition.as_it_is.items():
             setattr(self, name, value)
+
+    # ------------------------------------------------------------------ trust
+
+    @property
+    def soft_labels_(self) -> NDArray[np.float64]:
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        # an unfitted model has no such attribute, as scikit-learn expects
+        return soft_labels(self.ensemble_, self.labels_)
+
+    def diagnose_members(self) -> Table:
+        """One row a member; see :func:`coterie.trust.members`."""
+        check_is_fitted(self, "labels_")
+        return members(self.ensemble_, self.labels_, self.member_weights_)
+
+    def diagnose_clusters(self) -> Table:
+        """One row a cluster; see :func:`coterie.trust.clusters`."""
+        check_is_fitted(self, "labels_")
+        return clusters(self.ensemble_, self.labels_)
+
+    def diagnose_samples(self) -> Table:
+        """One row a sample; see :func:`coterie.trust.samples`."""
+        check_is_fitted(self, "labels_")
+        return samples(self.ensemble_, self.labels_)
+
+    def explain(self, sample: Any) -> Explanation:
+        """Why a sample is where it is; see :func:`coterie.trust.explain`.
+
+        Parameters
+        ----------
+        sample : id or int
+            Its id where the ensemble has ids, else its row number from 0.
+        """
+        check_is_fitted(self, "labels_")
+        return explain(self.ensemble_, self.labels_, sample)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,13 +202,3 @@ def _as_ensemble(
         member_weight=member_weight,
         blank_samples="keep",
     )
-
-
-def _confidence(support: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    rows = np.arange(len(labels))
-    own = support[rows, labels]
-    others = support.copy()
-    others[rows, labels] = 0.0
-    rival = others.max(axis=1)
-    relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
-    return np.clip(1.0 - relative, 0.0, 1.0)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from coterie import EAC, Ensemble, LabelError, ParameterError
 from coterie.evaluate import ari
 from tests.naive import eac as naive
-from tests.naive import evidence
+from tests.naive import evidence, trust
 from tests.naive.rows import same_partition
 from tests.strategies import label_matrices
 
@@ -131,20 +131,19 @@ def test_fitted_attributes_of_the_small_example():
     assert np.allclose(model.member_weights_, 1 / 3)
     assert model.n_features_in_ == 3
     assert model.ensemble_ == Ensemble.from_labels(T6)
-    # the lone sample: support 7/9 in its cluster, 1/3 in the other
-    assert np.allclose(model.sample_confidence_, [1, 1, 4 / 7, 8 / 9, 8 / 9, 8 / 9])
+    # the lone sample: membership 3/4 in its cluster, 1/4 in the other
+    assert np.allclose(model.sample_confidence_, [1, 1, 2 / 3, 10 / 11, 10 / 11, 10 / 11])
 
 
-def test_confidence_is_own_support_against_the_next_best():
+def test_confidence_is_own_membership_against_the_next_best():
     rng = np.random.default_rng(0)
     labels = rng.integers(-1, 4, (60, 7))
     labels[:, 0] = rng.integers(0, 4, 60)
     model = EAC(5).fit(labels)
-    support = evidence.support(labels, model.labels_, 5, np.ones(7))
-    for i, own in enumerate(model.labels_):
-        rival = max(support[i, q] for q in range(5) if q != own)
-        expected = min(max(1 - rival / support[i, own], 0), 1)
-        assert model.sample_confidence_[i] == pytest.approx(expected, abs=1e-12)
+    soft = trust.soft_labels(labels, model.labels_, 5, np.ones(7))
+    assert np.allclose(model.soft_labels_, soft)
+    expected = trust.confidence(labels, model.labels_, soft)
+    assert np.allclose(model.sample_confidence_, expected, atol=1e-12)
 
 
 def test_member_weights_are_those_of_the_ensemble_in_the_users_order():

@@ -1,12 +1,12 @@
-"""Writing a table: all of it or nothing, under its own name only once it is complete."""
+"""Writing a file: all of it or nothing, under its own name only once it is complete."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -29,6 +29,14 @@ def check_writable(path: str | PathLike[str]) -> None:
             f"{path}: cannot write {f'the extension {kind!r}' if kind else 'without an extension'}"
             f"; known are {', '.join(WRITABLE)}"
         )
+    if kind == ".parquet":
+        require_pyarrow(path)
+    check_place(path)
+
+
+def check_place(path: str | PathLike[str]) -> None:
+    """Raise DataError if no file could be written there; nothing is left behind."""
+    path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a directory; name a file")
     folder = path.parent
@@ -38,8 +46,6 @@ def check_writable(path: str | PathLike[str]) -> None:
         raise DataError(f"{path} cannot be written: {folder} is not a directory")
     if path.exists() and not os.access(path, os.W_OK):
         raise DataError(f"{path} cannot be written: the file is read-only")
-    if kind == ".parquet":
-        require_pyarrow(path)
     try:
         # rights, quotas and read-only disks in one question
         file, temporary = _beside(path)
@@ -68,16 +74,27 @@ def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> Non
     """
     check_writable(path)
     kind = Path(path).suffix.lower()
+    with whole_file(path) as file:
+        if kind == ".parquet":
+            write_parquet(file, columns)
+        else:
+            _write_text(file, columns, "," if kind == ".csv" else "\t")
+
+
+@contextmanager
+def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its name only when the block ends without an error.
+
+    Raises DataError where the disk refuses; what was there before is then untouched, and nothing
+    else remains.
+    """
     # through a link, not over it
     target = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
         file, temporary = _beside(target)
         with file:
-            if kind == ".parquet":
-                write_parquet(file, columns)
-            else:
-                _write_text(file, columns, "," if kind == ".csv" else "\t")
+            yield file
         temporary.replace(target)
         temporary = None
     except OSError as error:

@@ -1,0 +1,30 @@
+"""
+How sure is each sample?
+========================
+
+Every solver gives each sample a confidence between 0 and 1: one minus the support of the next best
+cluster over that of its own.
+"""
+
+# %%
+# Points that members put now here, now there are pale; they lie where clusters meet.
+
+import matplotlib.pyplot as plt
+from sklearn.decomposition import PCA
+
+from coterie import ConsensusClustering
+from coterie.datasets import load
+from coterie.plot import confidence, embedding
+
+digits = load("digits")
+model = ConsensusClustering(n_clusters=10, random_state=0).fit(digits.X)
+plane = PCA(2, random_state=0).fit_transform(digits.X)
+
+figure, ax = plt.subplots(figsize=(6.8, 4.8), layout="constrained")
+embedding(plane, model.labels_, model.sample_confidence_, name="PCA of 64 features", ax=ax)
+
+# %%
+# Cluster by cluster: some are beyond doubt, others have a long tail to the left. The line is the median.
+
+figure, ax = plt.subplots(figsize=(6.0, 6.0), layout="constrained")
+confidence(model.sample_confidence_, labels=model.labels_, ax=ax)

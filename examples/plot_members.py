@@ -1,0 +1,29 @@
+"""
+Which members say the same?
+===========================
+
+A consensus is no better than its members. Copies count twice without knowing more, and a member that
+agrees with nobody only adds noise; both are seen at a glance.
+"""
+
+# %%
+# Six k-means clusterings of wines, a copy of one of them under other names, and a random labelling.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from coterie import Ensemble
+from coterie.datasets import load
+from coterie.generate import kmeans_pool
+from coterie.plot import member_agreement
+
+wine = load("wine")
+X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
+pool = kmeans_pool(X, 6, n_clusters=(3, 6), random_state=0)
+members = pool.expand(pool.labels)
+columns = {name: members[:, j] for j, name in enumerate(pool.members)}
+columns["a copy"] = np.array(["x", "y", "z", "u", "v", "w"])[members[:, 2]]
+columns["random"] = np.random.default_rng(0).integers(0, 3, len(X))
+
+figure, ax = plt.subplots(figsize=(6.4, 5.4), layout="constrained")
+member_agreement(Ensemble.from_labels(columns), ax=ax)

@@ -1,0 +1,136 @@
+"""How a solver arrived: the objective and the residual, pass by pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie._params import ParameterError
+from coterie.plot._canvas import axes, note, panels, plain
+from coterie.plot._check import FloatArray, numbers
+from coterie.plot._palette import OKABE_ITO, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DRAWN = (("objective", OKABE_ITO[0]), ("residual", OKABE_ITO[5]))
+
+
+def convergence(
+    history: Sequence[Mapping[str, Any]], *, tol: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the objective and the residual of every pass, one above the other.
+
+    Where a method goes through stages (its records name a ``stage``), thin lines part them: the
+    objective of one stage is not that of the next, so it may jump there.
+
+    Parameters
+    ----------
+    history : sequence of mappings
+        A solver's ``history_``: "objective" and "residual" of each pass, "pass" its number.
+    tol : float, optional
+        The residual at which the method stops, drawn as a line.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.child_axes`` are two panels, the objective and the residual, each with passes and values
+        in ``lines[0]``. The residual is on a logarithmic scale; a residual of 0 is left out there,
+        and the panel's title counts them.
+
+    Examples
+    --------
+    >>> from coterie.plot import convergence
+    >>> passes = [{"pass": 1, "objective": 3.0, "residual": 0.5},
+    ...           {"pass": 2, "objective": 2.5, "residual": 0.01}]
+    >>> objective, residual = convergence(passes).child_axes
+    >>> objective.lines[0].get_ydata().tolist(), residual.lines[0].get_ydata().tolist()
+    ([3.0, 2.5], [0.5, 0.01])
+    """
+    records = _records(history)
+    passes = _column(records, "pass", range(1, len(records) + 1))
+    ax = axes(ax, (5.6, 4.6))
+    upper, lower = panels(ax, 2, 1, (0.0, 22.0))
+    for panel, (name, colour) in zip((upper, lower), DRAWN, strict=True):
+        values = _column(records, name)
+        if panel is lower and (values > 0).any():
+            panel.set_yscale("log")
+            nothing = int((values <= 0).sum())
+            if nothing:
+                words = "pass" if nothing == 1 else "passes"
+                note(panel, f"{nothing:,} {words} with residual 0 not shown")
+            values = np.where(values > 0, values, np.nan)
+        panel.plot(passes, values, color=colour, marker="o", markersize=3.5)
+        panel.set_ylabel(name)
+        panel.set_xlim(passes[0] - 0.5, passes[-1] + 0.5)
+        _whole_ticks(panel)
+        plain(panel)
+        for wall in _stage_changes(records, passes):
+            panel.axvline(wall, color=QUIET, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
+    if tol is not None:
+        level = float(numbers("plot.convergence", "tol", tol, ()))
+        if level > 0:
+            lower.axhline(level, color=QUIET, linewidth=1.0, zorder=0)
+            lower.annotate(
+                f"tol {level:g}",
+                (1.0, level),
+                xycoords=("axes fraction", "data"),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="right",
+                color=QUIET,
+                fontsize="small",
+            )
+    upper.tick_params(labelbottom=False)
+    lower.set_xlabel("pass")
+    return ax
+
+
+def _records(history: Any) -> list[Mapping[str, Any]]:
+    if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
+        raise ParameterError(
+            "plot.convergence: history must be a list of records, one a pass, such as a solver's "
+            f"history_, but is {type(history).__name__}"
+        )
+    records = [*history]
+    if not records:
+        raise ParameterError("plot.convergence: history is empty: there is no pass to draw")
+    for place, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ParameterError(
+                f"plot.convergence: history[{place}] must be a record of a pass, but is {record!r:.60}"
+            )
+    return records
+
+
+def _column(
+    records: list[Mapping[str, Any]], name: str, default: Sequence[int] | None = None
+) -> FloatArray:
+    values = []
+    for place, record in enumerate(records):
+        if name in record:
+            values.append(record[name])
+        elif default is not None:
+            values.append(default[place])
+        else:
+            raise ParameterError(
+                f"plot.convergence: history[{place}] has no {name!r}; it has {', '.join(record)}"
+            )
+    return numbers("plot.convergence", f"history: {name}", values, (len(records),))
+
+
+def _stage_changes(records: list[Mapping[str, Any]], passes: FloatArray) -> list[float]:
+    return [
+        float(passes[place] + passes[place - 1]) / 2
+        for place in range(1, len(records))
+        if records[place].get("stage") != records[place - 1].get("stage")
+    ]
+
+
+def _whole_ticks(ax: Axes) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, min_n_ticks=1))

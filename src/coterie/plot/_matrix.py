@@ -1,0 +1,250 @@
+"""The consensus matrix, reordered so that clusters are blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._budget import Budget
+from coterie._params import Choice, Integer, ParameterError, check_parameters
+from coterie.ensemble import Ensemble
+from coterie.plot._arrange import Arrangement, FloatArray, IntArray, Runs, arrange
+from coterie.plot._canvas import axes, colour_bar, note, settle, shown
+from coterie.plot._check import label_codes, numbers, weights
+from coterie.plot._palette import INK, SEQUENTIAL, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from coterie.kernels.linkage import Dendrogram
+
+Order = Literal["dendrogram", "cluster", "given"]
+# a name under a block narrower than this share of the axis would run into its neighbours
+NARROWEST_NAMED = 0.025
+# width of the strip of colours, as a share of the axis
+STRIP = 0.035
+
+
+def matrix(
+    source: Ensemble | ArrayLike,
+    *,
+    labels: Any = None,
+    ensemble: Ensemble | None = None,
+    weights: ArrayLike | None = None,
+    order: Order | None = None,
+    dendrogram: Dendrogram | None = None,
+    name: str | None = None,
+    max_rows: int = 2000,
+    memory_budget: Budget = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how often samples meet, reordered by a dendrogram or by cluster.
+
+    Parameters
+    ----------
+    source : Ensemble, or array of shape (N, N)
+        An ensemble stands for its co-association. An array is any symmetric similarity, such as a
+        solver's ``consensus_matrix_``.
+    labels : sequence, optional
+        A label per sample of the ensemble (or per row of a bare array): a strip of colours beside
+        the matrix, and the order "cluster".
+    ensemble : Ensemble, optional
+        With an array: its rows are the microclusters of this ensemble, which brings their weights.
+    weights : array of shape (N,), optional
+        With a bare array: how many samples each row stands for.
+    order : {"dendrogram", "cluster", "given"}, optional
+        By average link of the matrix, label after label, or as it is. The default is "cluster" with
+        labels and "dendrogram" without.
+    dendrogram : Dendrogram, optional
+        Merges of the rows to order by, such as ``EAC().fit(ensemble).dendrogram_``.
+    name : str, optional
+        What the numbers are, beside the colour bar.
+    max_rows : int, default 2000
+        Above so many samples they are pooled in that many bins of equal weight; the axis says so.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated. Ordering an ensemble of more than
+        ``max_rows`` microclusters by cluster does not form their N x N matrix.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        ``ax.images[0]`` holds the (B, B) array drawn: means of the matrix over the pairs of samples
+        of two bins, one bin a sample if there are at most ``max_rows`` of them. Both axes run over
+        the samples, so that a microcluster is as wide as its weight.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.plot import matrix
+    >>> ensemble = Ensemble.from_labels([[0, 0], [1, 1], [0, 1], [0, 0]])
+    >>> ax = matrix(ensemble, labels=["a", "b", "b", "a"])
+    >>> ax.images[0].get_array().tolist()
+    [[1.0, 1.0, 0.0, 0.5], [1.0, 1.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.5], [0.5, 0.5, 0.5, 1.0]]
+    """
+    check_parameters(
+        "plot.matrix",
+        {"order": order, "max_rows": max_rows},
+        {"order": Choice(("dendrogram", "cluster", "given", None)), "max_rows": Integer(2)},
+    )
+    values, of, runs, names = _read(source, ensemble, weights, labels)
+    if order is None:
+        order = "cluster" if names and dendrogram is None else "dendrogram"
+    if order == "cluster" and not names:
+        raise ParameterError('plot.matrix: order="cluster" needs labels')
+    if dendrogram is not None:
+        _refuse_dendrogram(dendrogram, order, len(values) if values is not None else of)
+    arranged = arrange(
+        values,
+        of,
+        runs,
+        order,
+        dendrogram=dendrogram,
+        max_rows=max_rows,
+        memory_budget=memory_budget,
+    )
+    top = 1.0 if values is None else max(float(arranged.values.max()), 1e-300)
+    # room for the clusters' names at the left
+    longest = max((len(shown(label)) for label in names), default=0) if order == "cluster" else 4
+    own, ax = ax is None, axes(ax, (6.1 + 0.08 * longest, 5.2))
+    image = ax.imshow(
+        arranged.values,
+        cmap=SEQUENTIAL,
+        vmin=min(0.0, float(arranged.values.min())),
+        vmax=top,
+        extent=(0.0, arranged.total, arranged.total, 0.0),
+        aspect="equal",
+    )
+    share = "share of members that put two samples together" if values is None else "similarity"
+    colour_bar(ax, image, share if name is None else shown(name, 60))
+    _describe_axes(ax, arranged, weighted=runs_are_weighted(arranged))
+    if names:
+        _mark_clusters(ax, arranged.runs, names, by_cluster=order == "cluster")
+    if own:
+        settle(ax)
+    return ax
+
+
+def runs_are_weighted(arranged: Arrangement) -> bool:
+    """Whether weights are other than counts of samples."""
+    width = arranged.runs.width
+    return bool((width != np.rint(width)).any())
+
+
+def _read(
+    source: Ensemble | ArrayLike,
+    ensemble: Ensemble | None,
+    given_weights: ArrayLike | None,
+    labels: Any,
+) -> tuple[FloatArray | None, Ensemble | None, Runs, list[Any]]:
+    """The matrix or None for the co-association, its ensemble, the runs, and the labels' names."""
+    values: FloatArray | None
+    of: Ensemble | None
+    if isinstance(source, Ensemble):
+        if ensemble is not None:
+            raise ParameterError("plot.matrix: ensemble goes with an array; source is an Ensemble")
+        values, of = None, source
+    else:
+        shape = np.shape(source)
+        size = shape[0] if shape else None
+        wanted = size if ensemble is None else ensemble.n_microclusters
+        values, of = numbers("plot.matrix", "source", source, (wanted, wanted)), ensemble
+        scale = max(float(np.abs(values).max()), 1e-300)
+        if float(np.abs(values - values.T).max()) > 1e-6 * scale:
+            raise ParameterError("plot.matrix: source must be symmetric, but is not")
+    codes: IntArray | None = None
+    names: list[Any] = []
+    if of is not None:
+        if given_weights is not None:
+            raise ParameterError(
+                "plot.matrix: weights goes with a bare array; an Ensemble has its own"
+            )
+        if labels is not None:
+            codes, names = label_codes("plot.matrix", "labels", labels, of.n_samples)
+        if codes is None:
+            rows, heavy = np.arange(of.n_microclusters), of.weights.astype(np.float64)
+            codes = np.zeros(len(rows), dtype=np.int64)
+        else:
+            rows = of.inverse.astype(np.int64)
+            weight = of.sample_weight
+            heavy = np.ones(len(rows)) if weight is None else weight.astype(np.float64)
+        return values, of, Runs.of(rows, codes, heavy), names
+    assert values is not None
+    rows = np.arange(len(values))
+    if labels is not None:
+        codes, names = label_codes("plot.matrix", "labels", labels, len(rows))
+    heavy = weights("plot.matrix", "weights", given_weights, len(rows))
+    return (
+        values,
+        None,
+        Runs.of(rows, np.zeros_like(rows) if codes is None else codes, heavy),
+        names,
+    )
+
+
+def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble | None) -> None:
+    if order != "dendrogram":
+        raise ParameterError(f'plot.matrix: dendrogram goes with order="dendrogram", not {order!r}')
+    size = rows.n_microclusters if isinstance(rows, Ensemble) else rows
+    if len(dendrogram.sizes) != size:
+        raise ParameterError(
+            f"plot.matrix: dendrogram joins {len(dendrogram.sizes):,} items, but the matrix has "
+            f"{size:,} rows; fit it on the same ensemble"
+        )
+
+
+def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    what = "weight" if weighted else "samples"
+    total = f"total weight {arranged.total:,.4g}" if weighted else f"{arranged.total:,.0f} samples"
+    ax.set_xlabel(total)
+    ax.set_ylabel(what)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    if arranged.pooled:
+        bins = len(arranged.values)
+        each = arranged.total / bins
+        size = f"{each:,.0f}" if each >= 100 else f"{each:.3g}"
+        note(ax, f"means over {bins:,} bins of {size} {what} each")
+
+
+def _mark_clusters(ax: Axes, runs: Runs, names: list[Any], *, by_cluster: bool) -> None:
+    """A strip of colours along the top and the left, and the names under their blocks."""
+    from matplotlib.collections import PolyCollection
+
+    edges = runs.edges
+    # neighbours of one label are one piece
+    first = np.flatnonzero(np.concatenate([[True], runs.label[1:] != runs.label[:-1]]))
+    start, stop = edges[first], np.append(edges[first[1:]], edges[-1])
+    colours = [palette(len(names))[label] for label in runs.label[first]]
+    near, far = -STRIP * edges[-1], -0.2 * STRIP * edges[-1]
+    for across in (True, False):
+        corners = [
+            [(a, near), (b, near), (b, far), (a, far)]
+            if across
+            else [(near, a), (near, b), (far, b), (far, a)]
+            for a, b in zip(start, stop, strict=True)
+        ]
+        strip = PolyCollection(corners, facecolors=colours, linewidths=0)
+        ax.add_collection(strip, autolim=False)
+    ax.set_xlim(near, edges[-1])
+    ax.set_ylim(edges[-1], near)
+    ax.spines[:].set_visible(False)
+    if not by_cluster:
+        return
+    for wall in start[1:]:
+        ax.hlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
+        ax.vlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
+    wide = (stop - start) >= NARROWEST_NAMED * edges[-1]
+    ax.set_yticks(
+        ((start + stop) / 2)[wide],
+        [shown(names[label]) for label in runs.label[first][wide]],
+    )
+    ax.tick_params(axis="y", length=0)
+    hidden = int((~wide).sum())
+    ax.set_ylabel("cluster" if not hidden else f"cluster ({hidden:,} too small to name)")

@@ -1,0 +1,128 @@
+"""Colours that all eyes tell apart: Okabe and Ito's first, then the farthest from those in use.
+
+Distances are taken in OKLab, as seen by the usual eye and by eyes without the red or the green cone,
+and the least of the three counts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._params import Integer, check_parameters
+
+FloatArray = NDArray[np.float64]
+
+# Okabe and Ito without black (text and axes have it) and yellow (too pale on white paper)
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+INK = "#222222"
+QUIET = "#6E6E6E"
+ACCENT = "#D55E00"
+# for numbers between 0 and 1: white is nothing, and it survives a black-and-white printer
+SEQUENTIAL = "Blues"
+
+# linear light to the cones' and to the opponent coordinates (Ottosson's OKLab)
+_CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_OPPONENT = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+# what is left of linear light without the red or the green cone (Machado and others, 2009)
+_NO_RED = np.array(
+    [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ]
+)
+_NO_GREEN = np.array(
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ]
+)
+
+
+def palette(count: int) -> list[str]:
+    """Colours for so many clusters, as hexadecimal text, the first ones always the same.
+
+    The first six are Okabe and Ito's; each further one is the candidate farthest from all before it
+    for the usual eye and for the two common kinds of colour blindness. Beyond some twenty, no eye
+    keeps colours apart: read the labels too.
+
+    Parameters
+    ----------
+    count : int
+
+    Examples
+    --------
+    >>> from coterie.plot import palette
+    >>> palette(3)
+    ['#0072B2', '#E69F00', '#009E73']
+    >>> len(set(palette(40)))
+    40
+    """
+    check_parameters("palette", {"count": count}, {"count": Integer(0)})
+    if count <= len(OKABE_ITO):
+        return list(OKABE_ITO[:count])
+    # computed in steps, so that palettes of 7 and of 12 colours share the work
+    return list(_generated(-(-count // 32) * 32)[:count])
+
+
+@lru_cache(maxsize=8)
+def _generated(count: int) -> tuple[str, ...]:
+    chosen = list(OKABE_ITO)
+    candidates = _candidates(finer=1 + count // 512)
+    seen = _views(candidates)
+    distance = np.full(len(candidates), np.inf)
+    for colour in chosen:
+        distance = np.minimum(distance, _apart(seen, _views(_rgb(colour)[None])))
+    while len(chosen) < count:
+        best = int(np.argmax(distance))
+        red, green, blue = np.rint(255 * candidates[best]).astype(int).tolist()
+        chosen.append(f"#{red:02X}{green:02X}{blue:02X}")
+        distance = np.minimum(distance, _apart(seen, seen[:, best : best + 1]))
+    return tuple(chosen)
+
+
+def _candidates(finer: int) -> FloatArray:
+    """Colours of the screen, neither so pale nor so dark that paper or ink swallows them."""
+    steps = np.linspace(0.0, 1.0, 12 * finer)
+    grid = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
+    lab = _oklab(_linear(grid))
+    lightness, chroma = lab[:, 0], np.hypot(lab[:, 1], lab[:, 2])
+    return grid[(lightness > 0.38) & (lightness < 0.82) & (chroma > 0.06) & (chroma < 0.2)]
+
+
+def _views(colours: FloatArray) -> FloatArray:
+    """The colours in OKLab as three kinds of eye see them, shape (3, n, 3)."""
+    light = _linear(colours)
+    return np.stack([_oklab(light), _oklab(light @ _NO_RED.T), _oklab(light @ _NO_GREEN.T)])
+
+
+def _apart(seen: FloatArray, other: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(seen - other, axis=2).min(axis=0))
+
+
+def _oklab(light: FloatArray) -> FloatArray:
+    return np.cbrt(np.clip(light, 0.0, 1.0) @ _CONES.T) @ _OPPONENT.T
+
+
+def _linear(colours: FloatArray) -> FloatArray:
+    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+
+
+def _rgb(colour: str) -> FloatArray:
+    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])

@@ -1,0 +1,224 @@
+"""Samples: how sure each one is, and where it lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._params import SEED, Integer, check_parameters
+from coterie._random import RandomState, generator
+from coterie.plot._canvas import COLUMN, axes, legend_beside, note, plain, shown
+from coterie.plot._check import FloatArray, label_codes, numbers, shares, weights
+from coterie.plot._palette import INK, OKABE_ITO, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# the palest that a point gets: still seen on white
+FAINTEST = 0.12
+# the tallest bar of a cluster reaches so far towards the next one
+ROW_HEIGHT = 0.86
+
+
+def confidence(
+    values: ArrayLike,
+    *,
+    labels: Any = None,
+    sample_weight: ArrayLike | None = None,
+    bins: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the histogram of the samples' confidence, for all or cluster by cluster.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Confidence in [0, 1], such as ``sample_confidence_``.
+    labels : sequence of n labels, optional
+        With labels, a histogram per cluster, each scaled to its own tallest bar.
+    sample_weight : array of shape (n,), optional
+    bins : int, default 20
+        Bars between 0 and 1.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.containers`` holds the bars, one container in all or one per cluster from the first
+        label at the top down. A short line marks the median of each.
+
+    Examples
+    --------
+    >>> from coterie.plot import confidence
+    >>> ax = confidence([0.1, 0.9, 0.95, 1.0], bins=2)
+    >>> [int(bar.get_height()) for bar in ax.containers[0]]
+    [1, 3]
+    """
+    check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1)})
+    sure = shares("plot.confidence", "values", values, None)
+    weight = weights("plot.confidence", "sample_weight", sample_weight, len(sure))
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    unit = "samples" if sample_weight is None else "weight"
+    if labels is None:
+        ax = axes(ax, (5.6, 3.6))
+        counts, _ = np.histogram(sure, edges, weights=weight)
+        ax.bar(edges[:-1], counts, 1 / bins, align="edge", color=OKABE_ITO[0], edgecolor="white")
+        middle = _median(sure, weight)
+        ax.axvline(middle, color=INK, linewidth=1.4)
+        ax.set_title(f"median {middle:.2f} of {len(sure):,} samples", loc="left", fontsize="medium")
+        ax.set_ylabel(unit)
+    else:
+        codes, names = label_codes("plot.confidence", "labels", labels, len(sure))
+        ax = axes(ax, (6.0, float(np.clip(1.1 + 0.5 * len(names), 2.6, 16.0))))
+        _rows_of_bars(ax, sure, weight, codes, names, edges, unit)
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("confidence")
+    plain(ax)
+    return ax
+
+
+def _rows_of_bars(
+    ax: Axes,
+    sure: FloatArray,
+    weight: FloatArray,
+    codes: np.ndarray,
+    names: list[Any],
+    edges: FloatArray,
+    unit: str,
+) -> None:
+    colours = palette(len(names))
+    words = []
+    for code, name in enumerate(names):
+        mine = codes == code
+        counts, _ = np.histogram(sure[mine], edges, weights=weight[mine])
+        floor = len(names) - 1 - code
+        scale = ROW_HEIGHT / counts.max()
+        ax.bar(
+            edges[:-1],
+            counts * scale,
+            1 / (len(edges) - 1),
+            bottom=floor,
+            align="edge",
+            color=colours[code],
+            edgecolor="white",
+            linewidth=0.5,
+        )
+        middle = _median(sure[mine], weight[mine])
+        ax.plot([middle, middle], [floor, floor + ROW_HEIGHT], color=INK, linewidth=1.4)
+        words.append(f"{shown(name)}  ({weight[mine].sum():,.4g})")
+    ax.set_yticks(np.arange(len(names))[::-1], words)
+    ax.set_ylim(0.0, len(names))
+    ax.tick_params(axis="y", length=0)
+    for floor in range(1, len(names)):
+        ax.axhline(floor, color="#DDDDDD", linewidth=0.6, zorder=0)
+    for text in ax.get_yticklabels():
+        text.set_verticalalignment("bottom")
+    ax.set_ylabel(f"cluster ({unit})")
+    ax.set_title("each cluster to its own height; line: median", loc="left", fontsize="small")
+
+
+def _median(values: FloatArray, weight: FloatArray) -> float:
+    """The weighted median: half of the weight on either side, the middle where that is a range."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    half = reached[-1] / 2
+    low = int(np.searchsorted(reached, half * (1 - 1e-12)))
+    high = int(np.searchsorted(reached, half * (1 + 1e-12)))
+    high = min(high, len(order) - 1)
+    return float(values[order[low]] + values[order[high]]) / 2
+
+
+def embedding(
+    coordinates: ArrayLike,
+    labels: Any = None,
+    confidence: ArrayLike | None = None,
+    *,
+    name: str | None = None,
+    max_points: int = 20_000,
+    random_state: RandomState = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the samples as points, coloured by label and faded where they are unsure.
+
+    Parameters
+    ----------
+    coordinates : array of shape (n, 2)
+        Where each sample lies: principal components, a spectral embedding, UMAP.
+    labels : sequence of n labels, optional
+    confidence : array of shape (n,), optional
+        In [0, 1]; a sample of confidence 0 is nearly white.
+    name : str, optional
+        What the coordinates are, for the axes.
+    max_points : int, default 20000
+        Of more samples a random share without repeats is drawn, each as likely as the other; the
+        title says how many.
+    random_state : int or Generator, default 0
+        Which share.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.collections[0]`` holds the points drawn (offsets and face colours), the unsure ones first
+        so that they lie below.
+
+    Examples
+    --------
+    >>> from coterie.plot import embedding
+    >>> ax = embedding([[0, 0], [0, 1], [5, 5]], ["a", "a", "b"], [1.0, 0.2, 0.9])
+    >>> ax.collections[0].get_offsets().tolist()
+    [[0.0, 1.0], [5.0, 5.0], [0.0, 0.0]]
+    """
+    check_parameters(
+        "plot.embedding",
+        {"max_points": max_points, "random_state": random_state},
+        {"max_points": Integer(1), "random_state": SEED},
+    )
+    points = numbers("plot.embedding", "coordinates", coordinates, (None, 2))
+    n = len(points)
+    codes, names = np.zeros(n, dtype=np.int64), [None]
+    if labels is not None:
+        codes, names = label_codes("plot.embedding", "labels", labels, n)
+    sure = (
+        np.ones(n) if confidence is None else shares("plot.embedding", "confidence", confidence, n)
+    )
+    drawn = np.arange(n)
+    if n > max_points:
+        drawn = np.sort(generator(random_state).choice(n, max_points, replace=False))
+    drawn = drawn[np.argsort(sure[drawn], kind="stable")]
+    legend_columns = 0 if labels is None else 1 + (len(names) > COLUMN)
+    ax = axes(ax, (5.0 + 1.7 * legend_columns, 4.8))
+    from matplotlib.colors import to_rgba_array
+    from matplotlib.lines import Line2D
+
+    colours = to_rgba_array(palette(len(names)))
+    faces = colours[codes[drawn]]
+    faces[:, 3] = FAINTEST + (1.0 - FAINTEST) * sure[drawn]
+    ax.scatter(
+        points[drawn, 0],
+        points[drawn, 1],
+        s=float(np.clip(9000 / len(drawn), 3.0, 30.0)),
+        c=faces,
+        linewidths=0,
+        rasterized=len(drawn) > 5000,
+    )
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    where = "coordinate" if name is None else f"{shown(name, 60)},"
+    ax.set_xlabel(f"{where} 1")
+    ax.set_ylabel(f"{where} 2")
+    plain(ax)
+    if n > max_points:
+        note(ax, f"{max_points:,} of {n:,} samples, drawn at random")
+    if labels is not None:
+        sizes = np.bincount(codes, minlength=len(names))
+        handles = [
+            Line2D([], [], linestyle="none", marker="o", markersize=7, color=colour)
+            for colour in palette(len(names))
+        ]
+        words = [f"{shown(label)}  ({size:,})" for label, size in zip(names, sizes, strict=True)]
+        legend_beside(ax, handles, words, title="cluster (samples)")
+    return ax

@@ -1,0 +1,226 @@
+"""Cluster tracking: how the samples move when k grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie._params import ParameterError
+from coterie.plot._canvas import axes, shown
+from coterie.plot._check import FloatArray, label_codes, weights
+from coterie.plot._palette import ACCENT, palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+IntArray = NDArray[np.int64]
+# half the width of a column, and the white between two clusters as a share of all samples
+HALF, GAP = 0.09, 0.012
+CURVE = 24
+
+
+def tracking(
+    labels: Any,
+    ks: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    recommended: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the clusters of every k as columns, and bands for the samples that two clusters share.
+
+    A cluster keeps the colour of the one that it shares most samples with in the column before; what
+    splits off gets a new colour. Bands that fan out from one block are a split; bands that cross
+    say that the partitions of two k disagree.
+
+    Parameters
+    ----------
+    labels : array of shape (K, n), or Selection
+        A partition of the same samples in each row; a Selection brings ks and recommendation.
+    ks : array of shape (K,), optional
+        What each row is called; by default its number of clusters.
+    sample_weight : array of shape (n,), optional
+    recommended : int, optional
+        The column whose name is stressed.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.patches`` are the blocks, column by column from the bottom up, as high as their share of
+        the samples; ``ax.collections[0]`` holds the bands, whose heights are shares too.
+
+    Examples
+    --------
+    >>> from coterie.plot import tracking
+    >>> ax = tracking([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 2]])
+    >>> [round(block.get_height(), 2) for block in ax.patches]
+    [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
+    """
+    if hasattr(labels, "ks"):
+        ks = labels.ks if ks is None else ks
+        recommended = labels.recommended if recommended is None else recommended
+        labels = labels.labels
+    columns, sizes = _columns(labels)
+    n = len(columns[0])
+    words = _names(ks, sizes)
+    weight = weights("plot.tracking", "sample_weight", sample_weight, n)
+    weight = weight / weight.sum()
+    overlaps = [
+        _overlap(columns[i], columns[i + 1], weight, (sizes[i], sizes[i + 1]))
+        for i in range(len(columns) - 1)
+    ]
+    heights = [_sums(column, weight, k) for column, k in zip(columns, sizes, strict=True)]
+    orders = _orders(heights, overlaps)
+    colours = _inherited(heights, overlaps, orders)
+    floors = [_floors(height, order) for height, order in zip(heights, orders, strict=True)]
+    ax = axes(ax, (float(np.clip(1.05 * len(columns) + 1.0, 4.0, 10.0)), 4.6))
+    _bands(ax, overlaps, orders, floors, colours)
+    paint = palette(1 + max(int(colour.max()) for colour in colours))
+    for place, order in enumerate(orders):
+        for cluster in order.tolist():
+            ax.add_patch(
+                _block(
+                    place - HALF,
+                    float(floors[place][cluster]),
+                    float(heights[place][cluster]),
+                    paint[colours[place][cluster]],
+                )
+            )
+    ax.set_xlim(-0.3, len(columns) - 0.7)
+    ax.set_ylim(0.0, max(float((f + h).max()) for f, h in zip(floors, heights, strict=True)))
+    ax.set_xticks(range(len(columns)), words)
+    for text, word in zip(ax.get_xticklabels(), words, strict=True):
+        if recommended is not None and word == str(recommended):
+            text.set_color(ACCENT)
+            text.set_fontweight("bold")
+    ax.set_yticks([])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    advice = "no stable structure" if recommended == 1 else f"recommended: {recommended}"
+    ax.set_xlabel("k" if recommended is None else f"k ({advice})")
+    ax.set_ylabel(f"{n:,} samples")
+    return ax
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _columns(labels: Any) -> tuple[list[IntArray], list[int]]:
+    rows = np.asarray(labels)
+    if rows.ndim != 2:
+        raise ParameterError(
+            f"plot.tracking: labels must be K x n, a partition in each row, but has shape {rows.shape}"
+        )
+    if 0 in rows.shape:
+        raise ParameterError("plot.tracking: labels is empty: there is nothing to draw")
+    coded = [
+        label_codes("plot.tracking", f"labels, row {i}", row, None) for i, row in enumerate(rows)
+    ]
+    return [codes for codes, _ in coded], [len(names) for _, names in coded]
+
+
+def _names(ks: ArrayLike | None, sizes: list[int]) -> list[str]:
+    if ks is None:
+        return [str(size) for size in sizes]
+    given = np.asarray(ks)
+    if given.shape != (len(sizes),):
+        raise ParameterError(
+            f"plot.tracking: ks must hold {len(sizes)} names, one per row of labels, "
+            f"but has shape {given.shape}"
+        )
+    return [shown(name) for name in given.tolist()]
+
+
+def _overlap(
+    left: IntArray, right: IntArray, weight: FloatArray, shape: tuple[int, int]
+) -> FloatArray:
+    return _sums(left * shape[1] + right, weight, shape[0] * shape[1]).reshape(shape)
+
+
+def _sums(codes: IntArray, weight: FloatArray, count: int) -> FloatArray:
+    return np.bincount(codes, weight, count).astype(np.float64)
+
+
+# ------------------------------------------------------------------ places and colours
+
+
+def _orders(heights: list[FloatArray], overlaps: list[FloatArray]) -> list[IntArray]:
+    """Clusters from the bottom up: the first column by size, each next one by where it comes from."""
+    orders = [np.argsort(-heights[0], kind="stable")]
+    for overlap in overlaps:
+        place = _floors(overlap.sum(axis=1), orders[-1]) + overlap.sum(axis=1) / 2
+        centre = place @ overlap / overlap.sum(axis=0)
+        # children of one parent: the larger one below
+        orders.append(np.lexsort((-overlap.sum(axis=0), np.round(centre, 9))))
+    return orders
+
+
+def _floors(heights: FloatArray, order: IntArray) -> FloatArray:
+    floors = np.empty(len(heights))
+    floors[order] = np.concatenate([[0.0], np.cumsum(heights[order] + GAP)[:-1]])
+    return floors
+
+
+def _inherited(
+    heights: list[FloatArray], overlaps: list[FloatArray], orders: list[IntArray]
+) -> list[IntArray]:
+    """A colour number per cluster: that of the parent it takes most from, if it is that one's main
+    child; else a new one."""
+    first = np.empty(len(heights[0]), dtype=np.int64)
+    first[orders[0]] = np.arange(len(heights[0]))
+    colours, used = [first], len(first)
+    for overlap, order in zip(overlaps, orders[1:], strict=True):
+        parent, heir = overlap.argmax(axis=0), overlap.argmax(axis=1)
+        mine = np.empty(overlap.shape[1], dtype=np.int64)
+        for cluster in order.tolist():
+            if heir[parent[cluster]] == cluster:
+                mine[cluster] = colours[-1][parent[cluster]]
+            else:
+                mine[cluster] = used
+                used += 1
+        colours.append(mine)
+    return colours
+
+
+# ------------------------------------------------------------------ drawing
+
+
+def _block(left: float, floor: float, height: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((left, floor), 2 * HALF, height, facecolor=colour, linewidth=0, zorder=2)
+
+
+def _bands(
+    ax: Axes,
+    overlaps: list[FloatArray],
+    orders: list[IntArray],
+    floors: list[FloatArray],
+    colours: list[IntArray],
+) -> None:
+    from matplotlib.collections import PolyCollection
+
+    paint = palette(1 + max(int(colour.max()) for colour in colours))
+    step = np.linspace(0.0, 1.0, CURVE)
+    ease = step * step * (3 - 2 * step)
+    shapes, faces = [], []
+    for place, overlap in enumerate(overlaps):
+        leaving, arriving = floors[place].copy(), floors[place + 1].copy()
+        across = place + HALF + step * (1 - 2 * HALF)
+        for left in orders[place].tolist():
+            for right in orders[place + 1].tolist():
+                height = overlap[left, right]
+                if height == 0:
+                    continue
+                low = leaving[left] + ease * (arriving[right] - leaving[left])
+                edge = np.concatenate([low, (low + height)[::-1]])
+                shapes.append(np.stack([np.concatenate([across, across[::-1]]), edge], axis=1))
+                faces.append(paint[colours[place + 1][right]])
+                leaving[left] += height
+                arriving[right] += height
+    ax.add_collection(
+        PolyCollection(shapes, facecolors=faces, alpha=0.35, linewidths=0, zorder=1), autolim=False
+    )

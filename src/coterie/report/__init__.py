@@ -1,0 +1,51 @@
+"""Report: all that a result says on one page that needs no network and no program but a browser."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from os import PathLike
+from typing import Any
+
+__all__ = ["write"]
+
+
+def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -> None:
+    """Write the report of a result as one HTML page.
+
+    The page holds everything it shows, makes no network request and stays below 3 MB for any
+    number of samples: where all do not fit it shows means and shares, and says which. The same
+    result gives the same bytes. The file appears under its name when it is complete.
+
+    Parameters
+    ----------
+    result : Result, or a fitted solver or ConsensusClustering
+        A model is made into a result first, by ``Result.of(model)``.
+    path : str or path
+        The file to write, usually ``.html``; an existing one is replaced.
+    title : str, optional
+        Heading of the page; by default it names the input.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from coterie import EAC, report
+    >>> model = EAC(2).fit([[0, 0], [0, 0], [1, 0], [1, 1], [1, 1]])
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "report.html")
+    ...     report.write(model, path, title="Five samples")
+    ...     "2 clusters of 5 samples" in path.read_text(encoding="utf-8")
+    True
+    """
+    from coterie.io._write import check_place, whole_file
+    from coterie.result import Result
+
+    if find_spec("jinja2") is None:
+        raise ImportError("a report needs jinja2: pip install 'coterie[report]'")
+    check_place(path)
+    found = result if isinstance(result, Result) else Result.of(result)
+
+    from coterie.report._page import page
+
+    with whole_file(path) as file:
+        file.write(page(found, title))

@@ -1,0 +1,210 @@
+"""The consensus matrix at the size of a screen: samples in a readable order, averaged in blocks.
+
+Blocks hold equal weight within a cluster and never cross from one cluster into the next, so a block
+of the picture is as large as the samples it stands for, and its value is the mean over all their
+pairs. A microcluster on the edge of two blocks belongs to each with its share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._budget import memory_budget
+from coterie.ensemble import Ensemble
+
+# rows of the picture; more cannot be told apart on a screen
+BLOCKS = 300
+# up to here the order inside a cluster comes from a dendrogram
+DENDROGRAM_ROWS = 2000
+# base clusters multiplied at a time, which bounds the dense part
+COLUMNS = 4096
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Samples in display order, cut into blocks.
+
+    Attributes
+    ----------
+    share : csr_array, shape (B, N)
+        Weight that each microcluster has in each block.
+    cluster : ndarray, shape (B,)
+        Cluster of each block; where clusters outnumber blocks, the one in its middle.
+    order : str
+        How samples are ordered inside a cluster, in words.
+    """
+
+    share: sparse.csr_array
+    cluster: NDArray[np.int64]
+    order: str
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Weight of each block."""
+        return np.asarray(self.share.sum(axis=1), dtype=np.float64)
+
+    @classmethod
+    def of(
+        cls,
+        ensemble: Ensemble,
+        labels: NDArray[np.int64],
+        overlap: sparse.csr_array,
+        rival: NDArray[np.int64],
+        lead: NDArray[np.float64],
+        limit: int = BLOCKS,
+    ) -> Blocks:
+        """Blocks of a partition.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+        labels : ndarray, shape (N,)
+            Cluster of each microcluster, 0 .. c - 1.
+        overlap : csr_array, shape (k, c)
+            Weight that each base cluster shares with each cluster.
+        rival : ndarray, shape (N,)
+            The next best cluster of each microcluster.
+        lead : ndarray, shape (N,)
+            By how much it belongs to its own cluster rather than to that one.
+        limit : int
+            Largest number of blocks.
+        """
+        order, words = _display_order(ensemble, labels, overlap, rival, lead)
+        weight = ensemble.weights.astype(np.float64)[order]
+        groups = labels[order]
+        limit = min(limit, ensemble.n_samples)
+        if len(np.unique(groups)) > limit:
+            groups = np.zeros_like(groups)
+        starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        totals = np.add.reduceat(weight, starts)
+        ends = np.cumsum(totals)
+        edges = np.concatenate(
+            [
+                np.linspace(end - total, end, count + 1)[1:]
+                for end, total, count in zip(ends, totals, _apportion(totals, limit), strict=True)
+            ]
+        )
+        upto = np.cumsum(weight)
+        # the finest cut that respects both the blocks and the microclusters
+        cuts = np.unique(np.concatenate([[0.0], edges, upto]))
+        middle = (cuts[1:] + cuts[:-1]) / 2
+        row = np.minimum(np.searchsorted(edges, middle), len(edges) - 1)
+        column = np.minimum(np.searchsorted(upto, middle), len(order) - 1)
+        share = sparse.csr_array(
+            sparse.coo_array((np.diff(cuts), (row, order[column])), shape=(len(edges), len(order)))
+        )
+        centre = edges - np.diff(edges, prepend=0.0) / 2
+        at = np.minimum(np.searchsorted(upto, centre), len(order) - 1)
+        return cls(share, labels[order][at], words)
+
+    def coassociation(self, ensemble: Ensemble) -> NDArray[np.float64]:
+        """Mean co-association of each pair of blocks, B x B, in time linear in N.
+
+        Of all (member, pair of samples) in which the member saw both, the weighted share in which
+        it put them together.
+        """
+        return mean_coassociation(ensemble, sparse.csr_array(self.share @ ensemble.incidence))
+
+    def average(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of an N x N matrix over the pairs of samples of each pair of blocks."""
+        sums = np.asarray(self.share @ np.asarray(self.share @ matrix).T).T
+        return sums / np.outer(self.weight, self.weight)
+
+
+def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[np.float64]:
+    """Mean co-association between groups of samples, given their weight in each base cluster."""
+    columns = sparse.csc_array(inside)
+    per_cluster = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    together = np.zeros((inside.shape[0], inside.shape[0]))
+    for start in range(0, inside.shape[1], COLUMNS):
+        part = columns[:, start : start + COLUMNS].toarray()
+        together += (part * per_cluster[start : start + COLUMNS]) @ part.T
+    # what a member labelled of a group is what its base clusters hold of it
+    members = sparse.csr_array(
+        (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
+    )
+    observed = np.asarray((inside @ members.T).toarray())
+    seen = (observed * ensemble.member_weight) @ observed.T
+    out = np.zeros(together.shape)
+    np.divide(together, seen, out=out, where=seen > 0)
+    return np.clip((out + out.T) / 2, 0.0, 1.0)
+
+
+def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Blocks per cluster by largest remainders, at least one each."""
+    quota = totals / totals.sum() * count
+    # a quota that is whole but for rounding must not lose a block
+    seats = np.maximum(np.floor(quota + 1e-9), 1).astype(np.int64)
+    spare = count - int(seats.sum())
+    if spare > 0:
+        ranked = np.argsort(-(quota - seats), kind="stable")
+        seats[ranked[:spare]] += 1
+    for _ in range(-spare):
+        seats[np.argmax(np.where(seats > 1, seats - quota, -np.inf))] -= 1
+    return seats
+
+
+def _display_order(
+    ensemble: Ensemble,
+    labels: NDArray[np.int64],
+    overlap: sparse.csr_array,
+    rival: NDArray[np.int64],
+    lead: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], str]:
+    """Microclusters with like clusters side by side, and inside a cluster like rows."""
+    n, n_clusters = len(labels), overlap.shape[1]
+    place = np.empty(n_clusters, dtype=np.int64)
+    place[_order_of_clusters(ensemble, overlap)] = np.arange(n_clusters)
+    if n <= DENDROGRAM_ROWS and 24 * n * n <= memory_budget():
+        inner = _dendrogram_rank(ensemble, labels)
+        order = np.lexsort((inner, place[labels]))
+        return order, "by the average-link dendrogram of the co-association"
+    # towards the next cluster of the picture the rows that lean to it
+    return (
+        np.lexsort((np.arange(n), -lead, place[rival], place[labels])),
+        "by the next best cluster, then from sure to unsure",
+    )
+
+
+def _order_of_clusters(ensemble: Ensemble, overlap: sparse.csr_array) -> NDArray[np.int64]:
+    n_clusters = overlap.shape[1]
+    if not 3 <= n_clusters <= DENDROGRAM_ROWS:
+        return np.arange(n_clusters)
+    between = mean_coassociation(ensemble, sparse.csr_array(overlap.T))
+    return leaves(between, np.asarray(overlap.sum(axis=0), dtype=np.float64))
+
+
+def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Place of each microcluster among the leaves of its cluster's dendrogram."""
+    from coterie.evidence import coassociation
+
+    shares = coassociation(ensemble)
+    weight = ensemble.weights.astype(np.float64)
+    rank = np.zeros(len(labels), dtype=np.int64)
+    for cluster in np.unique(labels):
+        rows = np.flatnonzero(labels == cluster)
+        rank[rows[leaves(shares[np.ix_(rows, rows)], weight[rows])]] = np.arange(len(rows))
+    return rank
+
+
+def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Items in the order in which average link strings them together."""
+    from coterie.kernels.linkage import weighted_linkage
+
+    n = len(weight)
+    if n < 3:
+        return np.arange(n)
+    pairs = weighted_linkage(1.0 - similarity, weight, "average").pairs
+    following = np.full(n, -1)
+    last = np.arange(n)
+    for low, high in pairs.tolist():
+        following[last[low]] = high
+        last[low] = last[high]
+    leaves = np.zeros(n, dtype=np.int64)
+    for place in range(1, n):
+        leaves[place] = following[leaves[place - 1]]
+    return leaves

@@ -1,0 +1,227 @@
+"""From a result to the bytes of the page."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.report import _words as words
+from coterie.report._payload import TITLES, histogram_clusters, payload
+from coterie.report._reading import Reading
+from coterie.report._text import plain, script_json
+from coterie.trust._explain import SURE, UNSURE
+
+if TYPE_CHECKING:
+    from coterie.result import Result
+
+# the page's promise: never larger, whatever the data
+PAGE_BYTES = 3_000_000
+# rows of a table; more would be neither read nor light
+TABLE_ROWS = 300
+CRITERIA = {
+    "stability": "agreement of consensus partitions of two random halves of the members; more is "
+    "better",
+    "crossing": "how much members’ clusters cut across the partition; less is better",
+    "pac": "share of pairs that are neither always nor never together; less is better, and it "
+    "tends to favour large k",
+    "cophenetic": "how well a dendrogram reproduces the co-association; more is better",
+    "delta_area": "how much the area under the CDF grows with one more cluster",
+    "eigengap": "gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
+    "lifetime": "how long k clusters last in the dendrogram; more is better",
+    "anmi": "mean agreement of the partition with the members; more is better",
+}
+
+
+def page(result: Result, title: str | None = None) -> bytes:
+    """The report of a result as one HTML page in UTF-8, the same bytes for the same result."""
+    reading = Reading(result)
+    budget = 2_000_000.0
+    made = _render(reading, title, payload(reading, budget))
+    # tables of unusual width can eat into the room of the samples
+    while len(made) > PAGE_BYTES and budget > 1:
+        budget = max(budget - 1.1 * (len(made) - PAGE_BYTES), 0.0)
+        made = _render(reading, title, payload(reading, budget))
+    return made
+
+
+def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> bytes:
+    from jinja2 import Environment, StrictUndefined
+
+    # a jinja environment that escapes all there is; nothing of the user's data is marked safe
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(fixed=_fixed, plain=plain, percent=words.percent)
+    style, script = _resource("style.css"), _resource("script.js")
+    text = environment.from_string(_resource("page.html")).render(
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=script_json(numbers),
+        **_context(reading, title, numbers),
+    )
+    return text.encode("utf-8")
+
+
+def _resource(name: str) -> str:
+    return resources.files("coterie.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The source expression of a content security policy that allows just this text."""
+    return f"sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}"
+
+
+def _fixed(value: Any, digits: int = 2) -> str:
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{float(value):.{digits}f}"
+
+
+def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> dict[str, Any]:
+    result = reading.result
+    searchable = numbers["samples"]["count"] if numbers["samples"] else 0
+    source = result.input.get("file") or result.input.get("name")
+    members = list(reading.members.rows())
+    clusters = list(reading.clusters.rows())
+    if len(clusters) > TABLE_ROWS:
+        clusters = sorted(clusters, key=lambda row: -row["size"])[:TABLE_ROWS]
+    if len(members) > TABLE_ROWS:
+        members = sorted(members, key=lambda row: row["agreement"])[:TABLE_ROWS]
+    return {
+        "title": plain(title or (f"Clusters of {source}" if source else "Consensus clustering")),
+        "headline": [plain(sentence, 2000) for sentence in words.headline(reading)],
+        "bad": words.no_structure(result),
+        "tiles": words.tiles(reading),
+        "cautions": [plain(caution, 2000) for caution in words.cautions(reading)[:20]],
+        "aggregated": words.aggregated(reading, searchable),
+        "captions": words.captions(reading),
+        "n": reading.ensemble.n_samples,
+        "n_clusters": result.n_clusters,
+        "n_members": reading.ensemble.n_members,
+        "searchable": searchable,
+        "has_ids": reading.ensemble.sample_ids is not None,
+        "clusters": clusters,
+        "count_width": _count_width(max(row["size"] for row in clusters)),
+        "largest_share": max(row["share"] for row in clusters),
+        "members": members,
+        "largest_weight": max(float(np.max(reading.members["weight"])), 1e-12),
+        "histograms": [
+            (cluster, int(reading.histograms[cluster].sum()), reading.medians[cluster])
+            for cluster in histogram_clusters(reading)
+        ],
+        "between": (reading.between[0].tolist(), reading.between[1].tolist()),
+        "views": [view["name"] for view in numbers["matrix"]["views"]],
+        "convergence": numbers["convergence"],
+        "passes": len(result.history),
+        "has_map": numbers["map"] is not None,
+        "selection": _selection(reading, numbers),
+        "tracking": numbers["tracking"],
+        "tracking_words": words.tracking_words(numbers["tracking"]) if numbers["tracking"] else "",
+        "has_agreement": numbers["agreement"] is not None,
+        "facts": _facts(result),
+        "paper": _paper(result),
+        "scores": words.truth_scores(result),
+        "sure": SURE,
+        "unsure": UNSURE,
+        "version": plain(result.versions.get("coterie", "")),
+    }
+
+
+def _count_width(largest: int) -> str:
+    """The class that gives numbers up to this one the same width; styles are not written inline."""
+    return "few" if largest < 10_000 else "many" if largest < 1_000_000 else "most"
+
+
+def _selection(reading: Reading, numbers: dict[str, Any]) -> dict[str, Any] | None:
+    selection = reading.result.selection
+    if selection is None:
+        return None
+    drawn = numbers["selection"]
+    return {
+        "reason": plain(selection.reason, 2000),
+        "disagreement": plain(selection.disagreement, 2000) if selection.disagreement else None,
+        "structure": selection.structure,
+        "recommended": selection.recommended,
+        "null_model": plain(selection.null_model, 300),
+        "criteria": drawn["criteria"],
+        "meaning": [
+            (TITLES[entry["name"]], CRITERIA[entry["name"]])
+            for entry in drawn["criteria"]
+            if entry["name"] in CRITERIA
+        ],
+        "ks": drawn["ks"],
+        "has_cdf": drawn["cdf"] is not None,
+        "has_delta": drawn["delta"] is not None,
+    }
+
+
+def _paper(result: Result) -> str | None:
+    from coterie.solvers._catalogue import METHODS
+
+    return METHODS[result.method].paper if result.method in METHODS else None
+
+
+def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What was run, in groups of (name, value)."""
+    ensemble = result.ensemble
+    run = [
+        ("method", result.method.upper()),
+        ("seed", "none given" if result.seed is None else result.seed),
+    ]
+    if result.seconds is not None:
+        run.append(("time", _duration(result.seconds)))
+    if result.created:
+        run.append(("date", result.created.replace("T", " ").replace("+00:00", " UTC")))
+    run.append(
+        ("passes", f"{len(result.history)}, {'converged' if result.converged else 'not converged'}")
+    )
+    data = [("samples", f"{ensemble.n_samples:,}"), ("members", f"{ensemble.n_members:,}")]
+    data += [
+        ("distinct label rows", f"{ensemble.n_microclusters:,}"),
+        ("base clusters", f"{ensemble.n_base_clusters:,}"),
+        *_source(result.input),
+    ]
+    groups = [
+        ("Run", run),
+        ("Parameters", list(result.parameters.items())),
+        ("Input", data),
+        ("Versions", list(result.versions.items())),
+    ]
+    return [
+        (name, [(plain(key), _value(value)) for key, value in entries])
+        for name, entries in groups
+        if entries
+    ]
+
+
+def _source(given: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What is known of the input, the hash last and with what it is of."""
+    known = dict(given)
+    digest, of = known.pop("sha256", None), known.pop("sha256_of", "file")
+    rows = [(key.replace("_", " "), value) for key, value in known.items()]
+    return rows if digest is None else [*rows, (f"sha256 of the {of}", digest)]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "default"}[value]
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict | list | tuple):
+        value = json.dumps(value, ensure_ascii=False)
+    return plain(value, 300)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,285 @@
+"""What the page says in sentences: the headline, the cautions, and what each picture shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.report._payload import HISTOGRAMS, THINNEST, histogram_clusters
+from coterie.report._reading import AGREEMENT_MEMBERS, Reading
+from coterie.trust._explain import SURE, UNSURE
+
+if TYPE_CHECKING:
+    from coterie.result import Result
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: "1 cluster", "1,797 samples"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that never rounds to a false 0 or 100."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def no_structure(result: Result) -> bool:
+    """Whether the search for k found that the data have no stable clusters."""
+    return result.selection is not None and not result.selection.structure
+
+
+def headline(reading: Reading) -> list[str]:
+    """The result in two or three sentences."""
+    result = reading.result
+    n = counted(reading.ensemble.n_samples, "sample")
+    if result.n_clusters == 1:
+        return [f"All {n} are in one cluster.", *_against_truth(reading)]
+    clusters = counted(result.n_clusters, "cluster")
+    if no_structure(result):
+        return [
+            f"No stable structure: the {clusters} of {n} below are not to be trusted.",
+            *_against_truth(reading),
+        ]
+    median = float(np.median(result.sample_confidence))
+    if median >= SURE:
+        how = "most assignments sure"
+    elif median >= UNSURE:
+        how = "assignments fairly sure"
+    else:
+        how = "most assignments unsure"
+    first = f"{clusters} of {n}, {how} (median confidence {median:.2f})."
+    return [first, *_weakest(reading), *_against_truth(reading)]
+
+
+def _weakest(reading: Reading) -> list[str]:
+    table = reading.clusters
+    confidence = table["confidence"]
+    lowest = int(np.argmin(confidence))
+    rival = int(table["nearest"][lowest])
+    if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
+        return ["All clusters are about equally sure."]
+    return [
+        f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f}); "
+        f"its samples are most often taken for cluster {rival}."
+    ]
+
+
+def _against_truth(reading: Reading) -> list[str]:
+    scores = truth_scores(reading.result)
+    if scores is None:
+        return []
+    return [
+        f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
+        f"accuracy {percent(scores['accuracy'])}."
+    ]
+
+
+def truth_scores(result: Result) -> dict[str, float] | None:
+    """Scores against the known classes, where they are known for every sample."""
+    if result.truth is None:
+        return None
+    from coterie.evaluate import scores
+
+    try:
+        return scores(result.truth, result.labels)
+    except ValueError:
+        return None
+
+
+def unsure_samples(reading: Reading) -> int:
+    """Samples below the line of what counts as unsure."""
+    return int((reading.result.sample_confidence < UNSURE).sum())
+
+
+def tiles(reading: Reading) -> list[tuple[str, str, str]]:
+    """The numbers at the top: value, name, a word on it."""
+    result, ensemble = reading.result, reading.ensemble
+    n = ensemble.n_samples
+    unsure = unsure_samples(reading)
+    rows = ensemble.n_microclusters
+    return [
+        (f"{n:,}", "samples", f"{counted(rows, 'distinct label row')}"),
+        (f"{result.n_clusters:,}", "clusters", _chosen(result)),
+        (f"{ensemble.n_members:,}", "members", _coverage(reading)),
+        (
+            f"{np.median(result.sample_confidence):.2f}",
+            "median confidence",
+            "1 is sure, 0 a tie with a rival",
+        ),
+        (f"{unsure:,}", "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
+    ]
+
+
+def _chosen(result: Result) -> str:
+    if result.selection is None:
+        return f"by {result.method.upper()}"
+    if result.selection.recommended == result.n_clusters:
+        return "as recommended"
+    if result.selection.recommended == 1:
+        return "none recommended"
+    return f"{result.selection.recommended} recommended"
+
+
+def _coverage(reading: Reading) -> str:
+    ensemble = reading.ensemble
+    if ensemble.is_complete:
+        return "no label missing"
+    weight = ensemble.weights.astype(np.float64)
+    absent = float(weight @ (ensemble.labels < 0).mean(axis=1) / weight.sum())
+    return f"{percent(absent)} of labels missing"
+
+
+def cautions(reading: Reading) -> list[str]:
+    """What the reader should know before trusting the page."""
+    result = reading.result
+    found = []
+    if no_structure(result) and result.selection is not None:
+        found.append(result.selection.reason)
+    selection = result.selection
+    if selection is not None and selection.structure:
+        if selection.recommended != result.n_clusters:
+            found.append(
+                f"This result has {counted(result.n_clusters, 'cluster')}, but "
+                f"{selection.recommended} are recommended. {selection.reason}"
+            )
+        if selection.disagreement:
+            found.append(selection.disagreement)
+    if not result.converged:
+        found.append(
+            f"{result.method.upper()} did not converge in "
+            f"{len(result.history):,} {'pass' if len(result.history) == 1 else 'passes'}; more passes "
+            "(max_iter) may change the result."
+        )
+    if reading.ensemble.n_members == 1:
+        found.append("There is one member only: nothing can be said about agreement.")
+    outliers = int(np.count_nonzero(reading.members["outlier"]))
+    if outliers:
+        found.append(
+            f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
+            "with the result than the others; see the table of members."
+        )
+    return [*found, *result.warnings]
+
+
+def aggregated(reading: Reading, searchable: int) -> list[str]:
+    """What the page shows in aggregate, because it would not fit otherwise."""
+    n = reading.ensemble.n_samples
+    found = []
+    blocks = len(reading.blocks.cluster)
+    if blocks < n:
+        found.append(
+            f"the matrix shows {n:,} × {n:,} pairs as {blocks} × {blocks} means of equal weight"
+        )
+    if reading.result.coordinates is not None and len(reading.points) < n:
+        found.append(
+            f"the map shows {len(reading.points):,} of {n:,} samples, each cluster by its share, "
+            "rows spread evenly"
+        )
+    if searchable < n:
+        found.append(
+            f"{searchable:,} of {n:,} samples can be searched: those of the map and then the "
+            "least sure"
+        )
+    if reading.ensemble.n_members > AGREEMENT_MEMBERS:
+        found.append(
+            f"the agreement of members is drawn for the {AGREEMENT_MEMBERS} of greatest weight"
+        )
+    return found
+
+
+def captions(reading: Reading) -> dict[str, str]:
+    """A text alternative for each picture: what it shows, in numbers."""
+    found = {"matrix": _matrix(reading), "confidence": _confidence(reading)}
+    if reading.result.coordinates is not None:
+        found["map"] = _map(reading)
+    if reading.ensemble.n_members > 1:
+        found["agreement"] = _agreement(reading)
+    return found
+
+
+def _matrix(reading: Reading) -> str:
+    ensemble, blocks = reading.ensemble, reading.blocks
+    n, size = ensemble.n_samples, len(blocks.cluster)
+    between, inside = reading.between[1], reading.clusters["cohesion"]
+    words = (
+        "How often members put two samples together. Clusters follow one another along both "
+        f"sides; inside a cluster samples are ordered {blocks.order}. "
+    )
+    if size < n:
+        words += (
+            f"Each of the {size} × {size} cells is the mean over all pairs of about "
+            f"{n / size:,.0f} × {n / size:,.0f} samples. "
+        )
+    known = inside[np.isfinite(inside)]
+    if len(known):
+        words += f"Inside clusters the mean is {known.min():.2f} to {known.max():.2f}"
+        if len(between) > 1:
+            apart = between[~np.eye(len(between), dtype=bool)]
+            most = "under 0.01" if apart.max() < 0.01 else f"at most {apart.max():.2f}"
+            words += f"; between two clusters it is {most}"
+        words += "."
+    return words
+
+
+def _map(reading: Reading) -> str:
+    n, drawn = reading.ensemble.n_samples, len(reading.points)
+    which = f"{drawn:,} of the {n:,} samples" if drawn < n else f"The {n:,} samples"
+    return (
+        f"{which}, coloured by cluster; the fainter, the less sure. "
+        f"The plane: {reading.result.coordinates_name}. Numbers stand in the middle of each "
+        "cluster's surer half."
+    )
+
+
+def _confidence(reading: Reading) -> str:
+    result, medians = reading.result, reading.medians
+    shown = histogram_clusters(reading)
+    words = (
+        "Confidence is one minus the support of the next best cluster over that of the own one. "
+    )
+    if result.n_clusters > 1:
+        low, high = int(np.argmin(medians)), int(np.argmax(medians))
+        alike = f"{medians[low]:.2f}" == f"{medians[high]:.2f}"
+        words += (
+            f"The median is {medians[low]:.2f} in every cluster. "
+            if alike
+            else f"Medians run from {medians[low]:.2f} (cluster {low}) to {medians[high]:.2f} "
+            f"(cluster {high}). "
+        )
+    if len(shown) < result.n_clusters:
+        words += f"Only the {HISTOGRAMS} least sure of {result.n_clusters:,} clusters are drawn. "
+    return words + "Bars are scaled to each cluster’s highest."
+
+
+def _agreement(reading: Reading) -> str:
+    values = reading.agreement[1]
+    pairs = values[np.triu_indices(len(values), 1)]
+    return (
+        "How alike each pair of members is (normalised mutual information), like members side by "
+        f"side. Pairs run from {pairs.min():.2f} to {pairs.max():.2f}, median "
+        f"{np.median(pairs):.2f}."
+    )
+
+
+def tracking_words(tracking: dict[str, Any]) -> str:
+    """What the streams from k to k show."""
+    ks, nested = tracking["ks"], tracking["nested"]
+    worst = int(np.argmin(nested))
+    words = (
+        f"How the clusters at one k become those at the next, k = {ks[0]} to {ks[-1]}; bars and "
+        "streams are as thick as their samples are many and have the colour of this result’s "
+        "cluster that most of them belong to. "
+    )
+    if min(nested) > 0.99:
+        words += "Each step only splits clusters. "
+    else:
+        words += (
+            f"The least tidy step is from {ks[worst]} to {ks[worst + 1]}, where "
+            f"{percent(1 - nested[worst])} of the samples leave the company of the rest. "
+        )
+    return words + f"Streams of fewer than {100 * THINNEST:.1f} % of the samples are not drawn."

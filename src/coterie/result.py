@@ -1,0 +1,413 @@
+"""Result: all that one run found, without the model, so that it can be saved, shown and explained."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from coterie import __version__
+from coterie._estimator import LabelConsensus
+from coterie._table import Table
+from coterie.ensemble import Ensemble
+from coterie.linalg.embedding import principal_plane, spectral_plane
+from coterie.solvers._catalogue import METHODS
+from coterie.trust._clusters import clusters_of
+from coterie.trust._explain import Explanation, explain_from
+from coterie.trust._members import members_of
+from coterie.trust._samples import samples_of, soft_labels_of
+from coterie.trust._votes import ClusterVotes
+
+if TYPE_CHECKING:
+    from coterie.consensus import ConsensusClustering
+    from coterie.select import Selection
+
+# a learned matrix is kept up to this many microclusters: 32 MB
+KEPT_MATRIX = 2000
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What a fitted model found, with what is needed to explain every sample.
+
+    Make one with :meth:`of`; it can be saved, loaded (:meth:`save`, :meth:`load`), reported and
+    questioned without the model or the features.
+
+    Attributes
+    ----------
+    method : str
+        Name of the solver in the catalogue, such as ``"eac"``.
+    parameters : dict
+        Parameters of the run, as JSON values.
+    seed : int or None
+        The ``random_state``, where it was a number.
+    labels : ndarray of int32, shape (n,)
+    sample_confidence : ndarray, shape (n,)
+    member_weights : ndarray, shape (m,)
+    n_clusters : int
+    converged : bool
+    history : list of dict
+        One record a pass.
+    ensemble : Ensemble
+    selection : Selection or None
+        How the number of clusters was chosen.
+    coordinates : ndarray of float32, shape (n, 2), or None
+        For a picture of the samples.
+    coordinates_name : str
+        What they are, such as ``"PCA of 64 features"``.
+    matrix : ndarray, shape (N, N), or None
+        The consensus matrix that the solver learned, kept up to N = 2,000.
+    matrix_name : str
+    truth : ndarray, shape (n,), or None
+        Known classes, for comparison.
+    input : dict
+        Where the data came from: rows, columns, sha256 and what else is known.
+    versions : dict
+        Versions of coterie and of what it computes with.
+    warnings : list of str
+    seconds : float or None
+    created : str
+        Date and time, UTC.
+
+    Examples
+    --------
+    >>> from coterie import EAC
+    >>> from coterie.result import Result
+    >>> result = Result.of(EAC(2).fit([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    >>> result
+    Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.83)
+    >>> result.clusters()["size"].tolist()
+    [3, 1]
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    seed: int | None
+    labels: NDArray[np.int32]
+    sample_confidence: NDArray[np.float64]
+    member_weights: NDArray[np.float64]
+    n_clusters: int
+    converged: bool
+    history: list[dict[str, Any]]
+    ensemble: Ensemble
+    selection: Selection | None = None
+    coordinates: NDArray[np.float32] | None = None
+    coordinates_name: str = ""
+    matrix: NDArray[np.float64] | None = None
+    matrix_name: str = ""
+    truth: NDArray[Any] | None = None
+    input: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    created: str = ""
+
+    def __post_init__(self) -> None:
+        n, m = self.ensemble.n_samples, self.ensemble.n_members
+        size = self.ensemble.n_microclusters
+        shapes = {
+            "labels": (n,),
+            "sample_confidence": (n,),
+            "member_weights": (m,),
+            "coordinates": (n, 2),
+            "matrix": (size, size),
+            "truth": (n,),
+        }
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array is None:
+                continue
+            if np.shape(array) != shape:
+                raise ValueError(f"{name} must have shape {shape}, but has {np.shape(array)}")
+            array.flags.writeable = False
+
+    @classmethod
+    def of(
+        cls,
+        model: LabelConsensus | ConsensusClustering,
+        *,
+        X: Any = None,
+        selection: Selection | None = None,
+        truth: ArrayLike | None = None,
+        input: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
+        warnings: Iterable[str] = (),
+    ) -> Self:
+        """From a fitted solver or ConsensusClustering.
+
+        Parameters
+        ----------
+        model : fitted solver or ConsensusClustering
+        X : array, dataframe or sparse matrix, optional
+            The features: the picture then shows their principal components, not the evidence's
+            spectral coordinates, and the input hash is theirs.
+        selection : Selection, optional
+            Taken from the model where it chose the number of clusters itself.
+        truth : sequence, optional
+            Known classes of the samples.
+        input : mapping, optional
+            What is known of the source, such as ``{"file": "data.csv", "sha256": ...}``.
+        seconds : float, optional
+        warnings : iterable of str
+        """
+        check_is_fitted(model, "labels_")
+        solver: Any = getattr(model, "solver_", model)
+        ensemble = solver.ensemble_
+        coordinates, name = _coordinates(ensemble, X)
+        matrix = getattr(solver, "consensus_matrix_", None)
+        if matrix is not None and len(matrix) > KEPT_MATRIX:
+            matrix = None
+        return cls(
+            method=method_name(solver),
+            parameters=_parameters(model, solver),
+            seed=_seed(model.random_state),
+            labels=np.array(solver.labels_, dtype=np.int32),
+            sample_confidence=np.array(solver.sample_confidence_, dtype=np.float64),
+            member_weights=np.array(solver.member_weights_, dtype=np.float64),
+            n_clusters=int(solver.n_clusters_),
+            converged=bool(solver.converged_),
+            history=[
+                {key: _plain(value) for key, value in record.items()} for record in solver.history_
+            ],
+            ensemble=ensemble,
+            selection=getattr(model, "selection_", None) if selection is None else selection,
+            coordinates=coordinates,
+            coordinates_name=name,
+            matrix=None if matrix is None else np.array(matrix, dtype=np.float64),
+            matrix_name="" if matrix is None else f"matrix learned by {type(solver).__name__}",
+            truth=None if truth is None else np.array(truth),
+            input=_input(ensemble, X, input),
+            versions=_versions(),
+            warnings=[str(warning) for warning in warnings],
+            seconds=None if seconds is None else float(seconds),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    # ------------------------------------------------------------------ questions
+
+    @cached_property
+    def _votes(self) -> ClusterVotes:
+        return ClusterVotes.of(self.ensemble, self.labels)
+
+    def soft_labels(self) -> NDArray[np.float64]:
+        """Membership of each sample in each cluster, n x c; rows sum to one."""
+        return soft_labels_of(self._votes)
+
+    def members(self) -> Table:
+        """One row a member: how it agrees with the consensus and with the other members."""
+        return members_of(self._votes, self.member_weights)
+
+    def clusters(self) -> Table:
+        """One row a cluster: size, cohesion, stability and the members that see it otherwise."""
+        return clusters_of(self._votes)
+
+    def samples(self) -> Table:
+        """One row a sample: cluster, confidence and the next best cluster."""
+        return samples_of(self._votes)
+
+    def explain(self, sample: Any) -> Explanation:
+        """Which members put a sample where, and why it is sure or unsure.
+
+        Parameters
+        ----------
+        sample : id or int
+            Its id where the ensemble has ids, else its row number.
+        """
+        return explain_from(self._votes, sample)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a file: arrays and a JSON header in one npz, without pickles.
+
+        The file appears under its name when it is complete; see :meth:`load`.
+        """
+        from coterie.io._result_file import write_result
+
+        write_result(path, self.to_record())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a file that :meth:`save` wrote.
+
+        A file that is cut short, altered, of another format or of a newer version raises
+        ``ResultFileError`` with a line that says so.
+        """
+        from coterie.io._result_file import ResultFileError, read_result
+
+        record = read_result(path)
+        try:
+            return cls.from_record(record)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ResultFileError(f"{path}: the result does not fit together ({error})") from None
+
+    def to_record(self) -> dict[str, Any]:
+        """All of it as arrays, mappings, lists and plain values; see :meth:`from_record`."""
+        record = {part.name: getattr(self, part.name) for part in fields(self)}
+        record["ensemble"] = {
+            part.name: getattr(self.ensemble, part.name) for part in fields(self.ensemble)
+        }
+        record["selection"] = None if self.selection is None else self.selection.to_record()
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The result of a record; ValueError where its parts do not fit together."""
+        known = {part.name for part in fields(cls)}
+        if missing := sorted(known - set(record)):
+            raise ValueError(f"no {missing[0]}")
+        values = {name: record[name] for name in known}
+        values["ensemble"] = ensemble = _ensemble(values["ensemble"])
+        if values["selection"] is not None:
+            from coterie.select import Selection
+
+            values["selection"] = Selection.from_record(values["selection"])
+        labels, n_clusters = values["labels"], values["n_clusters"]
+        if labels.shape != (ensemble.n_samples,) or not np.array_equal(
+            np.unique(labels), np.arange(n_clusters)
+        ):
+            raise ValueError(f"labels are not {n_clusters} clusters of the samples")
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        mean = float(np.average(self.sample_confidence, weights=self.ensemble.sample_weight))
+        return (
+            f"Result({self.method}, {self.ensemble.n_samples:,} samples, "
+            f"{self.ensemble.n_members:,} members, {self.n_clusters:,} clusters, "
+            f"mean confidence {mean:.2f})"
+        )
+
+
+def _ensemble(record: Mapping[str, Any]) -> Ensemble:
+    """The ensemble of a record, its arrays checked against each other."""
+    values = dict(record)
+    values["members"] = tuple(values["members"])
+    values["categories"] = tuple(values["categories"])
+    ensemble = Ensemble(**values)
+    size, m = ensemble.labels.shape
+    n = ensemble.n_samples
+    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
+        "weights": (ensemble.weights, (size,)),
+        "member_weight": (ensemble.member_weight, (m,)),
+        "sample_weight": (ensemble.sample_weight, (n,)),
+        "sample_ids": (ensemble.sample_ids, (n,)),
+    }
+    for name, (array, shape) in shapes.items():
+        if array is not None and array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+    if len(ensemble.members) != m or len(ensemble.categories) != m:
+        raise ValueError(f"{m} members, but not as many names")
+    if ensemble.inverse.ndim != 1 or not np.array_equal(
+        np.unique(ensemble.inverse), np.arange(size)
+    ):
+        raise ValueError("the samples do not fill the microclusters")
+    if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
+        raise ValueError("labels beyond the members' clusters")
+    return ensemble
+
+
+def method_name(solver: LabelConsensus) -> str:
+    """The solver's name in the catalogue; a solver of the user's own goes by its class."""
+    kind = type(solver)
+    home = f"{kind.__module__}:{kind.__qualname__}"
+    return next((m.name for m in METHODS.values() if m.home == home), kind.__name__.lower())
+
+
+def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:
+    given = dict(solver.get_params(deep=False))
+    if model is not solver:
+        own = model.get_params(deep=False)
+        given |= {name: value for name, value in own.items() if name != "solver"}
+    # the seed has a field of its own; a callback and the number of threads change no result
+    for name in ("random_state", "callback", "n_jobs", "memory_budget"):
+        given.pop(name, None)
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value that says what a parameter was."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) or sparse.issparse(value):
+        return f"array of shape {value.shape}"
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | range | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, BaseEstimator):
+        return " ".join(repr(value).split())
+    return getattr(value, "__name__", type(value).__name__)
+
+
+def _seed(random_state: Any) -> int | None:
+    return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
+def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
+    if X is not None:
+        features = X if sparse.issparse(X) else np.asarray(X)
+        if features.ndim != 2 or features.shape[0] != ensemble.n_samples:
+            raise ValueError(
+                f"X must hold the features of the {ensemble.n_samples} samples, "
+                f"but has shape {features.shape}"
+            )
+        count = features.shape[1]
+        return principal_plane(features), f"PCA of {count:,} feature{'' if count == 1 else 's'}"
+    weights = ensemble.weights.astype(np.float64)
+    votes = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    plane, groups = spectral_plane(ensemble.incidence, weights, votes)
+    count = ensemble.n_members
+    name = f"spectral coordinates of {count:,} member{'' if count == 1 else 's'}"
+    # more than three groups do not fit on two axes
+    name += f", {groups} groups around a circle" if groups > 3 else ""
+    return ensemble.expand(plane), name
+
+
+def _input(ensemble: Ensemble, X: Any, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    known = {str(name): _plain(value) for name, value in (given or {}).items()}
+    known.setdefault("rows", ensemble.n_samples)
+    known.setdefault("columns", ensemble.n_members if X is None else int(X.shape[1]))
+    if "sha256" not in known:
+        known["sha256"] = _hash(ensemble, X)
+        known["sha256_of"] = "labels" if X is None else "features"
+    return known
+
+
+def _hash(ensemble: Ensemble, X: Any) -> str:
+    """Of the features' bytes, or of the labels in compressed form."""
+    parts: list[Any]
+    if X is None:
+        parts = [ensemble.labels, ensemble.inverse]
+    elif sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        parts = [rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]
+    else:
+        parts = [np.asarray(X)]
+    digest = hashlib.sha256()
+    for part in parts:
+        array = np.ascontiguousarray(part)
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    found = {"coterie": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        found[package] = metadata.version(package)
+    return found

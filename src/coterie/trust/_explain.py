@@ -1,0 +1,260 @@
+"""One sample: which members put it where, and in words why it is sure or unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._table import Table
+from coterie.ensemble import Ensemble
+from coterie.trust._votes import ClusterVotes
+
+SURE, UNSURE = 0.8, 0.4
+# comparing texts is slow: of many ids only those with most letters in place are compared
+COMPARED_IDS = 1000
+
+
+class SampleError(ValueError):
+    """A sample that is not there; the message suggests near ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a sample is in its cluster.
+
+    Attributes
+    ----------
+    sample : id or row number
+    cluster : int
+    confidence : float
+    rival : int
+        The next best cluster, -1 where there is only one.
+    soft : ndarray, shape (c,)
+        Membership in each cluster.
+    votes : Table
+        One row a member: ``member``; its own ``label`` of the sample (None where missing);
+        ``goes_with``, the consensus cluster that most of that base cluster belongs to, and
+        ``share``, how much of it; ``agrees``, whether that is the sample's cluster.
+    sentence : str
+    """
+
+    sample: Any
+    cluster: int
+    confidence: float
+    rival: int
+    soft: NDArray[np.float64]
+    votes: Table
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n\n{self.votes!r}"
+
+
+def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
+    """Which members put a sample where, and why it is sure or unsure.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : array of int, shape (n,)
+    sample : id or int
+        Its id where the ensemble has ids, else its row number from 0.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import explain
+    >>> ensemble = Ensemble.from_labels(
+    ...     {"a": [0, 0, 0, 1], "b": [0, 0, 1, 1]}, sample_ids=["ann", "bob", "cy", "dee"])
+    >>> print(explain(ensemble, [0, 0, 1, 1], "cy"))
+    Sample cy is in cluster 1, fairly sure (confidence 0.50): 1 of the 2 members that
+    labelled it groups it mostly with cluster 1, 1 with cluster 0. ...
+    <BLANKLINE>
+    member  label  agrees  goes_with   share
+    a           0  no              0  0.6667
+    b           1  yes             1       1
+    """
+    return explain_from(ClusterVotes.of(ensemble, labels), sample)
+
+
+def explain_from(votes: ClusterVotes, sample: Any) -> Explanation:
+    """The explanation from votes that are there already, in time linear in the members."""
+    ensemble = votes.ensemble
+    row, name, namesakes = find_sample(ensemble, sample)
+    place = int(ensemble.inverse[row])
+    cluster = int(votes.labels[place])
+    soft = votes.soft(np.array([place]))[0]
+    rival = -1
+    if votes.n_clusters > 1:
+        others = soft.copy()
+        others[cluster] = -1.0
+        rival = int(others.argmax())
+    own, next_best = float(soft[cluster]), float(soft[rival]) if rival >= 0 else 0.0
+    blank = bool((ensemble.labels[place] < 0).all())
+    confidence = 0.0 if blank else float(np.clip(1 - next_best / own, 0, 1))
+    table = _votes_of(votes, place, cluster)
+    sentence = _sentence(name, cluster, confidence, rival, soft, table, votes.n_clusters)
+    if namesakes > 1:
+        sentence += f" (It is the first of {namesakes} samples with this id.)"
+    return Explanation(name, cluster, confidence, rival, soft, table, sentence)
+
+
+def _votes_of(votes: ClusterVotes, place: int, cluster: int) -> Table:
+    ensemble, shares = votes.ensemble, votes.shares
+    labels: list[Any] = []
+    agrees: list[bool | None] = []
+    goes_with: list[int] = []
+    share: list[float] = []
+    for j, code in enumerate(ensemble.labels[place].tolist()):
+        if code < 0:
+            labels.append(None)
+            agrees.append(None)
+            goes_with.append(-1)
+            share.append(float("nan"))
+            continue
+        base = ensemble.cluster_offsets[j] + code
+        entries = slice(shares.indptr[base], shares.indptr[base + 1])
+        found, part = shares.indices[entries], shares.data[entries]
+        # where clusters tie for most of the company, the sample's own counts
+        best = found[part == part.max()]
+        choice = cluster if cluster in best else int(best[0])
+        label = ensemble.categories[j][code]
+        labels.append(label.item() if isinstance(label, np.generic) else label)
+        agrees.append(choice == cluster)
+        goes_with.append(choice)
+        share.append(float(part.max()))
+    return Table(
+        {
+            "member": np.array(ensemble.members),
+            "label": labels,
+            "agrees": agrees,
+            "goes_with": np.array(goes_with),
+            "share": np.array(share),
+        }
+    )
+
+
+def _sentence(
+    name: Any,
+    cluster: int,
+    confidence: float,
+    rival: int,
+    soft: NDArray[np.float64],
+    table: Table,
+    n_clusters: int,
+) -> str:
+    said = [vote for vote in table["agrees"].tolist() if vote is not None]
+    silent = len(table) - len(said)
+    if not said:
+        return (
+            f"Sample {name} is in cluster {cluster}, but no member labelled it: nothing is known "
+            "of it and its confidence is 0."
+        )
+    if n_clusters == 1:
+        return f"Sample {name} is in cluster {cluster}, the only one there is."
+    how = "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
+    agree = sum(said)
+    goes_with = table["goes_with"]
+    to_rival = int((goes_with == rival).sum())
+    elsewhere = len(said) - agree - to_rival
+    members = f"{len(said)} members" if len(said) > 1 else "one member"
+    parts = [
+        f"Sample {name} is in cluster {cluster}, {how} (confidence {confidence:.2f}): {agree} of "
+        f"the {members} that labelled it {'groups' if agree == 1 else 'group'} it mostly with "
+        f"cluster {cluster}"
+    ]
+    if to_rival:
+        parts.append(f", {to_rival} with cluster {rival}")
+    if elsewhere:
+        parts.append(f", {elsewhere} elsewhere")
+    parts.append(
+        f". Of the samples they put it with, {_percent(soft[cluster])} are in cluster {cluster} and "
+        f"{_percent(soft[rival])} in cluster {rival}."
+    )
+    if soft[rival] > soft[cluster]:
+        parts.append(
+            f" The members' votes favour cluster {rival}: the method placed it against them."
+        )
+    if silent:
+        parts.append(f" {silent} {'member' if silent == 1 else 'members'} did not label it.")
+    return "".join(parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
+    """Row of a sample, its name, and how many samples have that name."""
+    ids = ensemble.sample_ids
+    if ids is None:
+        row = _whole(sample)
+        if row is None or not 0 <= row < ensemble.n_samples:
+            raise SampleError(
+                f"no sample {sample!r}: without ids samples go by row number, "
+                f"0 to {ensemble.n_samples - 1}"
+            )
+        return row, row, 1
+    wanted: list[Any] = [sample]
+    # on the command line every id is text, and a number may be asked for as one
+    if ids.dtype.kind in "iu":
+        whole = _whole(sample)
+        wanted = [] if whole is None else [whole]
+    elif ids.dtype.kind == "U" or not isinstance(sample, str):
+        wanted = [str(sample)] if ids.dtype.kind == "U" else [sample, str(sample)]
+    elif _whole(sample) is not None:
+        wanted = [sample, _whole(sample)]
+    for value in wanted:
+        rows = np.flatnonzero(ids == value)
+        if rows.size:
+            found = ids[rows[0]]
+            name = found.item() if isinstance(found, np.generic) else found
+            return int(rows[0]), name, len(rows)
+    raise SampleError(f"no sample with the id {sample!r}{_suggestion(ids, sample)}")
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _suggestion(ids: NDArray[Any], sample: Any) -> str:
+    text = str(sample)
+    names = [str(value) for value in _likeliest(ids, text).tolist()]
+    lower = {name.lower(): name for name in reversed(names)}
+    close = [lower[name] for name in get_close_matches(text.lower(), lower, n=3, cutoff=0.6)]
+    if close:
+        return f"; did you mean {' or '.join(repr(name) for name in close)}?"
+    if ids.dtype.kind in "iu":
+        return f"; the ids run from {ids.min()} to {ids.max()}"
+    shown = ", ".join(repr(str(value)) for value in ids[:3].tolist())
+    return f"; the ids look like {shown}{', ...' if len(ids) > 3 else ''}"
+
+
+def _likeliest(ids: NDArray[Any], text: str) -> NDArray[Any]:
+    """All ids, or of many the thousand with most letters in place, give or take one place."""
+    if len(ids) <= COMPARED_IDS or not text:
+        return ids[:COMPARED_IDS]
+    names = ids.astype(np.str_)
+    width = names.dtype.itemsize // 4
+    letters = np.ascontiguousarray(names).view(np.uint32).reshape(len(names), width)
+    score = np.zeros(len(names), dtype=np.int64)
+    for shift in (-1, 0, 1):
+        wanted = np.zeros(width, dtype=np.uint32)
+        for place, letter in enumerate(text):
+            if 0 <= place + shift < width:
+                wanted[place + shift] = ord(letter)
+        score = np.maximum(score, ((letters == wanted) & (letters > 0)).sum(axis=1))
+    return names[np.argsort(-score, kind="stable")[:COMPARED_IDS]]

@@ -1,0 +1,82 @@
+"""Trust, literally: loops over samples, members and pairs; every sample stands for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+
+def soft_labels(labels, partition, n_clusters, member_weight):
+    """Mean over members of the shares of the sample's base cluster in each cluster."""
+    n, m = labels.shape
+    values = np.zeros((n, n_clusters))
+    for i in range(n):
+        said = 0.0
+        for j in range(m):
+            if labels[i, j] < 0:
+                continue
+            said += member_weight[j]
+            company = [other for other in range(n) if labels[other, j] == labels[i, j]]
+            for other in company:
+                values[i, partition[other]] += member_weight[j] / len(company)
+        values[i] = values[i] / said if said else 1 / n_clusters
+    return values
+
+
+def confidence(labels, partition, soft):
+    """One minus the best rival's membership over the own, 0 without any label."""
+    values = np.zeros(len(labels))
+    for i, own in enumerate(partition):
+        if (labels[i] < 0).all():
+            continue
+        rivals = [soft[i, q] for q in range(soft.shape[1]) if q != own]
+        values[i] = max(1 - max(rivals, default=0.0) / soft[i, own], 0.0)
+    return values
+
+
+def cohesion(labels, partition, cluster, member_weight):
+    """Of all (member, pair inside) that the member labelled, the share it puts together."""
+    inside = np.flatnonzero(partition == cluster)
+    pairs = [(a, b) for a in inside for b in inside if a < b]
+    return _together(labels, pairs, member_weight)
+
+
+def separation(labels, partition, cluster, member_weight, other=None):
+    """The same of the pairs of a sample inside with one outside (or in one other cluster)."""
+    outside = partition != cluster if other is None else partition == other
+    pairs = [(a, b) for a in np.flatnonzero(partition == cluster) for b in np.flatnonzero(outside)]
+    return _together(labels, pairs, member_weight)
+
+
+def _together(labels, pairs, member_weight):
+    together = seen = 0.0
+    for a, b in pairs:
+        for j, weight in enumerate(member_weight):
+            if labels[a, j] >= 0 and labels[b, j] >= 0:
+                seen += weight
+                together += weight * (labels[a, j] == labels[b, j])
+    return together / seen if seen else np.nan
+
+
+def best_jaccard(labels, partition, cluster, j):
+    """Best Jaccard index of a base cluster of member j, over what it labelled; None if unseen."""
+    seen = labels[:, j] >= 0
+    inside = set(np.flatnonzero(seen & (partition == cluster)).tolist())
+    if not inside:
+        return None
+    best = 0.0
+    for label in np.unique(labels[seen, j]):
+        base = set(np.flatnonzero(labels[:, j] == label).tolist())
+        best = max(best, len(base & inside) / len(base | inside))
+    return best
+
+
+def agreement(one, other):
+    """NMI and ARI over the samples that both label."""
+    both = (one >= 0) & (other >= 0)
+    if not both.any():
+        return np.nan, np.nan
+    return (
+        normalized_mutual_info_score(one[both], other[both]),
+        adjusted_rand_score(one[both], other[both]),
+    )

@@ -1,0 +1,138 @@
+"""What the page's script reads equals what numpy and the result's own tables say."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+from coterie import EAC, Ensemble
+from coterie.report._payload import payload
+from coterie.report._reading import Reading
+from coterie.result import Result
+from tests.report.test_blocks import random_ensemble
+
+
+def unpack(text, kind):
+    return np.frombuffer(b64decode(text), dtype=f"<{kind}")
+
+
+def full(size, text):
+    values = np.zeros((size, size))
+    values[np.triu_indices(size)] = unpack(text, "u1") / 255
+    return np.maximum(values, values.T)
+
+
+@pytest.fixture(scope="module")
+def result():
+    ensemble = random_ensemble(n=80, missing=0.2, seed=4)
+    return Result.of(EAC(3).fit(ensemble))
+
+
+def test_every_vote_is_that_of_explain(result):
+    given = payload(Reading(result))["samples"]
+    micro = unpack(given["micro"], given["micro_kind"])
+    codes = unpack(given["codes"], given["codes_kind"]).reshape(-1, result.ensemble.n_members)
+    goes, share = unpack(given["goes"], "u2"), unpack(given["share"], "u2") / 65535
+    assert given["count"] == len(micro) == 80
+    for sample in range(80):
+        told = result.explain(sample)
+        unit = micro[sample]
+        assert unpack(given["cluster"], "u2")[unit] == told.cluster
+        assert unpack(given["rival"], "u2")[unit] == told.rival
+        for name, value in [
+            ("confidence", told.confidence),
+            ("support", told.soft[told.cluster]),
+            ("rival_support", told.soft[told.rival]),
+        ]:
+            assert unpack(given[name], "u2")[unit] / 65535 == pytest.approx(value, abs=1e-5)
+        for j, vote in enumerate(told.votes.rows()):
+            code = codes[unit, j]
+            if vote["agrees"] is None:
+                assert code == 255
+                continue
+            base = given["offsets"][j] + code
+            tied = given["ties"].get(str(base), [])
+            choice = told.cluster if told.cluster in tied else goes[base]
+            assert choice == vote["goes_with"]
+            assert share[base] == pytest.approx(vote["share"], abs=1e-5)
+            assert given["labels"][base] == str(vote["label"])
+
+
+def test_histograms_count_every_sample(result):
+    counts = {entry["cluster"]: entry["counts"] for entry in payload(Reading(result))["confidence"]}
+    for cluster in range(3):
+        own = result.sample_confidence[result.labels == cluster]
+        assert counts[cluster] == np.histogram(own, bins=20, range=(0, 1))[0].tolist()
+
+
+def test_the_map_keeps_places_and_rows(result):
+    given = payload(Reading(result))["map"]
+    rows = unpack(given["row"], "u4")
+    assert rows.tolist() == list(range(80))
+    x = result.coordinates[rows, 0].astype(float)
+    drawn = unpack(given["x"], "u2") / 65535
+    np.testing.assert_allclose(drawn, (x - x.min()) / np.ptp(x), atol=1e-5)
+    assert (unpack(given["label"], "u2") == result.labels).all()
+
+
+def test_points_of_many_samples_keep_shares_and_small_clusters():
+    labels = np.repeat([0, 1, 2], [30_000, 9_999, 1]).astype(np.int32)
+    ensemble = Ensemble.from_labels(np.stack([labels, labels], axis=1))
+    reading = Reading(Result.of(EAC(3).fit(ensemble)))
+    drawn = reading.points
+    assert 4900 < len(drawn) <= 5000
+    assert len(np.unique(drawn)) == len(drawn)
+    assert np.bincount(reading.result.labels[drawn]).tolist() == [3750, 1249, 1]
+    # evenly over the rows of each cluster, not only its beginning
+    assert np.abs(np.histogram(drawn[:3750], bins=10, range=(0, 30_000))[0] - 375).max() <= 10
+
+
+def test_agreement_of_members(result):
+    from coterie.trust import member_agreement
+
+    given = payload(Reading(result))["agreement"]
+    order = [result.ensemble.members.index(name) for name in given["members"]]
+    assert sorted(order) == list(range(5))
+    drawn = given["low"] + (1 - given["low"]) * full(5, given["values"])
+    expected = member_agreement(result.ensemble)[np.ix_(order, order)]
+    np.testing.assert_allclose(drawn, expected, atol=0.003)
+
+
+def test_where_not_all_fit_the_least_sure_are_there(result):
+    everything = payload(Reading(result))["samples"]
+    given = payload(Reading(result), budget=1200)["samples"]
+    rows = unpack(given["rows"], "u4")
+    assert 0 < given["count"] == len(rows) < everything["count"]
+    assert np.array_equal(rows, np.sort(rows))
+    micro = unpack(given["micro"], given["micro_kind"])
+    stored = unpack(given["confidence"], "u2")[micro] / 65535
+    np.testing.assert_allclose(stored, result.sample_confidence[rows], atol=1e-5)
+    assert result.sample_confidence.argmin() in rows
+    assert payload(Reading(result), budget=10)["samples"] is None
+
+
+def test_selection_and_tracking():
+    from coterie.datasets import load
+    from coterie.select import select_k
+
+    blobs = load("blobs").X[::5]
+    selection = select_k(blobs, k=range(2, 6), members=8, random_state=0)
+    from coterie import ConsensusClustering
+
+    model = ConsensusClustering(5, members=8, random_state=0).fit(blobs)
+    given = payload(Reading(Result.of(model, X=blobs, selection=selection)))
+    assert given["selection"]["ks"] == [2, 3, 4, 5]
+    for entry in given["selection"]["criteria"]:
+        values = np.array(entry["values"], dtype=float)
+        np.testing.assert_allclose(values, selection.criteria[entry["name"]], rtol=1e-3)
+    tracking = given["tracking"]
+    for sizes, flows, after in zip(
+        tracking["sizes"], tracking["flows"], tracking["sizes"][1:], strict=False
+    ):
+        table = np.zeros((len(sizes), len(after)), dtype=int)
+        for source, target, weight in flows:
+            table[source, target] = weight
+        assert table.sum(axis=1).tolist() == sizes
+        assert table.sum(axis=0).tolist() == after

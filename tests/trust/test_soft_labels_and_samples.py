@@ -1,0 +1,151 @@
+"""Soft labels and confidence: equal to literal loops, whatever is missing, weighed or repeated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coterie import EAC, ConsensusClustering, Ensemble
+from coterie.solvers._catalogue import METHODS
+from coterie.trust import samples, soft_labels
+from coterie.trust._votes import ClusterVotes
+from tests.naive import trust as naive
+from tests.trust.partitions import partitions
+
+
+@given(case=partitions(), data=st.data())
+def test_soft_labels_equal_loops_over_samples(case, data):
+    labels, partition = case
+    weight = np.array(
+        data.draw(st.lists(st.integers(1, 4), min_size=labels.shape[1], max_size=labels.shape[1])),
+        dtype=float,
+    )
+    ensemble = Ensemble.from_labels(labels, member_weight=weight)
+    c = partition.max() + 1
+    expected = naive.soft_labels(labels, partition, c, weight)
+    found = soft_labels(ensemble, partition)
+    assert np.allclose(found, expected, atol=1e-12)
+    assert np.allclose(found.sum(axis=1), 1)
+    table = samples(ensemble, partition)
+    assert np.allclose(
+        table["confidence"], naive.confidence(labels, partition, expected), atol=1e-9
+    )
+    rows = np.arange(len(labels))
+    assert np.array_equal(table["cluster"], partition)
+    assert np.allclose(table["support"], expected[rows, partition])
+    if c > 1:
+        assert (table["rival"] != partition).all()
+        assert np.allclose(table["rival_support"], expected[rows, table["rival"]])
+        others = expected.copy()
+        others[rows, partition] = -1
+        assert np.allclose(table["rival_support"], others.max(axis=1))
+    else:
+        assert (table["rival"] == -1).all()
+
+
+@given(case=partitions())
+def test_blocks_and_sparse_shares_change_nothing(case):
+    labels, partition = case
+    ensemble = Ensemble.from_labels(labels)
+    whole = ClusterVotes.of(ensemble, partition)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coterie.trust._votes.BLOCK_VALUES", 1)
+        blocks = ClusterVotes.of(ensemble, partition)
+        assert np.array_equal(whole.soft(), blocks.soft())
+        assert np.array_equal(whole.confidence(), blocks.confidence())
+
+
+def test_a_weight_of_two_is_a_sample_given_twice():
+    labels = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+    partition = np.array([0, 0, 1, 1])
+    weight = [1, 2, 3, 1]
+    one = soft_labels(Ensemble.from_labels(labels, sample_weight=weight), partition)
+    rows = np.repeat(np.arange(4), weight)
+    other = soft_labels(Ensemble.from_labels(labels[rows]), partition[rows])
+    assert np.allclose(one[rows], other)
+
+
+def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
+    ensemble = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
+    assert soft_labels(ensemble, [0, 1, 1])[2].tolist() == [0.5, 0.5]
+    assert samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
+    assert samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_solver_says_how_sure_it_is(name):
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 30)
+    labels = np.where(rng.random((90, 8)) < 0.2, rng.integers(0, 3, (90, 8)), truth[:, None])
+    model = METHODS[name].load()(3, random_state=0)
+    assert not hasattr(model, "soft_labels_")
+    model.fit(labels)
+    assert model.soft_labels_.shape == (90, 3)
+    assert np.allclose(model.soft_labels_.sum(axis=1), 1)
+    assert (model.soft_labels_.argmax(axis=1) == model.labels_).mean() > 0.9
+    assert np.array_equal(model.diagnose_samples()["confidence"], model.sample_confidence_)
+    assert np.array_equal(model.diagnose_samples()["cluster"], model.labels_)
+    assert model.diagnose_members()["weight"].tolist() == pytest.approx(model.member_weights_)
+    assert model.diagnose_clusters()["size"].sum() == 90
+    assert model.explain(5).cluster == model.labels_[5]
+    assert model.explain(5).confidence == pytest.approx(model.sample_confidence_[5])
+
+
+def test_features_in_trust_out():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0, 0.3, (40, 2)), rng.normal(3, 0.3, (40, 2))])
+    model = ConsensusClustering(2, members=6, random_state=0)
+    assert not hasattr(model, "soft_labels_")
+    model.fit(X)
+    assert (model.soft_labels_.argmax(axis=1) == model.labels_).all()
+    assert len(model.diagnose_members()) == 6
+    assert len(model.diagnose_clusters()) == 2
+    assert len(model.diagnose_samples()) == 80
+    assert model.explain(3).sample == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1], "one whole number for each of the 3 samples"),
+        ([0.0, 0.0, 1.0], "whole number"),
+        ([0, 1, 1], r"differ between samples that no member tells apart \(row 0\)"),
+        ([0, 0, 2], "without gaps"),
+        ([-1, -1, 0], "without gaps"),
+    ],
+)
+def test_what_is_no_partition_is_refused(labels, message):
+    ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1]])
+    with pytest.raises(ValueError, match=message):
+        soft_labels(ensemble, labels)
+
+
+def test_confidence_is_low_where_members_disagree_and_points_at_errors():
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1], 100)
+    hard = np.zeros(200, dtype=bool)
+    hard[::10] = True
+    flip = rng.random((200, 15)) < np.where(hard, 0.45, 0.03)[:, None]
+    model = EAC(2).fit(np.where(flip, 1 - truth[:, None], truth[:, None]))
+    assert (
+        model.sample_confidence_[hard].mean() < 0.6 < 0.8 < model.sample_confidence_[~hard].mean()
+    )
+
+
+def test_confidence_detects_errors_on_a_real_pool(shared_data):
+    pool = np.load(shared_data / "pools" / "aggregation.npz")
+    columns = np.random.default_rng(0).choice(pool["members"].shape[1], 20, replace=False)
+    truth = pool["gt"].ravel()
+    model = EAC(len(np.unique(truth))).fit(pool["members"][:, columns])
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics.cluster import contingency_matrix
+
+    table = contingency_matrix(truth, model.labels_)
+    classes, clusters = linear_sum_assignment(table, maximize=True)
+    match = np.unique(truth)[classes[np.argsort(clusters)]]
+    wrong = match[model.labels_] != truth
+    assert roc_auc_score(wrong, -model.sample_confidence_) > 0.85
