@@ -12,13 +12,26 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
 ]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"(overview_picture|single_cell)\.py",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "min_reported_time": 1_000,
+    # nothing of one example may reach the next
+    "reset_modules": ("matplotlib",),
+}
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 autosummary_generate = True
 autodoc_typehints = "none"
 napoleon_use_ivar = True
 templates_path: list[str] = []
-exclude_patterns = ["_build", "api/_unused"]
+exclude_patterns = ["_build", "api/_unused", "gallery/*.ipynb", "gallery/*.py"]
 html_theme = "pydata_sphinx_theme"
 html_title = "coterie"
 html_show_sourcelink = False
