@@ -16,9 +16,15 @@ _HOME = {
     "CESHL": "coterie.solvers.ceshl",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
+    "HBGF": "coterie.solvers.hbgf",
+    "KC": "coterie.solvers.kc",
+    "LWEA": "coterie.solvers.lwea",
+    "LWGP": "coterie.solvers.lwgp",
     "PCE": "coterie.solvers.pce",
     "SPCE": "coterie.solvers.spce",
+    "SimilarityConsensus": "coterie.solvers.similarity",
     "TRCE": "coterie.solvers.trce",
+    "USENC": "coterie.solvers.usenc",
     "enhance": "coterie.solvers.ec_cms",
     "Result": "coterie.result",
     "select_k": "coterie.select",
@@ -65,9 +71,15 @@ if TYPE_CHECKING:
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance
+    from coterie.solvers.hbgf import HBGF as HBGF
+    from coterie.solvers.kc import KC as KC
+    from coterie.solvers.lwea import LWEA as LWEA
+    from coterie.solvers.lwgp import LWGP as LWGP
     from coterie.solvers.pce import PCE as PCE
+    from coterie.solvers.similarity import SimilarityConsensus as SimilarityConsensus
     from coterie.solvers.spce import SPCE as SPCE
     from coterie.solvers.trce import TRCE as TRCE
+    from coterie.solvers.usenc import USENC as USENC
 
 
 def __getattr__(name: str) -> Any:

@@ -75,3 +75,19 @@ def locally_weighted_coassociation(
         together = share(together, weighted_observations(ensemble.labels, weight))
     np.fill_diagonal(together, 1.0)
     return together
+
+
+def member_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.float64]:
+    """Mean reliability of the base clusters in which a member puts its samples, in (0, 1].
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.reliability import member_reliability
+    >>> member_reliability(Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])).round(3)
+    array([0.643, 0.488])
+    """
+    sizes = ensemble.cluster_sizes
+    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+    total = np.bincount(member, weights=sizes * cluster_reliability(ensemble, theta))
+    return np.asarray(total / np.bincount(member, weights=sizes))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._params import ParameterError, nearest
 
@@ -23,6 +23,16 @@ class Method:
     summary: str
     cost: str
     paper: str
+    # time and memory by the number N of distinct rows
+    scaling: Literal["linear", "quadratic"]
+    # takes missing labels as they are
+    missing: bool = True
+    # a sample of weight two is the sample given twice
+    weights: bool = True
+    # gives on distinct rows what it gives on samples
+    exact: bool = True
+    # has a random part, settled by the seed
+    random: bool = False
     # the settings that the paper tries: parameter, values
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
@@ -49,6 +59,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 m) time, 10 bytes a pair of microclusters",
             paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
             "accumulation. IEEE TPAMI 27, 2005.",
+            scaling="quadratic",
         ),
         Method(
             name="spce",
@@ -58,6 +69,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 (m + c)) a pass, 32 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering "
             "ensemble. IEEE TNNLS 32, 2021.",
+            scaling="quadratic",
             grid={"theta": tuple(k / 10 for k in range(10))},
         ),
         Method(
@@ -68,6 +80,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 b) a pass for blocks of b confident microclusters, 64 bytes a pair",
             paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
             "self-enhancement. IEEE TNNLS, 2023.",
+            scaling="quadratic",
             grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
         ),
         Method(
@@ -78,6 +91,7 @@ METHODS: dict[str, Method] = {
             cost="O(N^2 (m + c)) a pass, 64 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
             "multiple graph learning. AAAI, 2021.",
+            scaling="quadratic",
             grid={"lam": tuple(10.0**power for power in range(-5, 6))},
         ),
         Method(
@@ -88,6 +102,8 @@ METHODS: dict[str, Method] = {
             cost="O(N m (c + m) c) a pass",
             paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
             "ensemble. IEEE TKDE, 2023.",
+            scaling="linear",
+            random=True,
             grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
         ),
         Method(
@@ -98,7 +114,73 @@ METHODS: dict[str, Method] = {
             cost="O(N k c) a quasi-Newton step, O(N k) memory",
             paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
             "learning. Information Fusion 78, 2022.",
+            scaling="linear",
             grid={"lam": tuple(10.0**power for power in range(-3, 4))},
+        ),
+        Method(
+            name="lwea",
+            home="coterie.solvers.lwea:LWEA",
+            summary="Evidence accumulation in which base clusters that the members keep together count "
+            "more.",
+            cost="O(N^2 m) time, 16 bytes a pair of microclusters",
+            paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
+            "Transactions on Cybernetics 48, 2018.",
+            scaling="quadratic",
+            grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
+        ),
+        Method(
+            name="lwgp",
+            home="coterie.solvers.lwgp:LWGP",
+            summary="Cuts the graph of samples and base clusters, links weighted by reliability. Linear "
+            "in N.",
+            cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+            paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
+            "Transactions on Cybernetics 48, 2018.",
+            scaling="linear",
+            random=True,
+            grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
+        ),
+        Method(
+            name="usenc",
+            home="coterie.solvers.usenc:USENC",
+            summary="Transfer cut of the graph of samples and base clusters: for very many samples. "
+            "Linear in N.",
+            cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+            paper="D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral "
+            "clustering and ensemble clustering. IEEE TKDE 32, 2020.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="hbgf",
+            home="coterie.solvers.hbgf:HBGF",
+            summary="Cuts samples and base clusters as one graph, by eigenvectors or into balanced "
+            "parts. Linear in N.",
+            cost="O(N m min(k, N) + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+            paper="X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph "
+            "partitioning. ICML, 2004.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="kc",
+            home="coterie.solvers.kc:KC",
+            summary="k-means on the rows of the co-association matrix, which is not formed unless "
+            "labels are missing.",
+            cost="O(N m k + k^3) time and O(N k c) a round; 32 bytes a pair with missing labels",
+            paper="T. Li, C. Ding. Weighted consensus clustering. SIAM Data Mining, 2008.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="similarity",
+            home="coterie.solvers.similarity:SimilarityConsensus",
+            summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
+            "balanced parts.",
+            cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes a pair, 72 for metis",
+            paper="Methods by their two halves; each half has its own paper.",
+            scaling="quadratic",
+            random=True,
         ),
     )
 }

@@ -1,0 +1,170 @@
+r"""HBGF: hybrid bipartite graph formulation.
+
+Fern and Brodley, "Solving cluster ensemble problems by bipartite graph partitioning", International
+Conference on Machine Learning (2004).
+
+Samples and base clusters are the vertices of one graph; a sample is linked to each base cluster it lies
+in. The whole graph is cut into c parts and samples keep the part they fall into. Base clusters are
+placed along with the samples, which no method on the co-association does.
+
+Steps of the spectral cut, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)` and
+:math:`\Delta = \mathrm{diag}(B' r)`
+  1. c leading singular triplets (U, V) of :math:`R^{1/2} D^{-1/2} B \Delta^{-1/2}`
+  2. a point per microcluster, row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, row of
+     :math:`\Delta^{-1/2} V`, scaled to unit length
+  3. k-means on the N + k points, a microcluster counting as often as it has samples, a base cluster
+     once; the best of n_init starts
+  4. samples keep their labels
+Steps of the balanced cut
+  1. a vertex per microcluster, of weight r, and one per base cluster, of weight 1; a link of weight r
+     between a microcluster and each base cluster it lies in
+  2. METIS (or the built-in partitioner) cuts it into c parts of about equal weight; samples keep their part
+
+Exactness. The spectral cut is that of the n samples. The balanced cut is that of the samples with the
+one condition that samples with equal labels stay together.
+
+Cost: O(N m min(k, N) + min(k, N)^3) and O((N + k) c^2) a round of k-means; memory O(N m + min(k, N)^2).
+
+Where paper and programs differ. The paper proposes both cuts; the widespread program has METIS only.
+Part of the base clusters can end as a cluster without samples; the samples' clusters are split then
+until there are n_clusters.
+
+Missing labels. A sample is linked to the base clusters it is known to lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._estimator import LabelConsensus
+from coterie._params import SEED, Choice, Domain, Integer
+from coterie._result import Partition
+from coterie.ensemble import Ensemble
+from coterie.linalg.spectral import bipartite_spectrum, unit_rows
+from coterie.solvers._exact import warn_if_unfinished
+from coterie.solvers._partition import Cut, cut_embedding, cut_graph
+
+ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
+
+
+class HBGF(LabelConsensus):
+    """Hybrid bipartite graph: samples and base clusters are cut together.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    partition : {"spectral", "metis"}, default "spectral"
+        How the graph is cut. "metis" gives parts of about equal weight; without pymetis the
+        built-in partitioner takes its place.
+    n_init : int, default 10
+        Of "spectral" only: starts of k-means, the best of which is kept.
+    max_iter : int, default 300
+        Of "spectral" only: most rounds of a start.
+    random_state : int, numpy Generator or None, default None
+        Where the starts of k-means, or the seed of METIS, are drawn from.
+
+    Attributes
+    ----------
+    embedding_ : ndarray, shape (N, p)
+        Of "spectral" only: a row of unit length per microcluster, in which k-means looked for
+        clusters.
+    cluster_embedding_ : ndarray, shape (k, p)
+        Of "spectral" only: the base clusters' rows, in the order of ``ensemble_.incidence``.
+    partitioner_ : str
+        Of "metis" only: the program that cut the graph, "METIS" or "built-in".
+    n_components_, component_labels_ : int and ndarray, shape (n,)
+        The parts that hold samples, before the rule that makes it n_clusters clusters.
+
+    See Also
+    --------
+    coterie.USENC : the same graph, k-means on the samples alone.
+
+    Notes
+    -----
+    A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
+    differences between programs are in the module's docstring.
+
+    References
+    ----------
+    X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph partitioning.
+    International Conference on Machine Learning, 2004.
+
+    Examples
+    --------
+    >>> from coterie.solvers.hbgf import HBGF
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> HBGF(n_clusters=2, random_state=0).fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "partition": Choice(("spectral", "metis")),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "random_state": SEED,
+    }
+
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        partition: Literal["spectral", "metis"] = "spectral",
+        n_init: int = 10,
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.partition = partition
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        links = sparse.csr_array(ensemble.incidence.multiply(prior))
+        if self.partition == "metis":
+            graph, sizes = _whole_graph(ensemble, links, prior)
+            cut, used = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
+            self._warn(cut)
+            return cut.partition(ensemble.member_weight, as_it_is={"partitioner_": used})
+        spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
+        embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
+        cut = cut_embedding(
+            ensemble,
+            embedding,
+            self.n_clusters,
+            rng,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            companions=(companions, prior),
+        )
+        self._warn(cut)
+        return cut.partition(
+            ensemble.member_weight,
+            as_it_is={"embedding_": embedding},
+            by_base_cluster={"cluster_embedding_": companions},
+        )
+
+    def _warn(self, cut: Cut) -> None:
+        warn_if_unfinished(
+            "HBGF", cut.converged, cut.n_components, self.n_clusters, self.max_iter, ADVICE
+        )
+
+
+def _whole_graph(
+    ensemble: Ensemble, links: sparse.csr_array, prior: NDArray[np.float64]
+) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+    """All vertices, microclusters first, their links, and their weights."""
+    weights = ensemble.weights.astype(np.float64)
+    weighted = sparse.csr_array(links.multiply(weights[:, None]))
+    graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
+    return graph, np.concatenate([weights, prior])

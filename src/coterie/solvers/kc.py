@@ -1,0 +1,153 @@
+r"""KC: k-means on the co-association matrix.
+
+Each sample is described by its co-association with every sample, a row of the n x n matrix A, and
+ordinary k-means groups these rows. Used as a reference in much of the literature; usually credited to
+Li and Ding, "Weighted consensus clustering", SIAM International Conference on Data Mining (2008).
+
+.. math:: \min_y \sum_i \|A_{i:} - \mu_{y_i}\|^2
+
+Steps
+  1. features with the same distances as the rows of A
+  2. k-means, a microcluster counting as often as it has samples; the best of n_init starts
+
+With complete labels A = B P B' / p, where B is the incidence, P holds the member weights of base
+clusters and p is their sum over members. For a root L L' of :math:`P B' R B P` (pivoted Cholesky),
+
+.. math:: \|A_{i:} - A_{j:}\|^2 = (b_i - b_j)' P B' R B P (b_i - b_j) / p^2 = \|(b_i - b_j)' L\|^2 / p^2,
+
+so the rows of B L / p, at most k - m + 1 numbers each, do for the rows of A. Where N is the smaller number,
+or labels are missing, the features are the columns of A times the root of their weight, N numbers.
+
+Exactness. The distances are those of the n samples, and so is the objective of k-means.
+
+Cost: O(N m k + k^3) for the features, O(N min(k, N) c) a round of k-means; memory 8 N min(k, N) bytes, with
+missing labels 32 N^2.
+
+Where papers differ. None says how k-means was started; ten starts of k-means++ are this program's
+choice.
+
+Missing labels. The co-association of a pair is the share among the members that saw both, 0 if none
+did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from coterie._budget import Budget, require
+from coterie._estimator import LabelConsensus
+from coterie._params import BUDGET, SEED, Domain, Integer
+from coterie._result import Partition
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
+from coterie.evidence.contingency import contingency
+from coterie.solvers._exact import warn_if_unfinished
+from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
+
+
+class KC(LabelConsensus):
+    """k-means on the rows of the co-association matrix, which is not formed.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_init : int, default 10
+        Starts of k-means, the best of which is kept.
+    max_iter : int, default 300
+        Most rounds of a start.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : int, numpy Generator or None, default None
+        Where the starts of k-means are drawn from.
+
+    Attributes
+    ----------
+    objective_ : float
+        Sum over samples of the squared distance between their row and their cluster's mean row.
+    n_components_, component_labels_ : int and ndarray, shape (n,)
+        What k-means found, before the rule that makes it n_clusters clusters: fewer where missing
+        labels leave fewer distinct rows.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the same matrix.
+
+    Notes
+    -----
+    A ``member_weight`` of 2 is the same as giving that member twice. Equations and missing labels are
+    in the module's docstring.
+
+    References
+    ----------
+    T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on Data Mining,
+    2008.
+
+    Examples
+    --------
+    >>> from coterie.solvers.kc import KC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = KC(n_clusters=2, random_state=0).fit(labels)
+    >>> model.labels_.tolist(), round(model.objective_, 4)
+    ([0, 0, 0, 1, 1, 1], 0.4444)
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "memory_budget": BUDGET,
+        "random_state": SEED,
+    }
+
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        n_init: int = 10,
+        max_iter: int = 300,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        features = row_features(ensemble, self.memory_budget)
+        cut = cut_embedding(
+            ensemble, features, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
+        )
+        warn_if_unfinished(
+            "KC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
+        )
+        return cut.partition(ensemble.member_weight, as_it_is={"objective_": cut.objective})
+
+
+def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:
+    """Step 1: a row per microcluster, as far apart as the samples' rows of A are."""
+    n, k = ensemble.n_microclusters, ensemble.n_base_clusters
+    if n <= k or not ensemble.is_complete:
+        # k-means works on a centred copy
+        require_dense(ensemble, 32, "The co-association matrix and its k-means", memory_budget)
+        shares = coassociation(ensemble, memory_budget=memory_budget)
+        shares *= np.sqrt(ensemble.weights)
+        return shares
+    purpose = f"The features of N = {n:,} microclusters by k = {k:,} base clusters"
+    require(16.0 * (n + k) * k, purpose, ADVICE, memory_budget)
+    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    table = contingency(ensemble).toarray() * prior
+    table *= prior[:, None]
+    lower, order, rank, _ = lapack.dpstrf(table, lower=1, overwrite_a=1)
+    root = np.zeros((k, rank))
+    root[order - 1] = np.tril(lower)[:, :rank]
+    return np.asarray(ensemble.incidence @ root) / ensemble.member_weight.sum()

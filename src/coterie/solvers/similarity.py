@@ -1,0 +1,331 @@
+r"""Any similarity of the samples, cut in any way.
+
+Many methods are a similarity computed from the members followed by a general way to cut it. Named
+here by their two halves:
+
+=================  ========================  =============================
+method             ``evidence``              ``partition``
+=================  ========================  =============================
+EAC                "ca"                      "average" ("complete", "single")
+LWEA               "lwca"                    "average"
+PTA                "pts"                     "average" ("complete", "single"), ``weighted=False``
+PTGP               "pts"                     "tcut", ``weighted=False``
+ECPCS-HC           "ecpcs"                   "average"
+CTS, SRS, ASRS     "cts", "srs", "asrs"      "average" ("complete", "single")
+EC-CMS             "enhanced"                "average"
+CSPA               "ca"                      "metis"
+=================  ========================  =============================
+
+Steps
+  1. the similarity S of the N microclusters
+  2. cut it: by linkage on 1 - S; by k-means in the leading eigenvectors of
+     :math:`D^{-1/2} S D^{-1/2}`, rows of unit length ("spectral"); by a transfer cut of the graph of
+     microclusters and base clusters, a link being the mean similarity with the samples of the base
+     cluster ("tcut"); or into balanced parts of the graph of similarities ("metis")
+
+On microclusters. The similarity of two samples of one microcluster stands on the diagonal of S, and a
+sample has similarity 1 with itself (or what a given n x n matrix says). With r samples in a microcluster,
+sums over samples are sums over microclusters with weights r once the diagonal is
+:math:`S_{uu} + (1 - S_{uu}) / r_u`. So each cut is that of the n samples, but that samples with equal labels
+are never separated.
+
+Cost: that of the similarity, at least O(N^2 m); then O(N^2) for linkage, O(N^2 c) a few dozen times for
+"spectral", O(N^2 m + N k min(k, N)) for "tcut". 24 bytes a pair of microclusters, 72 for "metis".
+
+Missing labels. As each similarity has it: shares are taken among the members that saw both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie._budget import Budget
+from coterie._estimator import LabelConsensus
+from coterie._params import BUDGET, SEED, Choice, Domain, Integer, ParameterError, Real
+from coterie._result import Partition
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.given import checked_similarity, given_similarity
+from coterie.evidence.reliability import (
+    cluster_reliability,
+    locally_weighted_coassociation,
+    member_reliability,
+)
+from coterie.evidence.trajectories import trajectory_similarity
+from coterie.linalg.spectral import leading_embedding, tcut_embedding
+from coterie.solvers._exact import warn_if_unfinished
+from coterie.solvers._partition import cut_dendrogram, cut_embedding, cut_graph
+
+if TYPE_CHECKING:
+    from coterie.kernels.linkage import Method
+
+FloatArray = NDArray[np.float64]
+Evidence = str | ArrayLike | Callable[[Ensemble], ArrayLike]
+
+EVIDENCE = ("ca", "lwca", "pts", "ecpcs", "cts", "srs", "asrs", "enhanced")
+LINKAGES = ("average", "complete", "single")
+ADVICE = "Ask for fewer clusters, or take another partition."
+
+
+class SimilarityConsensus(LabelConsensus):
+    """Any similarity of the samples, cut in any way.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    evidence : str, array or callable, default "ca"
+        The similarity. By name: co-association "ca", locally weighted "lwca", probability
+        trajectories "pts", propagated similarity of base clusters "ecpcs", connected triples "cts",
+        SimRank "srs", its approximation "asrs", the co-association enhanced by its own certain pairs
+        "enhanced". Or a matrix with entries in [0, 1]: n x n in the order of the samples and equal
+        for samples with equal labels, or N x N in the order of the ensemble's microclusters. Or a
+        function of an Ensemble that gives the N x N matrix, as those of ``coterie.evidence`` do.
+    partition : {"average", "complete", "single", "spectral", "tcut", "metis"}, default "average"
+        How it is cut. "metis" gives clusters of about equal size; without pymetis the built-in
+        partitioner takes its place.
+    theta : float, default 0.4
+        Of "lwca" and "enhanced": how mildly a base cluster that the members scatter is punished.
+    n_steps : int or None, default None
+        Of "pts" and "ecpcs": steps of the random walks; None takes each method's own.
+    decay : float, default 0.8
+        Of "cts", "srs" and "asrs": how much less a link counts than being together, in (0, 1].
+    weighted : bool, default True
+        Whether a microcluster counts as often as it has samples when the similarity is cut. False
+        counts each once, as PTA and PTGP do; a sample given twice is then not the same as two.
+    n_init : int, default 10
+        Of "spectral" and "tcut": starts of k-means, the best of which is kept.
+    max_iter : int, default 300
+        Of "spectral" and "tcut": most rounds of a start.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : int, numpy Generator or None, default None
+        Where the starts of k-means, or the seed of METIS, are drawn from; linkage draws nothing.
+
+    Attributes
+    ----------
+    consensus_matrix_ : ndarray, shape (N, N)
+        The similarity of samples of two microclusters; on the diagonal, of two samples of one.
+    dendrogram_ : Dendrogram
+        Of linkage only: the merges of the microclusters.
+    embedding_ : ndarray, shape (N, p)
+        Of "spectral" and "tcut" only: a row of unit length per microcluster, in which k-means
+        looked for clusters.
+    partitioner_ : str
+        Of "metis" only: the program that cut the graph, "METIS" or "built-in".
+    n_components_, component_labels_ : int and ndarray, shape (n,)
+        What the cut arrived at, before the rule that makes it n_clusters clusters.
+
+    See Also
+    --------
+    coterie.EAC : also finds the number of clusters.
+    coterie.ECCMS : all settings of "enhanced".
+
+    Notes
+    -----
+    ``member_weights_`` is the mean reliability of a member's base clusters with "lwca", else the
+    user's. A function given as ``evidence`` sees the ensemble with its members in canonical order
+    and must not depend on their order.
+
+    Examples
+    --------
+    >>> from coterie.solvers.similarity import SimilarityConsensus
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> SimilarityConsensus(2, evidence="lwca", partition="spectral").fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+
+    A similarity of one's own, here one to which weak links matter less:
+
+    >>> from coterie.evidence import coassociation
+    >>> def squared(ensemble):
+    ...     return coassociation(ensemble) ** 2
+    >>> SimilarityConsensus(2, evidence=squared).fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "evidence": Choice(
+            EVIDENCE,
+            also=lambda value: (
+                callable(value) or (not isinstance(value, str) and np.ndim(value) == 2)
+            ),
+            also_words="a symmetric matrix, or a function of an Ensemble that makes one",
+        ),
+        "partition": Choice((*LINKAGES, "spectral", "tcut", "metis")),
+        "theta": Real(0.0, closed_low=False, closed_high=False),
+        "n_steps": Integer(1, optional=True),
+        "decay": Real(0.0, 1.0, closed_low=False),
+        "weighted": Choice((True, False)),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "memory_budget": BUDGET,
+        "random_state": SEED,
+    }
+
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        evidence: Evidence = "ca",
+        partition: str = "average",
+        theta: float = 0.4,
+        n_steps: int | None = None,
+        decay: float = 0.8,
+        weighted: bool = True,
+        n_init: int = 10,
+        max_iter: int = 300,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.evidence = evidence
+        self.partition = partition
+        self.theta = theta
+        self.n_steps = n_steps
+        self.decay = decay
+        self.weighted = weighted
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        require_dense(
+            ensemble,
+            _bytes_per_pair(ensemble, self.partition),
+            "The similarity and its cut",
+            self.memory_budget,
+        )
+        between, own = self._similarity(ensemble)
+        weights = ensemble.weights.astype(np.float64)
+        if not self.weighted:
+            weights = np.ones_like(weights)
+        as_it_is: dict[str, Any] = {"consensus_matrix_": between}
+        if self.partition in LINKAGES:
+            cut, as_it_is["dendrogram_"] = cut_dendrogram(
+                1.0 - between, weights, self.n_clusters, cast("Method", self.partition)
+            )
+        elif self.partition == "metis":
+            links = between * weights
+            links *= weights[:, None]
+            np.fill_diagonal(links, 0.0)
+            cut, as_it_is["partitioner_"] = cut_graph(
+                ensemble, links, weights, self.n_clusters, rng
+            )
+        else:
+            embed = _spectral if self.partition == "spectral" else _through_base_clusters
+            embedding = embed(ensemble, _with_own(between, own, weights), weights, self.n_clusters)
+            cut = cut_embedding(
+                ensemble,
+                embedding,
+                self.n_clusters,
+                rng,
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                weights=weights,
+            )
+            as_it_is["embedding_"] = embedding
+        warn_if_unfinished(
+            "SimilarityConsensus",
+            cut.converged,
+            cut.n_components,
+            self.n_clusters,
+            self.max_iter,
+            ADVICE,
+        )
+        member_weights = ensemble.member_weight
+        if isinstance(self.evidence, str) and self.evidence == "lwca":
+            member_weights = member_weights * member_reliability(ensemble, self.theta)
+        return cut.partition(member_weights, as_it_is=as_it_is)
+
+    def _similarity(self, ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
+        """Step 1: between samples, and of a sample with itself."""
+        if callable(self.evidence):
+            return _made_by(self.evidence, ensemble), np.ones(ensemble.n_microclusters)
+        if not isinstance(self.evidence, str):
+            return given_similarity(ensemble, self.evidence, "evidence")
+        similarity = self._named(ensemble, self.evidence)
+        return similarity, np.ones(len(similarity))
+
+    def _named(self, ensemble: Ensemble, name: str) -> FloatArray:
+        budget = self.memory_budget
+        if name == "ca":
+            return coassociation(ensemble, memory_budget=budget)
+        if name == "lwca":
+            similarity = locally_weighted_coassociation(ensemble, self.theta, memory_budget=budget)
+            np.fill_diagonal(similarity, _mean_reliability(ensemble, self.theta))
+            return similarity
+        if name == "pts":
+            return trajectory_similarity(ensemble, n_steps=self.n_steps, memory_budget=budget)
+        if name == "ecpcs":
+            from coterie.evidence.propagation import propagated_similarity
+
+            return propagated_similarity(ensemble, self.n_steps or 20, memory_budget=budget)
+        if name == "enhanced":
+            from coterie.solvers.ec_cms import enhance
+
+            return enhance(ensemble, theta=self.theta, memory_budget=budget)
+        from coterie.evidence.links import approximate_simrank, connected_triple, simrank
+
+        by_links = {"cts": connected_triple, "srs": simrank, "asrs": approximate_simrank}
+        return by_links[name](ensemble, decay=self.decay, memory_budget=budget)
+
+
+def _bytes_per_pair(ensemble: Ensemble, partition: str) -> float:
+    if partition == "metis":
+        return 72
+    # the similarity, a copy to work on, and where they are not the same, links to base clusters
+    wide = ensemble.n_base_clusters / ensemble.n_microclusters if partition == "tcut" else 0
+    return 24 * (1 + wide)
+
+
+def _made_by(function: Callable[[Ensemble], ArrayLike], ensemble: Ensemble) -> FloatArray:
+    similarity = checked_similarity(function(ensemble), "evidence")
+    n = ensemble.n_microclusters
+    if len(similarity) != n:
+        raise ParameterError(
+            f"evidence must give an {n} x {n} matrix, a row per microcluster of the ensemble, "
+            f"but gave {len(similarity)} x {len(similarity)}"
+        )
+    return similarity
+
+
+def _mean_reliability(ensemble: Ensemble, theta: float) -> FloatArray:
+    """Locally weighted co-association of two samples of one microcluster."""
+    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    total = ensemble.incidence @ (prior * cluster_reliability(ensemble, theta))
+    return np.asarray(total / ((ensemble.labels >= 0) @ ensemble.member_weight))
+
+
+def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> FloatArray:
+    """The similarity whose weighted sums are those over samples; the same array where it can be."""
+    diagonal = np.diag(between)
+    spread = diagonal + (own - diagonal) / weights
+    if np.array_equal(spread, diagonal):
+        return between
+    similarity = between.copy()
+    np.fill_diagonal(similarity, spread)
+    return similarity
+
+
+def _spectral(
+    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray, n_clusters: int
+) -> FloatArray:
+    return leading_embedding(similarity, weights, n_clusters)
+
+
+def _through_base_clusters(
+    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray, n_clusters: int
+) -> FloatArray:
+    """Links to base clusters: the mean similarity with their samples."""
+    inside = ensemble.incidence.multiply(weights[:, None]).tocsc()
+    links = np.asarray(similarity @ inside) / (ensemble.incidence.T @ weights)
+    links *= np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    return tcut_embedding(links, weights, n_clusters)

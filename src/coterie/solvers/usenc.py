@@ -1,0 +1,124 @@
+r"""USENC: the consensus function of ultra-scalable ensemble clustering.
+
+Huang, Wang, Wu, Lai and Kwoh, "Ultra-scalable spectral clustering and ensemble clustering", IEEE
+Transactions on Knowledge and Data Engineering 32 (2020).
+
+Samples and base clusters are the vertices of a graph; a sample is linked to each base cluster it lies
+in. A normalised cut of the graph, solved for the base clusters alone and carried over to the samples
+(transfer cut), gives the clusters. Of U-SENC this is the second half: how the members are made from
+features is the generator's business.
+
+Steps, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)`, :math:`\Delta = \mathrm{diag}(B' r)`
+  1. c leading eigenvectors V of :math:`\Delta^{-1/2} B' R D^{-1} B \Delta^{-1/2}`
+  2. rows of :math:`D^{-1} B \Delta^{-1/2} V`, scaled to unit length
+  3. k-means on them, a microcluster counting as often as it has samples; the best of n_init starts
+
+Exactness. The embedding is that of the n samples, and so is the objective of k-means.
+
+Cost: O(N m^2 + min(k, N)^3) and O(N c^2) a round of k-means; memory O(N m + min(k, N)^2).
+
+Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
+says nothing of unit rows; the program leaves out the first and does the second, and so does this.
+The program needs at least as many base clusters as clusters; here all vectors of non-zero eigenvalue are
+taken where there are fewer.
+
+Missing labels. A sample is linked to the base clusters it is known to lie in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from coterie._estimator import LabelConsensus
+from coterie._params import SEED, Domain, Integer
+from coterie._result import Partition
+from coterie.ensemble import Ensemble
+from coterie.linalg.spectral import tcut_embedding
+from coterie.solvers._exact import warn_if_unfinished
+from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
+
+
+class USENC(LabelConsensus):
+    """Transfer cut of the graph of samples and base clusters.
+
+    Fast and linear in N: the method for very many samples.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_init : int, default 3
+        Starts of k-means, the best of which is kept.
+    max_iter : int, default 100
+        Most rounds of a start.
+    random_state : int, numpy Generator or None, default None
+        Where the starts of k-means are drawn from.
+
+    Attributes
+    ----------
+    embedding_ : ndarray, shape (N, p)
+        A row of unit length per microcluster, in which k-means looked for clusters;
+        ``ensemble_.expand(embedding_)`` has a row per sample.
+    n_components_, component_labels_ : int and ndarray, shape (n,)
+        What k-means found, before the rule that makes it n_clusters clusters: fewer where the
+        embedding has fewer distinct rows.
+
+    See Also
+    --------
+    coterie.LWGP : the same cut with base clusters weighted by reliability.
+    coterie.HBGF : the same graph, its base clusters taking part in k-means.
+
+    Notes
+    -----
+    A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
+    differences between paper and program are in the module's docstring.
+
+    References
+    ----------
+    D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral clustering and
+    ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
+
+    Examples
+    --------
+    >>> from coterie.solvers.usenc import USENC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> USENC(n_clusters=2, random_state=0).fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "random_state": SEED,
+    }
+
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        n_init: int = 3,
+        max_iter: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        links = ensemble.incidence.multiply(prior)
+        embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
+        cut = cut_embedding(
+            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
+        )
+        warn_if_unfinished(
+            "USENC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
+        )
+        return cut.partition(ensemble.member_weight, as_it_is={"embedding_": embedding})
