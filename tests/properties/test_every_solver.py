@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
+import coterie
 from coterie import Ensemble, ParameterError
 from coterie.kernels.canonical import signatures
 from coterie.solvers._catalogue import METHODS
@@ -23,6 +24,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 every_solver = pytest.mark.parametrize("name", sorted(METHODS))
+every_weighted_solver = pytest.mark.parametrize(
+    "name", sorted(name for name, method in METHODS.items() if method.weights)
+)
 examples = settings(max_examples=25)
 
 
@@ -114,7 +118,7 @@ def test_shuffling_a_realistic_ensemble(name, seed, missing):
     assert adjusted_rand_score(one.labels_[samples], other.labels_) == 1
 
 
-@every_solver
+@every_weighted_solver
 @examples
 @given(labels=label_matrices(min_samples=2), data=st.data())
 def test_a_sample_given_twice_equals_a_weight_of_two(name, labels, data):
@@ -174,6 +178,13 @@ def test_a_seed_repeats(name):
 )
 def test_degenerate_inputs(name, labels, n_clusters, expected):
     assert solver(name, n_clusters).fit_predict(labels).tolist() == expected
+
+
+@every_solver
+def test_is_there_for_the_user(name):
+    estimator = METHODS[name].load()
+    assert getattr(coterie, estimator.__name__) is estimator
+    assert estimator.__name__ in coterie.__all__
 
 
 @every_solver
