@@ -13,14 +13,21 @@ __version__ = "0.1.0"
 _HOME = {
     "Ensemble": "coterie.ensemble",
     "LabelError": "coterie.ensemble",
+    "BCE": "coterie.solvers.bce",
     "CESHL": "coterie.solvers.ceshl",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
     "HBGF": "coterie.solvers.hbgf",
+    "IMVC": "coterie.solvers.imvc",
     "KC": "coterie.solvers.kc",
+    "KCC": "coterie.solvers.kcc",
     "LWEA": "coterie.solvers.lwea",
     "LWGP": "coterie.solvers.lwgp",
+    "MajorityVoting": "coterie.solvers.voting",
+    "NMFC": "coterie.solvers.nmfc",
+    "OSIMVC": "coterie.solvers.osimvc",
     "PCE": "coterie.solvers.pce",
+    "SCCBG": "coterie.solvers.sccbg",
     "SPCE": "coterie.solvers.spce",
     "SimilarityConsensus": "coterie.solvers.similarity",
     "TRCE": "coterie.solvers.trce",
@@ -67,19 +74,26 @@ if TYPE_CHECKING:
     from coterie.ensemble import LabelError as LabelError
     from coterie.result import Result as Result
     from coterie.select import select_k as select_k
+    from coterie.solvers.bce import BCE as BCE
     from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance
     from coterie.solvers.hbgf import HBGF as HBGF
+    from coterie.solvers.imvc import IMVC as IMVC
     from coterie.solvers.kc import KC as KC
+    from coterie.solvers.kcc import KCC as KCC
     from coterie.solvers.lwea import LWEA as LWEA
     from coterie.solvers.lwgp import LWGP as LWGP
+    from coterie.solvers.nmfc import NMFC as NMFC
+    from coterie.solvers.osimvc import OSIMVC as OSIMVC
     from coterie.solvers.pce import PCE as PCE
+    from coterie.solvers.sccbg import SCCBG as SCCBG
     from coterie.solvers.similarity import SimilarityConsensus as SimilarityConsensus
     from coterie.solvers.spce import SPCE as SPCE
     from coterie.solvers.trce import TRCE as TRCE
     from coterie.solvers.usenc import USENC as USENC
+    from coterie.solvers.voting import MajorityVoting as MajorityVoting
 
 
 def __getattr__(name: str) -> Any:

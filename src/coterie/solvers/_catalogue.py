@@ -182,6 +182,80 @@ METHODS: dict[str, Method] = {
             scaling="quadratic",
             random=True,
         ),
+        Method(
+            name="nmfc",
+            home="coterie.solvers.nmfc:NMFC",
+            summary="Factors the co-association into non-negative memberships. Linear in N.",
+            cost="O(N m c) a pass, some hundred passes a start",
+            paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
+            "problems using nonnegative matrix factorization. ICDM, 2007.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="voting",
+            home="coterie.solvers.voting:MajorityVoting",
+            summary="Renames every member's clusters to match a reference, then the majority decides.",
+            cost="O(N m) a round",
+            paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
+            "cluster ensemble. ICDM, 2004.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="kcc",
+            home="coterie.solvers.kcc:KCC",
+            summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
+            cost="O(N m c) a round",
+            paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
+            "unified view. IEEE TKDE 27, 2015.",
+            scaling="linear",
+            random=True,
+            grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},
+        ),
+        Method(
+            name="bce",
+            home="coterie.solvers.bce:BCE",
+            summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
+            cost="O(N m c) an inner round, some tens a pass",
+            paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis and "
+            "Data Mining 4, 2011.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="sccbg",
+            home="coterie.solvers.sccbg:SCCBG",
+            summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
+            cost="O(N q) a sweep for q overlapping pairs of base clusters, O(N k) memory",
+            paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. IJCAI, "
+            "2020.",
+            scaling="linear",
+            grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
+        ),
+        Method(
+            name="imvc",
+            home="coterie.solvers.imvc:IMVC",
+            summary="For partial labels: turns members to a common embedding and fills their missing "
+            "rows.",
+            cost="O(N m c + N c^2) a pass",
+            paper="X. Liu et al. Efficient and effective regularized incomplete multi-view clustering. "
+            "IEEE TPAMI 43, 2021.",
+            scaling="linear",
+            random=True,
+            grid={"lam": tuple(2.0**power for power in range(-15, 16, 3))},
+        ),
+        Method(
+            name="osimvc",
+            home="coterie.solvers.osimvc:OSIMVC",
+            summary="For partial labels: as IMVC, but straight to a partition.",
+            cost="O(N m c + N c^2) a pass",
+            paper="Y. Zhang et al. One-stage incomplete multi-view clustering via late fusion. ACM MM, "
+            "2021.",
+            scaling="linear",
+            random=True,
+            grid={"lam": tuple(2.0**power for power in range(-15, 16))},
+        ),
     )
 }
 

@@ -1,0 +1,188 @@
+r"""k-means on label rows: a cluster's centre says how often each label occurs among its samples.
+
+For a cluster l and a member j let :math:`p_l^j(q)` be the share of label q among the samples of l that
+j labelled. The distance of a sample from the centre is a sum over the members that labelled it,
+
+.. math:: \sum_j w_j \, d(y_j, p_l^j),
+
+and every d here is one for which those shares are the best centre of any set of samples: neither a
+round's assignment nor its new centres can raise the sum of all distances.
+
+A microcluster of weight r counts r times. Products with the sparse incidence N x k do all the work:
+O(N m c) a round, O(N (m + c) + k c) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.ensemble import Ensemble
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# what a label that never occurs in a cluster counts as, so that its logarithm stays finite
+EPSILON = 2.0**-52
+# distances closer than this, relative to the largest, tie; ties go to the lower cluster
+TIE = 1e-10
+
+
+@dataclass(frozen=True)
+class LabelRows:
+    """The rows to be clustered.
+
+    Attributes
+    ----------
+    incidence : sparse array, shape (N, k)
+    weights : ndarray, shape (N,)
+        r.
+    offsets : ndarray, shape (m + 1,)
+        First base cluster of each member.
+    member : ndarray, shape (k,)
+        Member of each base cluster.
+    shares : ndarray, shape (k,)
+        Share of each base cluster among the samples that its member labelled.
+    """
+
+    incidence: sparse.csr_array
+    weights: FloatArray
+    offsets: IntArray
+    member: IntArray
+    shares: FloatArray
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Self:
+        """The rows of an ensemble."""
+        offsets = ensemble.cluster_offsets
+        member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+        sizes = ensemble.cluster_sizes
+        return cls(
+            incidence=ensemble.incidence,
+            weights=ensemble.weights.astype(np.float64),
+            offsets=offsets,
+            member=member,
+            shares=sizes / np.add.reduceat(sizes, offsets[:-1])[member],
+        )
+
+    def by_member(self, values: FloatArray) -> FloatArray:
+        """Sums over the base clusters of each member, m x ..."""
+        return np.asarray(np.add.reduceat(values, self.offsets[:-1], axis=0))
+
+    def centres(self, labels: IntArray, n_clusters: int) -> FloatArray:
+        """Shares p, k x c; those of all samples where a member labelled none of a cluster's."""
+        n = len(labels)
+        chosen = sparse.csr_array((self.weights, labels, np.arange(n + 1)), shape=(n, n_clusters))
+        counts = np.asarray((self.incidence.T @ chosen).toarray())
+        seen = self.by_member(counts)[self.member]
+        unseen = np.broadcast_to(self.shares[:, None], counts.shape)
+        return np.where(seen > 0, counts / np.where(seen > 0, seen, 1.0), unseen)
+
+    def centres_at(self, rows: IntArray) -> FloatArray:
+        """The centres of clusters that hold one microcluster each, k x len(rows)."""
+        labels = np.full(len(self.weights), len(rows))
+        labels[rows] = np.arange(len(rows))
+        # all others go to one more cluster, which is dropped
+        return self.centres(labels, len(rows) + 1)[:, : len(rows)]
+
+
+# from the rows and centres (k x c) to what each label costs in each cluster (k x c)
+Costs = Callable[[LabelRows, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class LabelKMeans:
+    """Where a start ended: labels without an empty cluster, and the objective round by round."""
+
+    labels: IntArray
+    objectives: tuple[float, ...]
+    converged: bool
+
+    @property
+    def objective(self) -> float:
+        """The sum of all distances."""
+        return self.objectives[-1]
+
+
+def squared_costs(member_weight: FloatArray) -> Costs:
+    """The squared Euclidean distance of the members' indicator vectors."""
+
+    def costs(rows: LabelRows, centres: FloatArray) -> FloatArray:
+        squares = rows.by_member(centres**2)[rows.member]
+        return member_weight[rows.member][:, None] * (1.0 + squares - 2.0 * centres)
+
+    return costs
+
+
+def label_kmeans(
+    rows: LabelRows,
+    costs: Costs,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+) -> LabelKMeans:
+    """The best of several starts from the rows of random samples; the first of equally good ones."""
+    best: LabelKMeans | None = None
+    chance = rows.weights / rows.weights.sum()
+    for _ in range(n_init):
+        drawn = rng.choice(len(chance), size=n_clusters, replace=False, p=chance)
+        found = follow(rows, costs, rows.centres_at(drawn), max_iter=max_iter, tol=tol)
+        if best is None or found.objective < best.objective * (1 - TIE):
+            best = found
+    assert best is not None
+    return best
+
+
+def follow(
+    rows: LabelRows, costs: Costs, centres: FloatArray, *, max_iter: int, tol: float
+) -> LabelKMeans:
+    """Rounds of assignment and new centres, until one lowers the objective by less than ``tol``."""
+    n_clusters = centres.shape[1]
+    distances = np.asarray(rows.incidence @ costs(rows, centres))
+    labels: IntArray | None = None
+    objectives: list[float] = []
+    converged = False
+    for _ in range(max_iter):
+        moved = _without_empty(_nearest(distances), distances, n_clusters)
+        same = labels is not None and np.array_equal(moved, labels)
+        centres = rows.centres(moved, n_clusters)
+        distances = np.asarray(rows.incidence @ costs(rows, centres))
+        objective = float(rows.weights @ distances[np.arange(len(moved)), moved])
+        if not np.isfinite(objective):
+            raise FloatingPointError("k-means of label rows: the distances are not finite")
+        # rounding may raise it by a last digit: what was there before is then as good
+        risen = bool(objectives) and objective > objectives[-1]
+        if labels is None or not risen:
+            labels = moved
+            objectives.append(objective)
+        small = len(objectives) > 1 and objectives[-2] - objective <= tol * objectives[-2]
+        if same or risen or small:
+            converged = True
+            break
+    assert labels is not None
+    return LabelKMeans(labels, tuple(objectives), converged)
+
+
+def _nearest(distances: FloatArray) -> IntArray:
+    slack = TIE * max(float(np.abs(distances).max()), 1.0)
+    return np.argmax(distances <= distances.min(axis=1, keepdims=True) + slack, axis=1)
+
+
+def _without_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> IntArray:
+    """Empty clusters take the row farthest from its centre, from a cluster that has another."""
+    count = np.bincount(labels, minlength=n_clusters)
+    own = distances[np.arange(len(labels)), labels]
+    for empty in np.flatnonzero(count == 0):
+        farthest = int(np.argmax(np.where(count[labels] > 1, own, -np.inf)))
+        count[labels[farthest]] -= 1
+        labels[farthest] = empty
+        count[empty] = 1
+    return labels

@@ -1,0 +1,260 @@
+r"""KCC: k-means-based consensus clustering.
+
+Wu, Liu, Xiong, Cao and Chen, "K-means-based consensus clustering: a unified view", IEEE Transactions on
+Knowledge and Data Engineering 27 (2015).
+
+How well a partition agrees with member j is a utility
+
+.. math:: U = \sum_l \frac{n_l^j}{n^j} \, \varphi(P_l^j) - \varphi(P^j),
+
+where :math:`P_l^j` are the shares of j's labels in cluster l, :math:`P^j` those among all samples that it
+labelled, :math:`n_l^j` the samples of l that it labelled. Each convex :math:`\varphi` has a distance for
+which k-means on the members' indicator vectors, side by side, maximises the weighted sum of utilities. With
+q the sample's label and p the centre's shares :math:`P_l^j`:
+
+==========  ==========================  =======================================================
+utility     phi                         distance
+==========  ==========================  =======================================================
+``"U_c"``   :math:`\|p\|_2^2`           :math:`1 + \|p\|_2^2 - 2 p(q)`
+``"U_H"``   minus entropy (bits)        :math:`-\log_2 (p(q) + 2^{-52})`
+``"U_cos"`` :math:`\|p\|_2`             :math:`1 - p(q) / \|p\|_2`
+``"U_Lp"``  :math:`\|p\|_p`             :math:`1 - (p(q) / \|p\|_p)^{p - 1}`
+==========  ==========================  =======================================================
+
+The normalised variants divide a member's weight by :math:`|\varphi(P^j)|`.
+
+Steps, from the rows of ``n_clusters`` random samples as first centres
+  1. each sample to the nearest centre, the lower one in a tie
+  2. an empty cluster takes the sample farthest from its centre
+  3. centres: shares of the labels in each cluster
+Stop when a round lowers the objective, the sum of all distances, by less than ``tol`` of it. The best of
+``n_init`` starts is kept. No round raises the objective (for U_H up to the 2^-52).
+
+Exactness. Rows are treated one by one and mixed in sums only, so a microcluster of weight r gives what r
+samples give. First centres are distinct rows, drawn with chances in proportion to their weights.
+
+Missing labels. The distance is taken over the members that labelled the sample, the shares over
+the samples of the cluster that the member labelled.
+
+Where programs differ from this: the authors' toolbox fills a centre's block without any observation
+with a random label (here: the shares among all samples), gives an empty cluster a random row, and stops
+at a drop of 1e-5 however large the objective is.
+
+Cost: O(N m c) a round, O(N (m + c)) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._estimator import LabelConsensus
+from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie._result import Partition, Pass
+from coterie.ensemble import Ensemble
+from coterie.solvers._exact import warn_if_unfinished
+from coterie.solvers._label_kmeans import (
+    EPSILON,
+    Costs,
+    LabelRows,
+    label_kmeans,
+    squared_costs,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
+
+
+class KCC(LabelConsensus):
+    """k-means-based consensus clustering.
+
+    k-means on the label rows, with a distance for each way to measure how well a partition agrees
+    with a member. Linear in the number of distinct rows.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default "U_H"
+        What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the same by
+        the length of the vectors of shares ("U_cos", and "U_Lp" with the p-norm).
+    normalised : bool, default False
+        Whether each member's utility is divided by that of the member with itself alone, so that
+        members of many clusters do not count more, or less, than others.
+    p : float, default 5.0
+        The norm of "U_Lp", above 1; 2 is "U_cos".
+    n_init : int, default 10
+        Starts; the one of lowest objective is kept.
+    max_iter : int, default 100
+        Most rounds of a start.
+    tol : float, default 1e-5
+        A start ends when a round lowers the objective by less than this share of it.
+    callback : callable or None, default None
+        Called once a round of the start that was kept, with the round's record of ``history_``.
+    random_state : int, Generator or None, default None
+        Draws the first centres.
+
+    Attributes
+    ----------
+    objective_ : float
+        The sum of all distances.
+    utility_ : float
+        The weighted sum of the members' utilities, which the method maximises.
+    member_utilities_ : ndarray, shape (m,)
+        The utility of each member, weighted.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the co-association.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and programs are in the module's docstring. A
+    missing label is left out of distances and centres.
+
+    References
+    ----------
+    J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a unified view. IEEE
+    Transactions on Knowledge and Data Engineering 27, 2015.
+
+    Examples
+    --------
+    >>> from coterie.solvers.kcc import KCC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = KCC(n_clusters=2, utility="U_c", random_state=0).fit(labels)
+    >>> model.labels_.tolist(), round(model.objective_, 4)
+    ([0, 0, 0, 1, 1, 1], 1.3333)
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "utility": Choice(("U_H", "U_c", "U_cos", "U_Lp")),
+        "normalised": Choice((False, True)),
+        "p": Real(1.0, closed_low=False),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0.0),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        utility: Utility = "U_H",
+        normalised: bool = False,
+        p: float = 5.0,
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        callback: Callable[[Pass], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.utility = utility
+        self.normalised = normalised
+        self.p = p
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        rows = LabelRows.of(ensemble)
+        own = convexity(rows, rows.shares[:, None], self.utility, self.p)[:, 0]
+        weights = ensemble.member_weight
+        if self.normalised:
+            # a member of one cluster has entropy zero, and utility zero whatever its weight
+            weights = weights / np.where(np.abs(own) > 0, np.abs(own), 1.0)
+        found = label_kmeans(
+            rows,
+            cost_table(self.utility, weights, self.p),
+            self.n_clusters,
+            rng,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        history = tuple(_records(found.objectives))
+        if self.callback is not None:
+            for record in history:
+                self.callback(record)
+        warn_if_unfinished(
+            "KCC",
+            found.converged,
+            self.n_clusters,
+            self.n_clusters,
+            self.max_iter,
+            "Raise tol.",
+        )
+        gained = weights * (
+            member_values(rows, found.labels, self.n_clusters, self.utility, self.p) - own
+        )
+        return Partition(
+            labels=found.labels,
+            member_weights=weights,
+            converged=found.converged,
+            history=history,
+            by_member={"member_utilities_": gained},
+            as_it_is={"objective_": found.objective, "utility_": float(gained.sum())},
+        )
+
+
+def cost_table(utility: Utility, member_weight: FloatArray, p: float) -> Costs:
+    """What each label costs in each cluster, k x c: the distances of the module's table."""
+    if utility == "U_c":
+        return squared_costs(member_weight)
+
+    def costs(rows: LabelRows, centres: FloatArray) -> FloatArray:
+        weight = member_weight[rows.member][:, None]
+        if utility == "U_H":
+            return -weight * np.log2(centres + EPSILON)
+        norm = 2.0 if utility == "U_cos" else p
+        lengths = rows.by_member(centres**norm)[rows.member] ** (1.0 / norm)
+        return weight * (1.0 - (centres / lengths) ** (norm - 1.0))
+
+    return costs
+
+
+def convexity(rows: LabelRows, centres: FloatArray, utility: Utility, p: float) -> FloatArray:
+    """phi of each member's shares in each cluster, m x c."""
+    if utility == "U_H":
+        # 0 log 0 is 0
+        return rows.by_member(centres * np.log2(np.where(centres > 0, centres, 1.0)))
+    if utility == "U_c":
+        return rows.by_member(centres**2)
+    norm = 2.0 if utility == "U_cos" else p
+    return rows.by_member(centres**norm) ** (1.0 / norm)
+
+
+def member_values(
+    rows: LabelRows, labels: IntArray, n_clusters: int, utility: Utility, p: float
+) -> FloatArray:
+    """The mean of phi over the samples that each member labelled, shape (m,)."""
+    observed = rows.incidence @ _indicator(rows)
+    seen = np.zeros((n_clusters, observed.shape[1]))
+    np.add.at(seen, labels, rows.weights[:, None] * observed)
+    phi = convexity(rows, rows.centres(labels, n_clusters), utility, p)
+    return np.asarray((seen.T * phi).sum(axis=1) / seen.sum(axis=0))
+
+
+def _indicator(rows: LabelRows) -> FloatArray:
+    """Member of each base cluster, k x m."""
+    return np.eye(len(rows.offsets) - 1)[rows.member]
+
+
+def _records(objectives: tuple[float, ...]) -> list[Pass]:
+    records: list[Pass] = []
+    for number, objective in enumerate(objectives, start=1):
+        before = objectives[number - 2] if number > 1 else objective
+        change = (before - objective) / before if before > 0 else 0.0
+        records.append({"pass": number, "objective": objective, "residual": change})
+    return records

@@ -1,0 +1,288 @@
+r"""NMFC: consensus by non-negative matrix factorisation.
+
+Li, Ding and Jordan, "Solving consensus and semi-supervised clustering problems using nonnegative matrix
+factorization", IEEE International Conference on Data Mining (2007).
+
+The co-association A of the n samples is factored by
+
+.. math:: \min_{Q \ge 0,\; S \ge 0,\; Q'Q = I} \| A - Q S Q' \|_F^2
+
+with Q of n x c and a diagonal S. Non-negative and orthonormal columns do not overlap, so Q is an indicator up
+to scale where it converges, and a sample belongs to its largest entry.
+
+Steps of a pass, both multiplicative
+  1. :math:`Q \leftarrow Q \circ \sqrt{(A Q S) / (Q Q' A Q S)}`
+  2. :math:`S \leftarrow S \circ \sqrt{(Q' A Q) / (Q' Q S Q' Q)}`
+with 1e-8 added to the denominators. Starts: ``n_init`` random ones (uniform Q, diagonal uniform S) and one
+from the k-means consensus of the label rows (its indicator plus 0.2, scaled to unit columns, and the diagonal
+of Q'AQ). Each ends when the objective changes by less than ``tol`` of it; the one of smallest objective is
+kept. The updates lower a Lagrangian in which Q'Q = I is weighed in, and the objective falls as a rule
+but not by necessity.
+
+Exactness. A = B V B' with the incidence B of the base clusters and V the members' weights, and A is never
+formed. If Q starts equal on identical samples it stays so, and with multiplicities R every product over
+samples has an R in it: A Q becomes B V (B' R Q), Q'AQ becomes Q'R A R Q, Q'Q becomes Q'R Q.
+
+Missing labels are zeros in B: A is the number of agreements over all members, whether or not they saw both
+samples. It stays positive semidefinite, and samples with few labels have short rows in Q.
+
+Where programs differ from this: a known program labels by the largest entry of :math:`Q S^{1/2}` and has one
+random start of 200 passes. *Weighted* consensus clustering by the same authors (2008) learns weights of
+the members as well; this is the plain method.
+
+Cost: O(N m c + N c^2) a pass, O(N (m + c)) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._estimator import LabelConsensus
+from coterie._params import CALLBACK, SEED, Domain, Integer, Real
+from coterie._result import Partition, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.contingency import contingency
+from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# added to denominators
+GUARD = 1e-8
+# entries of the first Q where the k-means partition has a zero
+LIFT = 0.2
+# starts, rounds and tolerance of that k-means
+STARTS, ROUNDS, DROP = 5, 100, 1e-6
+# objectives closer than this share are equally good, and the first start is kept
+TIE = 1e-9
+
+
+class NMFC(LabelConsensus):
+    """Consensus by symmetric non-negative factorisation of the co-association.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    n_init : int, default 10
+        Random starts, beside the one from k-means; the factorisation of smallest error is kept.
+    max_iter : int, default 500
+        Most passes of a start.
+    tol : float, default 1e-6
+        A start ends when a pass changes the objective by less than this share of it.
+    callback : callable or None, default None
+        Called once a pass of the start that was kept, with its record of ``history_``.
+    random_state : int, Generator or None, default None
+        Draws the starts.
+
+    Attributes
+    ----------
+    memberships_ : ndarray, shape (n, n_clusters)
+        Q: non-negative, with nearly orthonormal columns. In the order of the factorisation, not of
+        ``labels_``.
+    scales_ : ndarray, shape (n_clusters,)
+        The diagonal of S.
+    objective_ : float
+        Squared error of the factorisation, over all pairs of samples.
+    n_components_ : int
+        Columns of Q that are somebody's largest, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        The largest column of each sample.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the same matrix.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and programs are in the module's docstring. A
+    missing label agrees with none.
+
+    References
+    ----------
+    T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering problems using
+    nonnegative matrix factorization. IEEE International Conference on Data Mining, 2007.
+
+    Examples
+    --------
+    >>> from coterie.solvers.nmfc import NMFC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = NMFC(n_clusters=2, random_state=0).fit(labels)
+    >>> model.labels_.tolist(), round(model.objective_, 2)
+    ([0, 0, 0, 1, 1, 1], 0.16)
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "n_init": Integer(0),
+        "max_iter": Integer(1),
+        "tol": Real(0.0),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        n_init: int = 10,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        callback: Callable[[Pass], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        problem = Problem.of(ensemble)
+        best: Factors | None = None
+        for number in range(self.n_init + 1):
+            first = (
+                start_from_kmeans(problem, ensemble, self.n_clusters, rng)
+                if number == 0
+                else start_at_random(problem, self.n_clusters, rng)
+            )
+            found = follow(problem, first, self.max_iter, self.tol)
+            if best is None or found.objective < best.objective * (1 - TIE):
+                best = found
+        assert best is not None
+        if self.callback is not None:
+            for record in best.history:
+                self.callback(record)
+        components = np.argmax(best.Q, axis=1)
+        n_components = len(np.unique(components))
+        warn_if_unfinished(
+            "NMFC",
+            best.converged,
+            n_components,
+            self.n_clusters,
+            self.max_iter,
+            "Raise n_init, or ask for fewer clusters."
+            if n_components != self.n_clusters
+            else "Raise tol.",
+        )
+        return Partition(
+            labels=finish_partition(ensemble, components, self.n_clusters, embedding=best.Q),
+            member_weights=ensemble.member_weight,
+            converged=best.converged,
+            history=best.history,
+            by_sample={"memberships_": best.Q, "component_labels_": components},
+            as_it_is={
+                "scales_": np.diag(best.S).copy(),
+                "objective_": best.objective,
+                "n_components_": n_components,
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: the incidence B, what each base cluster counts, multiplicities r, and ||A||^2."""
+
+    incidence: sparse.csr_array
+    value: FloatArray
+    weights: FloatArray
+    square: float
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Self:
+        """The problem that an ensemble poses."""
+        member = ensemble.member_weight / ensemble.member_weight.sum()
+        value = np.repeat(member, ensemble.n_clusters_per_member)
+        shared = contingency(ensemble)
+        return cls(
+            incidence=ensemble.incidence,
+            value=value,
+            weights=ensemble.weights.astype(np.float64),
+            square=float(value @ (shared.power(2) @ value)),
+        )
+
+    def times(self, Q: FloatArray) -> FloatArray:
+        """The rows of A Q."""
+        inside = np.asarray(self.incidence.T @ (self.weights[:, None] * Q))
+        return np.asarray(self.incidence @ (self.value[:, None] * inside))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Q and S where a start begins or ends, and what happened on the way."""
+
+    Q: FloatArray
+    S: FloatArray
+    history: tuple[Pass, ...] = ()
+    converged: bool = False
+
+    @property
+    def objective(self) -> float:
+        """The squared error after the last pass."""
+        return self.history[-1]["objective"]
+
+
+def start_at_random(problem: Problem, n_clusters: int, rng: np.random.Generator) -> Factors:
+    """Uniform Q and diagonal S, away from zero, which no update would leave."""
+    least = np.finfo(np.float64).tiny
+    Q = np.maximum(rng.random((len(problem.weights), n_clusters)), least)
+    return Factors(Q, np.diag(np.maximum(rng.random(n_clusters), least)))
+
+
+def start_from_kmeans(
+    problem: Problem, ensemble: Ensemble, n_clusters: int, rng: np.random.Generator
+) -> Factors:
+    """The indicator of the k-means consensus, lifted off zero and scaled to unit columns."""
+    found = label_kmeans(
+        LabelRows.of(ensemble),
+        squared_costs(ensemble.member_weight),
+        n_clusters,
+        rng,
+        n_init=STARTS,
+        max_iter=ROUNDS,
+        tol=DROP,
+    )
+    Q = np.full((len(problem.weights), n_clusters), LIFT)
+    Q[np.arange(len(Q)), found.labels] += 1.0
+    Q /= np.sqrt(problem.weights @ Q**2)
+    inside = (problem.weights[:, None] * Q * problem.times(Q)).sum(axis=0)
+    return Factors(Q, np.diag(inside))
+
+
+def follow(problem: Problem, start: Factors, max_iter: int, tol: float) -> Factors:
+    """Passes of both updates until the objective settles."""
+    r = problem.weights[:, None]
+    Q, S = start.Q, start.S
+    AQ = problem.times(Q)
+    history: list[Pass] = []
+    converged = False
+    for number in range(1, max_iter + 1):
+        pull = AQ @ S
+        Q = Q * np.sqrt(pull / (Q @ ((r * Q).T @ pull) + GUARD))  # 1
+        AQ = problem.times(Q)
+        inside, gram = (r * Q).T @ AQ, (r * Q).T @ Q
+        S = S * np.sqrt(inside / (gram @ S @ gram + GUARD))  # 2
+        overlap = gram @ S
+        error = problem.square - 2.0 * float((inside * S).sum())
+        error = max(error + float((overlap * overlap.T).sum()), 0.0)
+        if not np.isfinite(error):
+            raise FloatingPointError(
+                "NMFC: a multiplicative update gave numbers that are not finite"
+            )
+        change = abs(history[-1]["objective"] - error) / problem.square if history else 1.0
+        history.append({"pass": number, "objective": error, "residual": change})
+        # an error at the level of rounding cannot change by a share of itself
+        if history[1:] and change * problem.square <= max(tol * error, 1e-12 * problem.square):
+            converged = True
+            break
+    return Factors(Q, S, tuple(history), converged)

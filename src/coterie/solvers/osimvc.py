@@ -1,0 +1,250 @@
+r"""OSIMVC: late fusion of incomplete members straight to a partition.
+
+Zhang, Liu, Wang, Liu, Dai and Zhu, "One-stage incomplete multi-view clustering via late fusion", ACM
+International Conference on Multimedia (2021): OS-LF-IMVC.
+
+As IMVC, but the consensus is Y C with the indicator Y of a partition and an orthogonal c x c matrix C, so no
+k-means follows:
+
+.. math::
+
+    \max \; \mathrm{tr}\big( (Y C)' T \big), \qquad T = \textstyle\sum_p \beta_p H_p W_p + \lambda H_0.
+
+Start: the rows of :math:`H_0`, the c leading eigenvectors of the members' mean kernel, scaled to unit length;
+C is the polar factor of the k-means centres of these; members turned towards :math:`H_0`, missing rows zero,
+equal beta.
+
+Steps of a pass (:mod:`coterie.solvers._late_fusion`)
+  1. :math:`y_i = \arg\max_l (T C')_{il}`
+  2. C = polar(Y'T)
+  3. :math:`W_p = \mathrm{polar}(H_p' Y C)`
+  4. missing rows of :math:`H_p`: polar of those of :math:`Y C W_p'`
+  5. :math:`\beta_p` in proportion to :math:`\mathrm{tr}((Y C)' H_p W_p)`, and T anew
+Stop when a pass raises the objective by less than ``tol`` of it. The partition sticks to its start: the best
+of ``n_init`` starts is kept.
+
+Exactness. All steps are row-wise or sums over samples: see the module of the steps. A ``member_weight`` of 2
+is the same as giving that member twice.
+
+Missing labels are what the method is for.
+
+Where programs differ from this: as for IMVC (kernels, c columns each, :math:`W_p = I` at first). The program
+takes for C an orthonormal basis of the space of the centres, which need not be near them. Where a cluster is
+empty a polar factor is not unique; here it is taken on the range of the matrix only.
+
+Cost: O(N m c + N c^2 + k c^2) a pass and O(N_p c^2) for each member's N_p missing rows; the start is an
+eigenproblem of k base clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._estimator import LabelConsensus
+from coterie._params import CALLBACK, SEED, Domain, Integer, Real
+from coterie._result import Partition, Pass
+from coterie.ensemble import Ensemble
+from coterie.linalg.discretise import cross_product
+from coterie.linalg.kmeans import fit_kmeans
+from coterie.linalg.spectral import unit_rows
+from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.solvers._late_fusion import (
+    Fusion,
+    combine,
+    fill,
+    start,
+    supported_polar,
+    turn,
+    weigh,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# rounds of the k-means that a start begins with
+ROUNDS = 200
+# entries of T C' closer than this share of the largest tie; ties go to the lower cluster
+TIE = 1e-10
+
+
+class OSIMVC(LabelConsensus):
+    """Late fusion of incomplete members straight to a partition.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    lam : float, default 1.0
+        How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
+    n_init : int, default 10
+        Starts; the one of largest objective is kept.
+    max_iter : int, default 100
+        Most passes of a start.
+    tol : float, default 1e-4
+        A start ends when a pass raises the objective by less than this share of it.
+    callback : callable or None, default None
+        Called once a pass of the start that was kept, with its record of ``history_``.
+    random_state : int, Generator or None, default None
+        Draws the starts.
+
+    Attributes
+    ----------
+    objective_ : float
+        The objective after the last pass.
+    n_components_ : int
+        Clusters of the partition learned, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        That partition.
+
+    See Also
+    --------
+    coterie.PCE : fills the gaps with labels.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and program are in the module's docstring.
+    ``member_weights_`` are the learned beta times the members' own weights.
+
+    References
+    ----------
+    Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view clustering via
+    late fusion. ACM International Conference on Multimedia, 2021.
+
+    Examples
+    --------
+    >>> from coterie.solvers.osimvc import OSIMVC
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, -1, 0], [1, 1, 1], [-1, 1, 1], [1, 1, -1]]
+    >>> OSIMVC(n_clusters=2, random_state=0).fit_predict(labels).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "lam": Real(0.0),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0.0),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        lam: float = 1.0,
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        callback: Callable[[Pass], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        problem = Fusion.of(ensemble, self.n_clusters)
+        best: Run | None = None
+        tried: list[FloatArray] = []
+        for _ in range(self.n_init):
+            C = first_rotation(problem, self.n_clusters, rng)
+            if any(np.allclose(C, other) for other in tried):
+                # the same start ends at the same place
+                continue
+            tried.append(C)
+            run = follow(problem, C, self.lam, self.max_iter, self.tol)
+            if best is None or run.objective > best.objective * (1 + TIE):
+                best = run
+        assert best is not None
+        if self.callback is not None:
+            for record in best.history:
+                self.callback(record)
+        n_components = len(np.unique(best.labels))
+        warn_if_unfinished(
+            "OSIMVC",
+            best.converged,
+            n_components,
+            self.n_clusters,
+            self.max_iter,
+            "Raise tol." if n_components == self.n_clusters else "Raise n_init or lam.",
+        )
+        return Partition(
+            labels=finish_partition(
+                ensemble, best.labels, self.n_clusters, embedding=best.combined
+            ),
+            member_weights=problem.prior * best.beta,
+            converged=best.converged,
+            history=best.history,
+            by_sample={"component_labels_": best.labels},
+            as_it_is={"objective_": best.objective, "n_components_": n_components},
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a start ended."""
+
+    labels: IntArray
+    combined: FloatArray
+    beta: FloatArray
+    history: tuple[Pass, ...]
+    converged: bool
+
+    @property
+    def objective(self) -> float:
+        """After the last pass."""
+        return self.history[-1]["objective"]
+
+
+def first_rotation(problem: Fusion, n_clusters: int, rng: np.random.Generator) -> FloatArray:
+    """C from one k-means of the guide's unit rows; rows of zeros stand for clusters it did not find."""
+    rows = unit_rows(problem.guide)
+    found = fit_kmeans(rows, n_clusters, problem.weights, rng, n_init=1, max_iter=ROUNDS)
+    # in the order of their first rows, so that equal starts are seen to be equal
+    _, first = np.unique(found.labels, return_index=True)
+    centres = np.zeros((n_clusters, problem.guide.shape[1]))
+    centres[: len(first)] = found.centres[np.argsort(first)]
+    return supported_polar(centres)
+
+
+def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float) -> Run:
+    """Passes until the objective settles."""
+    members = start(problem)
+    combined = combine(problem, members, lam)
+    history: list[Pass] = []
+    converged = False
+    labels = np.zeros(len(problem.weights), dtype=np.int64)
+    for number in range(1, max_iter + 1):
+        labels = nearest(combined @ C.T)  # 1
+        C = supported_polar(cross_product(combined, problem.weights, labels, len(C)).T)  # 2
+        consensus = C[labels]
+        turn(problem, members, consensus)  # 3
+        fill(problem, members, consensus)  # 4
+        weigh(problem, members, consensus)  # 5
+        combined = combine(problem, members, lam)
+        objective = float((problem.weights[:, None] * consensus * combined).sum())
+        before = history[-1]["objective"] if history else np.inf
+        change = abs(objective - before) / abs(objective) if objective else 0.0
+        history.append({"pass": number, "objective": objective, "residual": change})
+        if number > 2 and change < tol:
+            converged = True
+            break
+    return Run(labels, combined, members.beta, tuple(history), converged)
+
+
+def nearest(scores: FloatArray) -> IntArray:
+    """The largest entry of each row, the lower column in a tie."""
+    slack = TIE * np.abs(scores).max(axis=1, keepdims=True)
+    return np.argmax(scores >= scores.max(axis=1, keepdims=True) - slack, axis=1)

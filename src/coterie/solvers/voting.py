@@ -1,0 +1,274 @@
+r"""Majority voting: members renamed to one reference, then each sample goes where most votes go.
+
+The labels of different members have nothing to do with each other until they are aligned. With a
+reference partition z of c clusters, the overlap of member j is the k_j x c table
+
+.. math:: O^{(j)}_{ql} = \sum_i [y_{ij} = q] \, [z_i = l]
+
+over the samples that both label, and the renaming :math:`\pi_j` of its clusters is the one of largest total
+overlap :math:`\sum_q O^{(j)}_{q \pi_j(q)}`:
+
+- one to one where k_j <= c (Hungarian method);
+- one that uses all c names where k_j > c: an assignment of c clusters by their loss against their
+  largest overlap, the others going to theirs. Without ``cover`` every cluster goes to its largest
+  overlap, whether or not all names are used.
+
+Steps
+  1. reference: the member of exactly c clusters that agrees most with the others (mean NMI), or, where
+     no member has c clusters, the k-means consensus of the label rows (KCC with utility U_c)
+  2. renaming of every member
+  3. vote: :math:`z_i = \arg\max_l \sum_j w_j [\pi_j(y_{ij}) = l]`, the lower name in a tie
+  4. the vote is the new reference; 2 and 3 again until the number of votes that agree with it does
+     not rise. Neither step can lower it.
+
+There is no canonical paper for this; E. Dimitriadou, A. Weingessel, K. Hornik, "A combination scheme for
+fuzzy clustering", International Journal of Pattern Recognition and Artificial Intelligence 16 (2002), and
+A. Topchy, M. Law, A. Jain, A. Fred, "Analysis of consensus partition in cluster ensemble", IEEE
+International Conference on Data Mining (2004), study such schemes.
+
+Exactness. Overlaps are sums over samples and votes are by row: a microcluster of weight r gives what r
+samples give.
+
+Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that meets
+no name casts no vote either; samples left without a vote form a cluster of their own, which is then
+merged where the co-association leads.
+
+Cost: O(N m) a round and O(m k_j c^2); O(N (m + c)) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+
+from coterie._estimator import LabelConsensus
+from coterie._params import CALLBACK, SEED, Choice, Domain, Integer
+from coterie._result import Partition, Pass
+from coterie.ensemble import Ensemble
+from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# votes closer than this share of the largest tie
+TIE = 1e-10
+# starts, rounds and tolerance of the k-means that stands in for a member of c clusters
+STARTS, ROUNDS, DROP = 10, 100, 1e-6
+CONSENSUS = "k-means of label rows"
+
+
+class MajorityVoting(LabelConsensus):
+    """Majority voting by label alignment.
+
+    Renames the clusters of every member to match a reference, counts the votes, and takes the result
+    as the next reference until it settles.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    reference : {"member", "consensus"}, default "member"
+        What members are first aligned to: the member of n_clusters clusters that agrees most with
+        the others, where there is one, or a k-means consensus of the label rows.
+    cover : bool, default True
+        Whether a member of more than n_clusters clusters must vote for every cluster; fewer clusters
+        are then lost.
+    max_iter : int, default 20
+        Most rounds; 1 is a single vote.
+    callback : callable or None, default None
+        Called once a round with its record of ``history_``.
+    random_state : int, Generator or None, default None
+        Draws the starts of the k-means reference; not used where a member is the reference.
+
+    Attributes
+    ----------
+    reference_ : str
+        Name of the member taken as reference, or "k-means of label rows".
+    objective_ : float
+        Share of the votes that agree with the consensus, samples and members weighted.
+    n_components_ : int
+        Clusters that won a sample, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        What the vote gave.
+
+    See Also
+    --------
+    coterie.EAC : needs no alignment.
+
+    Notes
+    -----
+    Variants differ in reference, alignment and repetition; the module's docstring says what is done
+    here. A missing label is a vote not cast.
+
+    References
+    ----------
+    A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in cluster ensemble.
+    IEEE International Conference on Data Mining, 2004.
+
+    Examples
+    --------
+    >>> from coterie.solvers.voting import MajorityVoting
+    >>> labels = [["a", 2, 0], ["a", 2, 0], ["a", 1, 0], ["b", 1, 1], ["b", 1, 1], ["b", 1, 1]]
+    >>> model = MajorityVoting(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist(), round(model.objective_, 4)
+    ([0, 0, 0, 1, 1, 1], 0.9444)
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "reference": Choice(("member", "consensus")),
+        "cover": Choice((True, False)),
+        "max_iter": Integer(1),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        reference: Literal["member", "consensus"] = "member",
+        cover: bool = True,
+        max_iter: int = 20,
+        callback: Callable[[Pass], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.reference = reference
+        self.cover = cover
+        self.max_iter = max_iter
+        self.callback = callback
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        c = self.n_clusters
+        labels, reference = first_reference(ensemble, c, self.reference, rng)  # 1
+        weights = ensemble.weights.astype(np.float64)
+        all_votes = float(weights @ ((ensemble.labels >= 0) @ ensemble.member_weight))
+        votes = np.zeros((len(labels), c))
+        agreed = 0.0
+        history: list[Pass] = []
+        settled = False
+        for number in range(1, self.max_iter + 1):
+            names = rename(ensemble, labels, c, cover=self.cover)  # 2
+            new_votes = count_votes(ensemble, names, c)
+            new_labels = winners(new_votes)  # 3
+            cast = new_labels >= 0
+            new_agreed = float(weights[cast] @ new_votes[cast, new_labels[cast]])
+            settled = new_agreed <= agreed * (1 + TIE)
+            if settled:
+                break
+            changed = float(weights[new_labels != labels].sum() / weights.sum())
+            labels, votes, agreed = new_labels, new_votes, new_agreed
+            history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
+            if self.callback is not None:
+                self.callback(history[-1])
+        # samples that no vote reached are a cluster of their own
+        components = np.where(labels < 0, c, labels)
+        n_components = len(np.unique(components))
+        warn_if_unfinished(
+            "MajorityVoting",
+            # a single vote is what was asked for
+            settled or self.max_iter == 1,
+            n_components,
+            c,
+            self.max_iter,
+            "Ask for fewer clusters, or give members with at least as many.",
+        )
+        return Partition(
+            labels=finish_partition(ensemble, components, c, embedding=votes),
+            member_weights=ensemble.member_weight,
+            converged=settled,
+            history=tuple(history),
+            by_sample={"component_labels_": components},
+            as_it_is={
+                "reference_": reference,
+                "objective_": agreed / all_votes,
+                "n_components_": n_components,
+            },
+        )
+
+
+def first_reference(
+    ensemble: Ensemble, n_clusters: int, kind: str, rng: np.random.Generator
+) -> tuple[IntArray, str]:
+    """Step 1: labels (-1 where a member as reference has none) and what they come from."""
+    candidates = np.flatnonzero(ensemble.n_clusters_per_member == n_clusters)
+    if kind == "member" and candidates.size:
+        best = int(candidates[0])
+        if candidates.size > 1:
+            agreement = mean_agreement(ensemble)[candidates]
+            best = int(candidates[np.argmax(agreement >= agreement.max() - TIE)])
+        return ensemble.labels[:, best].astype(np.int64), ensemble.members[best]
+    found = label_kmeans(
+        LabelRows.of(ensemble),
+        squared_costs(ensemble.member_weight),
+        n_clusters,
+        rng,
+        n_init=STARTS,
+        max_iter=ROUNDS,
+        tol=DROP,
+    )
+    return found.labels, CONSENSUS
+
+
+def mean_agreement(ensemble: Ensemble) -> FloatArray:
+    """Mean NMI of each member with the others it shares samples with, weighted; 0 if there are none."""
+    from coterie.kernels.agreement import member_agreements
+
+    agreement = member_agreements(ensemble.labels, ensemble.weights.astype(np.float64))
+    weight = np.where(np.isnan(agreement), 0.0, ensemble.member_weight)
+    np.fill_diagonal(weight, 0.0)
+    total = weight.sum(axis=1)
+    return (weight * np.nan_to_num(agreement)).sum(axis=1) / np.where(total > 0, total, 1.0)
+
+
+def rename(ensemble: Ensemble, labels: IntArray, n_clusters: int, *, cover: bool) -> IntArray:
+    """Step 2: the name of each base cluster, shape (k,); -1 where it meets no name."""
+    n = len(labels)
+    seen = np.flatnonzero(labels >= 0)
+    chosen = sparse.csr_array(
+        (ensemble.weights[seen].astype(np.float64), (seen, labels[seen])), shape=(n, n_clusters)
+    )
+    overlaps = np.asarray((ensemble.incidence.T @ chosen).toarray())
+    names = np.empty(len(overlaps), dtype=np.int64)
+    for begin, end in zip(ensemble.cluster_offsets[:-1], ensemble.cluster_offsets[1:], strict=True):
+        names[begin:end] = _align(overlaps[begin:end], cover)
+    names[overlaps[np.arange(len(names)), names] == 0] = -1
+    return names
+
+
+def _align(overlap: FloatArray, cover: bool) -> IntArray:
+    """The renaming of largest overlap for one member, k_j x c."""
+    k, c = overlap.shape
+    largest = np.argmax(overlap, axis=1)
+    if k > c and not cover:
+        return largest
+    loss = overlap.max(axis=1, keepdims=True) - overlap if k > c else -overlap
+    clusters, names = linear_sum_assignment(loss)
+    largest[clusters] = names
+    return largest
+
+
+def count_votes(ensemble: Ensemble, names: IntArray, n_clusters: int) -> FloatArray:
+    """Weight of the members that vote for each name, N x c."""
+    value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    voting = np.flatnonzero(names >= 0)
+    ballot = sparse.csr_array(
+        (value[voting], (voting, names[voting])), shape=(len(names), n_clusters)
+    )
+    return np.asarray((ensemble.incidence @ ballot).toarray())
+
+
+def winners(votes: FloatArray) -> IntArray:
+    """Step 3: the name with most votes, the lower one in a tie, -1 where no vote was cast."""
+    most = votes.max(axis=1, keepdims=True)
+    return np.where(most[:, 0] > 0, np.argmax(votes >= most * (1 - TIE), axis=1), -1)
