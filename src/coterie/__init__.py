@@ -17,16 +17,21 @@ _HOME = {
     "CESHL": "coterie.solvers.ceshl",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
+    "ECPCSHC": "coterie.solvers.ecpcs_hc",
+    "ECPCSMC": "coterie.solvers.ecpcs_mc",
     "HBGF": "coterie.solvers.hbgf",
     "IMVC": "coterie.solvers.imvc",
     "KC": "coterie.solvers.kc",
     "KCC": "coterie.solvers.kcc",
+    "LCE": "coterie.solvers.lce",
     "LWEA": "coterie.solvers.lwea",
     "LWGP": "coterie.solvers.lwgp",
     "MajorityVoting": "coterie.solvers.voting",
     "NMFC": "coterie.solvers.nmfc",
     "OSIMVC": "coterie.solvers.osimvc",
     "PCE": "coterie.solvers.pce",
+    "PTA": "coterie.solvers.pta",
+    "PTGP": "coterie.solvers.ptgp",
     "SCCBG": "coterie.solvers.sccbg",
     "SPCE": "coterie.solvers.spce",
     "SimilarityConsensus": "coterie.solvers.similarity",
@@ -79,15 +84,20 @@ if TYPE_CHECKING:
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance
+    from coterie.solvers.ecpcs_hc import ECPCSHC as ECPCSHC
+    from coterie.solvers.ecpcs_mc import ECPCSMC as ECPCSMC
     from coterie.solvers.hbgf import HBGF as HBGF
     from coterie.solvers.imvc import IMVC as IMVC
     from coterie.solvers.kc import KC as KC
     from coterie.solvers.kcc import KCC as KCC
+    from coterie.solvers.lce import LCE as LCE
     from coterie.solvers.lwea import LWEA as LWEA
     from coterie.solvers.lwgp import LWGP as LWGP
     from coterie.solvers.nmfc import NMFC as NMFC
     from coterie.solvers.osimvc import OSIMVC as OSIMVC
     from coterie.solvers.pce import PCE as PCE
+    from coterie.solvers.pta import PTA as PTA
+    from coterie.solvers.ptgp import PTGP as PTGP
     from coterie.solvers.sccbg import SCCBG as SCCBG
     from coterie.solvers.similarity import SimilarityConsensus as SimilarityConsensus
     from coterie.solvers.spce import SPCE as SPCE

@@ -18,9 +18,14 @@ from numpy.typing import NDArray
 
 from coterie import CESHL, ECCMS, PCE, SPCE, TRCE
 from coterie.evaluate import accuracy, ari, nmi
+from coterie.solvers.ecpcs_hc import ECPCSHC
+from coterie.solvers.ecpcs_mc import ECPCSMC
 from coterie.solvers.lwea import LWEA
 from coterie.solvers.lwgp import LWGP
+from coterie.solvers.pta import PTA
+from coterie.solvers.ptgp import PTGP
 from tests.naive.bipartite import lloyd as resumed_kmeans
+from tests.naive.ecpcs import rotate
 from tests.naive.trce import trce as naive_trce
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -75,6 +80,8 @@ def rows(data: Path = DATA) -> Iterator[Row]:
         yield from _pool(golden / f"pool_{name}.npz", name)
     for name in ("ecoli", "aggregation", "umist", "spf"):
         yield from _locally_weighted(golden / f"pool_{name}.npz", name)
+    for name in ("ecoli", "aggregation", "umist", "spf"):
+        yield from _random_walks(golden / f"pool_{name}.npz", name)
     for share in (10, 30, 50):
         yield _partial(golden / f"pce_pixraw_missing{share}.npz", share)
     yield from _grid(
@@ -131,6 +138,53 @@ def _locally_weighted(path: Path, name: str) -> Iterator[Row]:
         for model, labels in zip(models, lwgp, strict=True)
     ]
     yield _row("LWGP resumed", name, "theta=0.4", truth, resumed, lwgp)
+
+
+def _random_walks(path: Path, name: str) -> Iterator[Row]:
+    """PTA, PTGP and ECPCS on the same draws, at the authors' settings.
+
+    "PTGP resumed" tells whether the authors' labels are an optimum of k-means in our embedding, as
+    "LWGP resumed" does. The authors' ECPCS-MC rotates from one base cluster drawn at random:
+    "ECPCS-MC starts" has the start, of all there are, that comes nearest to their labels.
+    """
+    with np.load(path) as file:
+        base, truth = file["base"], file["y"]
+        golden = {key: file[key] for key in file.files if key.startswith(("pt", "ecpcs"))}
+    n_clusters = len(np.unique(truth))
+    for key, linkage in (("pta_al", "average"), ("pta_cl", "complete"), ("pta_sl", "single")):
+        found = [PTA(n_clusters, linkage=linkage).fit(one).labels_ for one in base]
+        yield _row("PTA labels", name, linkage, truth, found, golden[key])
+    models = [_quiet(PTGP(n_clusters, random_state=0).fit, one) for one in base]
+    found = [one.labels_ for one in models]
+    yield _row("PTGP labels", name, "", truth, found, golden["ptgp"])
+    resumed = [_resumed(*run) for run in zip(models, golden["ptgp"], strict=True)]
+    yield _row("PTGP resumed", name, "", truth, resumed, golden["ptgp"])
+    found = [ECPCSHC(n_clusters).fit(one).labels_ for one in base]
+    yield _row("ECPCS-HC labels", name, "t=20", truth, found, golden["ecpcs_hc"])
+    models = [_quiet(ECPCSMC(n_clusters, random_state=0).fit, one) for one in base]
+    found = [one.labels_ for one in models]
+    yield _row("ECPCS-MC labels", name, "t=20", truth, found, golden["ecpcs_mc"])
+    nearest = [_nearest_start(*run) for run in zip(models, golden["ecpcs_mc"], strict=True)]
+    yield _row("ECPCS-MC starts", name, "t=20", truth, nearest, golden["ecpcs_mc"])
+
+
+def _resumed(model: PTGP, labels: Labels) -> Labels:
+    """k-means from the given labels, each microcluster counting once."""
+    _, first = np.unique(model.ensemble_.inverse, return_index=True)
+    return model.ensemble_.expand(resumed_kmeans(model.embedding_, labels[first]))
+
+
+def _nearest_start(model: ECPCSMC, labels: Labels) -> Labels:
+    """Of the rotations from every base cluster, for as many rounds as the program's, the nearest."""
+    c, best, nearest = model.n_clusters, -1.0, labels
+    for row in range(len(model.cluster_embedding_)):
+        groups, _ = rotate(model.cluster_embedding_, row, rounds=20)
+        held = model.ensemble_.incidence @ np.eye(c)[groups]
+        votes = held / np.maximum(np.bincount(groups, minlength=c), 1)
+        found = model.ensemble_.expand(votes.argmax(axis=1))
+        if (agreement := ari(labels, found)) > best:
+            best, nearest = agreement, found
+    return nearest
 
 
 def _partial(path: Path, share: int) -> Row:

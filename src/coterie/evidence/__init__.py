@@ -8,20 +8,27 @@ from coterie.evidence.coassociation import (
     weighted_coassociation,
 )
 from coterie.evidence.contingency import contingency
+from coterie.evidence.links import approximate_simrank, connected_triple, simrank
+from coterie.evidence.propagation import propagated_cluster_similarity, propagated_similarity
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.support import cluster_support
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.evidence.transition import transitions
 
 __all__ = [
+    "approximate_simrank",
     "cluster_reliability",
     "cluster_support",
     "coassociation",
     "coassociation_counts",
     "coassociation_operator",
+    "connected_triple",
     "contingency",
     "locally_weighted_coassociation",
     "observed_counts",
+    "propagated_cluster_similarity",
+    "propagated_similarity",
+    "simrank",
     "trajectory_similarity",
     "transitions",
     "weighted_coassociation",

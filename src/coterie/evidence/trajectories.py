@@ -76,8 +76,8 @@ def trajectory_similarity(
     links = _strongest_links(
         coassociation(ensemble, memory_budget=memory_budget), n_neighbors or usual
     )
-    walk = _walk(links, ensemble.weights.astype(np.float64))
-    return _cosines(_trajectory_products(walk, n_steps or usual))
+    walk = random_walk(links, ensemble.weights.astype(np.float64))
+    return cosines(trajectory_products(walk, n_steps or usual))
 
 
 def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:
@@ -91,9 +91,13 @@ def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np
     return share
 
 
-def _walk(
+def random_walk(
     links: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> sparse.csr_array | NDArray[np.float64]:
+    """Chances to step along the links, a place drawing as strongly as its weight; uses the array.
+
+    A place without links has no chances: its row is zero.
+    """
     links *= weights
     total = links.sum(axis=1, keepdims=True)
     np.divide(links, total, out=links, where=total > 0)
@@ -102,9 +106,10 @@ def _walk(
     return sparse.csr_array(links)
 
 
-def _trajectory_products(
+def trajectory_products(
     walk: sparse.csr_array | NDArray[np.float64], n_steps: int
 ) -> NDArray[np.float64]:
+    """Inner products of the trajectories of so many steps: sum_t P^t (P^t)'."""
     size = walk.shape[0]
     products = np.zeros((size, size))
     diagonal = np.diag_indices(size)
@@ -113,11 +118,12 @@ def _trajectory_products(
         half = np.asarray(walk @ products)
         products = np.asarray(walk @ np.ascontiguousarray(half.T))
     if not np.isfinite(products).all():
-        raise FloatingPointError("trajectory_similarity: the trajectories are not finite")
+        raise FloatingPointError("the trajectories of the random walk are not finite")
     return products
 
 
-def _cosines(products: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosines(products: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cosines from inner products, diagonal 1; 0 with a trajectory of no length. Uses the array."""
     length = np.sqrt(np.diag(products))
     scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     products *= scale[:, None]

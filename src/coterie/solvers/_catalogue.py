@@ -256,6 +256,59 @@ METHODS: dict[str, Method] = {
             random=True,
             grid={"lam": tuple(2.0**power for power in range(-15, 16))},
         ),
+        Method(
+            name="pta",
+            home="coterie.solvers.pta:PTA",
+            summary="Random walks on the strongest links; linkage of where they lead.",
+            cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+            paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
+            "trajectories. IEEE TKDE 28, 2016.",
+            scaling="quadratic",
+            exact=False,
+            grid={"linkage": ("average", "complete", "single")},
+        ),
+        Method(
+            name="ptgp",
+            home="coterie.solvers.ptgp:PTGP",
+            summary="Random walks on the strongest links; cut through the base clusters.",
+            cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+            paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
+            "trajectories. IEEE TKDE 28, 2016.",
+            scaling="quadratic",
+            exact=False,
+            random=True,
+        ),
+        Method(
+            name="ecpcshc",
+            home="coterie.solvers.ecpcs_hc:ECPCSHC",
+            summary="Similarity spread among base clusters by random walks, then average link.",
+            cost="O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters",
+            paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
+            "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+            scaling="quadratic",
+        ),
+        Method(
+            name="ecpcsmc",
+            home="coterie.solvers.ecpcs_mc:ECPCSMC",
+            summary="Groups base clusters by spread similarity; samples vote. Linear in N.",
+            cost="O(N m + t k^3) time, O(N m + k^2) memory",
+            paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
+            "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+            scaling="linear",
+            random=True,
+        ),
+        Method(
+            name="lce",
+            home="coterie.solvers.lce:LCE",
+            summary="Refines the incidence by links between base clusters, then a spectral cut. Linear "
+            "in N.",
+            cost="O(k sum k_j^2 + N k min(k, N)) time, O(N k) memory",
+            paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
+            "ensemble problem. IEEE TPAMI 33, 2011.",
+            scaling="linear",
+            random=True,
+            grid={"links": ("triples", "quality")},
+        ),
     )
 }
 

@@ -1,0 +1,117 @@
+"""Similarities of base clusters: how they start, and how they are carried over to microclusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._budget import Budget, require
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import require_dense, share
+from coterie.evidence.contingency import contingency
+
+ADVICE = "Take fewer members, or members with fewer clusters."
+
+
+def require_base_clusters(
+    ensemble: Ensemble, bytes_per_pair: float, purpose: str, budget: Budget = None
+) -> None:
+    """Refuse k x k arrays of so many bytes a pair when they exceed the budget."""
+    k = ensemble.n_base_clusters
+    require(bytes_per_pair * k * k, f"{purpose} for k = {k:,} base clusters", ADVICE, budget)
+
+
+def jaccard(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
+    """Samples shared by two base clusters over samples in either, k x k, diagonal 0.
+
+    Only samples that a member saw are in its base clusters. Rows and columns are in the order of
+    ``ensemble.incidence``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.base_clusters import jaccard
+    >>> jaccard(Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])).round(3).tolist()
+    [[0.0, 0.0, 0.667], [0.0, 0.0, 0.333], [0.667, 0.333, 0.0]]
+    """
+    require_base_clusters(ensemble, 24, "The overlaps of base clusters", memory_budget)
+    shared = contingency(ensemble).toarray()
+    sizes = ensemble.cluster_sizes
+    shared /= sizes[:, None] + sizes - shared
+    np.fill_diagonal(shared, 0.0)
+    return np.asarray(shared)
+
+
+def likeness_to_base_clusters(
+    ensemble: Ensemble, similarity: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Similarity of each base cluster with the one that a microcluster lies in, N x k.
+
+    Only base clusters of one member are compared, so a member's block is zero where it saw nothing.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    similarity : ndarray, shape (k, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.base_clusters import likeness_to_base_clusters
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, -1]])
+    >>> similarity = np.array([[1.0, 0.3, 0.9], [0.3, 1.0, 0.5], [0.9, 0.5, 1.0]])
+    >>> likeness_to_base_clusters(ensemble, similarity).tolist()
+    [[1.0, 0.3, 1.0], [0.3, 1.0, 0.0]]
+    """
+    alike = np.zeros((ensemble.n_microclusters, ensemble.n_base_clusters))
+    offsets = ensemble.cluster_offsets
+    for j, labels in enumerate(ensemble.labels.T):
+        own = slice(offsets[j], offsets[j + 1])
+        seen = labels >= 0
+        alike[seen, own] = similarity[own, own][labels[seen]]
+    return alike
+
+
+def mean_over_members(
+    ensemble: Ensemble,
+    similarity: NDArray[np.float64],
+    purpose: str,
+    *,
+    memory_budget: Budget = None,
+) -> NDArray[np.float64]:
+    """Mean similarity of the base clusters that hold two microclusters, member by member, N x N.
+
+    Over the members that saw both, each with its ``member_weight``; 0 where none did.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    similarity : ndarray, shape (k, k)
+        Symmetric.
+    purpose : str
+        What a refusal for want of memory calls the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.base_clusters import mean_over_members
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, -1]])
+    >>> similarity = np.array([[1.0, 0.3, 0.9], [0.3, 1.0, 0.5], [0.9, 0.5, 1.0]])
+    >>> mean_over_members(ensemble, similarity, "The mean").tolist()
+    [[1.0, 0.3], [0.3, 1.0]]
+    """
+    per_pair = 24 + 16 * ensemble.n_base_clusters / ensemble.n_microclusters
+    require_dense(ensemble, per_pair, purpose, memory_budget)
+    weight = ensemble.member_weight
+    prior = np.repeat(weight, ensemble.n_clusters_per_member)
+    alike = np.ascontiguousarray(likeness_to_base_clusters(ensemble, similarity).T)
+    total = np.asarray(sparse.csr_array(ensemble.incidence.multiply(prior)) @ alike)
+    if ensemble.is_complete:
+        total /= weight.sum()
+        return total
+    from coterie.kernels.pairs import weighted_observations
+
+    return share(total, weighted_observations(ensemble.labels, weight))
