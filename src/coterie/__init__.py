@@ -15,17 +15,20 @@ _HOME = {
     "LabelError": "coterie.ensemble",
     "BCE": "coterie.solvers.bce",
     "CESHL": "coterie.solvers.ceshl",
+    "CSPA": "coterie.solvers.cspa",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
     "ECPCSHC": "coterie.solvers.ecpcs_hc",
     "ECPCSMC": "coterie.solvers.ecpcs_mc",
     "HBGF": "coterie.solvers.hbgf",
+    "HGPA": "coterie.solvers.hgpa",
     "IMVC": "coterie.solvers.imvc",
     "KC": "coterie.solvers.kc",
     "KCC": "coterie.solvers.kcc",
     "LCE": "coterie.solvers.lce",
     "LWEA": "coterie.solvers.lwea",
     "LWGP": "coterie.solvers.lwgp",
+    "MCLA": "coterie.solvers.mcla",
     "MajorityVoting": "coterie.solvers.voting",
     "NMFC": "coterie.solvers.nmfc",
     "OSIMVC": "coterie.solvers.osimvc",
@@ -81,18 +84,21 @@ if TYPE_CHECKING:
     from coterie.select import select_k as select_k
     from coterie.solvers.bce import BCE as BCE
     from coterie.solvers.ceshl import CESHL as CESHL
+    from coterie.solvers.cspa import CSPA as CSPA
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance
     from coterie.solvers.ecpcs_hc import ECPCSHC as ECPCSHC
     from coterie.solvers.ecpcs_mc import ECPCSMC as ECPCSMC
     from coterie.solvers.hbgf import HBGF as HBGF
+    from coterie.solvers.hgpa import HGPA as HGPA
     from coterie.solvers.imvc import IMVC as IMVC
     from coterie.solvers.kc import KC as KC
     from coterie.solvers.kcc import KCC as KCC
     from coterie.solvers.lce import LCE as LCE
     from coterie.solvers.lwea import LWEA as LWEA
     from coterie.solvers.lwgp import LWGP as LWGP
+    from coterie.solvers.mcla import MCLA as MCLA
     from coterie.solvers.nmfc import NMFC as NMFC
     from coterie.solvers.osimvc import OSIMVC as OSIMVC
     from coterie.solvers.pce import PCE as PCE

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# one record a pass: "pass", "objective", "residual" and what else the method follows
-Pass = Mapping[str, float]
+# one record a pass: "pass", "objective", "residual" and what else the method follows or used
+Pass = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

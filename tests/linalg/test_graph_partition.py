@@ -94,6 +94,23 @@ def test_a_path_of_many_vertices(backend):
     assert graph_cut(path, parts) <= 8
 
 
+@backends
+def test_hubs_with_many_neighbours(backend):
+    # samples and base clusters as vertices: no two samples are neighbours
+    rng = np.random.default_rng(0)
+    n, m, c = 1200, 8, 4
+    truth = rng.integers(0, c, n)
+    labels = np.where(rng.random((n, m)) < 0.1, rng.integers(0, c, (n, m)), truth[:, None])
+    links = sparse.csr_array(
+        (np.ones(n * m), (labels + c * np.arange(m)).ravel(), np.arange(0, n * m + 1, m))
+    )
+    graph = sparse.block_array([[None, links], [links.T, None]], format="csr")
+    parts, _ = partition_graph(graph, np.ones(n + c * m), c, seed=0, backend=backend)
+    # the planted partition cuts the tenth of the links that were drawn anew, less the lucky ones
+    groups = np.concatenate([truth, np.tile(np.arange(c), m)])
+    assert graph_cut(graph, parts) <= 1.4 * graph_cut(graph, groups)
+
+
 @needs_metis
 @pytest.mark.parametrize("pool", ["ecoli", "aggregation", "umist", "spf", "kdd99_10p"])
 def test_the_built_in_cut_is_as_small_as_that_of_metis(shared_data, pool):

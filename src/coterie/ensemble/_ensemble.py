@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from coterie._random import RandomState, child_seeds, generator
 from coterie.ensemble._columns import LabelError, Missing
 from coterie.ensemble._compress import (
     DistinctRows,
@@ -355,6 +356,49 @@ class Ensemble:
             self.sample_weight if self.sample_weight is not None else other.sample_weight,
             np.concatenate([self.member_weight, other.member_weight]),
             self.sample_ids if self.sample_ids is not None else other.sample_ids,
+        )
+
+    def filled(self, random_state: RandomState = None) -> Self:
+        """The ensemble with a random label wherever one is missing.
+
+        The rule by which the papers give partial labels to methods that need all of them: a missing
+        label becomes one of that member's own clusters, each as likely as the other, whatever their
+        sizes. (The papers draw from the c wanted clusters; their members have c clusters each, so it
+        is the same.) Every sample is drawn for by itself: samples that were one microcluster may come
+        apart, and the number of microclusters grows towards that of samples. Fill once and give the
+        same ensemble to all methods that are compared.
+
+        Parameters
+        ----------
+        random_state : int, Generator or None, default None
+            The same seed gives the same labels while samples and members keep their places: what is
+            drawn for a sample does not depend on which other labels are missing.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> partial = Ensemble.from_labels([[0, 0], [0, -1], [1, 1], [-1, 1]])
+        >>> filled = partial.filled(random_state=0)
+        >>> filled.is_complete, filled.n_clusters_per_member.tolist()
+        (True, [2, 2])
+        """
+        seeds = child_seeds(generator(random_state), self.n_members)
+        columns = []
+        for j, categories in enumerate(self.categories):
+            codes = self.labels[:, j][self.inverse]
+            absent = codes < 0
+            if absent.any():
+                drawn = np.random.default_rng(seeds[j]).integers(
+                    len(categories), size=self.n_samples, dtype=np.int32
+                )
+                codes[absent] = drawn[absent]
+            columns.append((codes, categories))
+        return self._assemble(
+            distinct_rows_of_columns(columns),
+            self.members,
+            self.sample_weight,
+            self.member_weight,
+            self.sample_ids,
         )
 
     def canonical_member_order(self) -> NDArray[np.int64]:

@@ -309,6 +309,38 @@ METHODS: dict[str, Method] = {
             random=True,
             grid={"links": ("triples", "quality")},
         ),
+        Method(
+            name="cspa",
+            home="coterie.solvers.cspa:CSPA",
+            summary="Balanced partition of the co-association graph.",
+            cost="O(N^2 m) time, 48 bytes a pair of microclusters",
+            paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+            "multiple partitions. JMLR 3, 2002.",
+            scaling="quadratic",
+            exact=False,
+            random=True,
+        ),
+        Method(
+            name="hgpa",
+            home="coterie.solvers.hgpa:HGPA",
+            summary="Balanced partition of the samples that cuts few base clusters. Linear in N.",
+            cost="O(N m c) time, O(N m) memory",
+            paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+            "multiple partitions. JMLR 3, 2002.",
+            scaling="linear",
+            exact=False,
+            random=True,
+        ),
+        Method(
+            name="mcla",
+            home="coterie.solvers.mcla:MCLA",
+            summary="Groups like base clusters; each sample joins the group it is most in. Linear in N.",
+            cost="O(N m^2 + k^2) time, O(N (m + c) + k^2) memory",
+            paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+            "multiple partitions. JMLR 3, 2002.",
+            scaling="linear",
+            random=True,
+        ),
     )
 }
 
