@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie._estimator import LabelConsensus
 from coterie._params import SEED, Choice, Domain, Integer, Kind, ParameterError, check_parameters
 from coterie._random import child_seeds, generator
+from coterie._table import Table
 from coterie.ensemble import Ensemble
 from coterie.generate.features import refuse_not_finite
 from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
@@ -26,6 +29,10 @@ from coterie.generate.pools import (
     subsample_plans,
 )
 from coterie.solvers.eac import EAC
+from coterie.trust import Explanation
+
+if TYPE_CHECKING:
+    from coterie.select import Selection
 
 GENERATORS = ("kmeans", "subsample", "features", "spectral")
 
@@ -39,8 +46,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int or None, default None
-        Number of clusters; None leaves the choice to the solver (for EAC the longest lifetime).
+    n_clusters : int, "auto" or None, default None
+        Number of clusters; "auto" asks :func:`coterie.select.select_k` for 2 to 10, and takes one
+        cluster where there is no structure; None leaves the choice to the solver (for EAC the
+        longest lifetime).
     members : int, default 20
         Number of clusterings to make.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
@@ -48,11 +57,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         of the features, Gaussian spectral clustering (n x n), or the given clusterers, one each.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Clusters of each member. None draws between the number asked for and the larger of twice
-        that and the square root of n.
+        that and the square root of n; for "auto" between 2 and the larger of 20 and the square root.
     solver : solver of ``coterie.solvers`` or None, default None
         How they are combined; None is ``EAC()``. Its ``n_clusters`` is set from here.
     callback : callable or None, default None
-        Called with (members done, members in all).
+        Called with (members done, members in all), and with "auto" then with the steps of the choice.
     random_state : int, Generator or None, default None
     n_jobs : int or None, default None
         Members fitted at a time, as in joblib; it does not change the result.
@@ -61,12 +70,16 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray, shape (n,)
     sample_confidence_ : ndarray, shape (n,)
-        One minus the support of the next best cluster over that of the sample's own.
+        One minus the membership in the next best cluster over that in the sample's own.
+    soft_labels_ : ndarray, shape (n, c)
+        Membership of each sample in each cluster, rows summing to one; computed when asked for.
     ensemble_ : Ensemble
         The members' labels.
     solver_ : fitted solver
     members_ : list of fitted clusterers
     member_weights_ : ndarray, shape (members,)
+    selection_ : Selection
+        How the number of clusters was chosen; only with ``n_clusters="auto"``.
 
     Notes
     -----
@@ -88,7 +101,13 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1, optional=True),
+        "n_clusters": Kind(
+            lambda value: (
+                (isinstance(value, str) and value == "auto")
+                or Integer(1, optional=True).admits(value)
+            ),
+            "a whole number of at least 1, 'auto' or None",
+        ),
         "members": Integer(1),
         "generator": Choice(
             GENERATORS,
@@ -104,7 +123,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | None = None,
+        n_clusters: int | Literal["auto"] | None = None,
         *,
         members: int = 20,
         generator: str | list[Any] = "kmeans",
@@ -135,9 +154,23 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         features = self._checked(X, reset=True)
         rng = generator(self.random_state)
-        pool = self._make_members(features, rng)
-        ensemble = pool.ensemble()
-        self.solver_ = self._configured_solver(rng).fit(ensemble)
+        n_clusters: int | None
+        if isinstance(self.n_clusters, str):
+            pool, self.selection_ = self._choose(features, rng)
+            ensemble = pool.ensemble()
+            n_clusters = self.selection_.recommended
+        else:
+            # of an earlier fit
+            self.__dict__.pop("selection_", None)
+            pool = self._make_members(features, rng, self.callback)
+            ensemble = pool.ensemble()
+            n_clusters = self.n_clusters
+        solver = self._configured_solver(n_clusters, rng)
+        with warnings.catch_warnings():
+            if hasattr(self, "selection_") and n_clusters == 1:
+                # that the evidence has more parts than the one cluster left is known by now
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            self.solver_ = solver.fit(ensemble)
         self._pool = pool
         self.members_ = list(pool.estimators)
         self.ensemble_: Ensemble = ensemble
@@ -184,6 +217,37 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         )
         return found[inverse.reshape(-1)]
 
+    @property
+    def soft_labels_(self) -> NDArray[np.float64]:
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        return self.solver_.soft_labels_
+
+    def diagnose_members(self) -> Table:
+        """One row a member; see :func:`coterie.trust.members`."""
+        check_is_fitted(self, "labels_")
+        return self.solver_.diagnose_members()
+
+    def diagnose_clusters(self) -> Table:
+        """One row a cluster; see :func:`coterie.trust.clusters`."""
+        check_is_fitted(self, "labels_")
+        return self.solver_.diagnose_clusters()
+
+    def diagnose_samples(self) -> Table:
+        """One row a sample; see :func:`coterie.trust.samples`."""
+        check_is_fitted(self, "labels_")
+        return self.solver_.diagnose_samples()
+
+    def explain(self, sample: Any) -> Explanation:
+        """Why a sample is where it is; see :func:`coterie.trust.explain`.
+
+        Parameters
+        ----------
+        sample : int
+            Its row number from 0.
+        """
+        check_is_fitted(self, "labels_")
+        return self.solver_.explain(sample)
+
     def _checked(self, X: Any, *, reset: bool) -> Any:
         features = validate_data(
             self,
@@ -197,11 +261,41 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
 
-    def _make_members(self, X: Any, rng: np.random.Generator) -> Pool:
+    def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
+        """Members, and the number of clusters that they support."""
+        from coterie.select._select import DEFAULT_KS, Plan, checked_ks, select
+
+        seed = int(child_seeds(rng, 1)[0])
+        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
+        ensemble = pool.ensemble()
+
+        def generate(features: Any) -> Ensemble:
+            # the same seed, so that the references' members have the same sizes
+            return self._make_members(features, np.random.default_rng(seed), None).ensemble()
+
+        selection = select(
+            ensemble,
+            checked_ks(DEFAULT_KS, ensemble.n_samples),
+            Plan(n_jobs=self.n_jobs),
+            rng,
+            callback=self.callback,
+            # clusterers of the user's choice may find nothing to label in uniform features
+            features=(X, generate) if isinstance(self.generator, str) else None,
+        )
+        if not selection.structure:
+            warnings.warn(
+                f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
+                "selection_.labels",
+                UserWarning,
+                stacklevel=3,
+            )
+        return pool, selection
+
+    def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
         plans: list[MemberPlan]
         if not isinstance(self.generator, str):
             plans = estimator_plans(self.generator, None)
-            return fit_members(X, plans, n_jobs=self.n_jobs, callback=self.callback)
+            return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
         counts = self._member_clusters(X.shape[0])
         if self.generator == "spectral":
             X, plans = spectral_plans(X, self.members, counts, rng)
@@ -212,19 +306,23 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
                 "features": feature_plans,
             }[self.generator]
             plans = make(X, self.members, counts, rng)
-        return fit_members(X, plans, n_jobs=self.n_jobs, callback=self.callback)
+        return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
 
     def _member_clusters(self, n: int) -> ClusterCount:
         if self.member_clusters is not None:
             return self.member_clusters
         if self.n_clusters is None:
             return "sqrt"
+        if isinstance(self.n_clusters, str):
+            return 2, max(20, int(np.sqrt(n)))
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
 
-    def _configured_solver(self, rng: np.random.Generator) -> LabelConsensus:
+    def _configured_solver(
+        self, n_clusters: int | None, rng: np.random.Generator
+    ) -> LabelConsensus:
         solver: LabelConsensus = EAC() if self.solver is None else clone(self.solver)
-        if self.n_clusters is not None:
-            solver.set_params(n_clusters=self.n_clusters)
+        if n_clusters is not None:
+            solver.set_params(n_clusters=n_clusters)
         if solver.random_state is None:
             solver.set_params(random_state=int(child_seeds(rng, 1)[0]))
         return solver

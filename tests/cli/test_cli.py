@@ -14,11 +14,7 @@ import pytest
 import coterie
 from coterie import EAC, Ensemble
 from coterie.cli import main
-
-RNG = np.random.default_rng(0)
-CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
-CLASSES = np.repeat([0, 1, 2], 20)
-POINTS = CENTRES[CLASSES] + RNG.standard_normal((60, 2))
+from tests.cli.conftest import CLASSES
 
 
 def run(
@@ -43,45 +39,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def same_partition(one, other) -> bool:
     pairs = set(zip(one, other, strict=True))
     return len(pairs) == len(set(one)) == len(set(other))
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A directory with features, labels and tables of three parties, and the user in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = [
-        f"s{i},{x},{y},{'abc'[c]}"
-        for i, ((x, y), c) in enumerate(zip(POINTS, CLASSES, strict=True))
-    ]
-    Path("data.csv").write_text("\n".join(["name,x,y,kind", *lines]) + "\n")
-    Path("features.csv").write_text("\n".join(["x,y", *(f"{x},{y}" for x, y in POINTS)]) + "\n")
-    Path("labels.csv").write_text("u,v,w\n0,a,1\n0,a,1\n0,b,1\n1,b,2\n1,b,2\n2,c,\n2,c,3\n")
-    Path("a.csv").write_text("customer,cluster\nann,0\nbob,0\ncy,1\ndee,1\n")
-    Path("b.csv").write_text("customer,segment,tier\ncy,x,1\ndee,x,1\neve,y,2\nfay,y,2\n")
-    Path("c.csv").write_text("customer,cluster\nfay,3\ngus,3\nann,5\nhal,5\n")
-    Path("ids.csv").write_text("customer\nann\nbob\n")
-    return tmp_path
-
-
-@pytest.fixture
-def refused(folder, capsys):
-    """Run a command that must end with 2 and one line; returns the line."""
-
-    def refused(*arguments: object) -> str:
-        before = sorted(str(path) for path in folder.rglob("*"))
-        kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        assert code == 2, captured.err
-        assert captured.out == ""
-        assert captured.err.startswith("coterie: error: ")
-        assert captured.err.count("\n") == 1
-        assert sorted(str(path) for path in folder.rglob("*")) == before
-        assert all(path.read_bytes() == content for path, content in kept.items())
-        return captured.err
-
-    return refused
 
 
 # ---------------------------------------------------------------------- what works
@@ -430,7 +387,7 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
     monkeypatch.setattr(EAC, "_solve", interrupted)
     before = sorted(os.listdir(folder))
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 130
-    assert capsys.readouterr().err == "coterie: interrupted; no labels were written\n"
+    assert capsys.readouterr().err == "coterie: interrupted; nothing was written\n"
     assert sorted(os.listdir(folder)) == before
 
 

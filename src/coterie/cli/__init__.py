@@ -12,12 +12,16 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 
 from coterie.cli._arguments import UsageError, parse
 
 __all__ = ["main"]
 
 MOST_WARNINGS = 3
+# commands that ask something of data or of a result, instead of clustering
+HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,15 +29,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a name that the terminal cannot show is no reason to fail after the work
         sys.stdout.reconfigure(errors="backslashreplace")
+    written: list[tuple[str, Path]] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            _run(sys.argv[1:] if argv is None else [*argv])
+            _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
         _tell_warnings(caught)
         return 0
     except KeyboardInterrupt:
-        _tell("interrupted; no labels were written")
+        complete = ", ".join(str(path) for _, path in written)
+        _tell(f"interrupted; {f'only {complete} was' if complete else 'nothing was'} written")
         return 130
     except BrokenPipeError:
         # the reader of our output has gone (coterie methods | head): nobody's mistake
@@ -54,15 +60,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _run(argv: list[str]) -> None:
+def _run(
+    argv: list[str],
+    caught: Sequence[warnings.WarningMessage],
+    written: list[tuple[str, Path]],
+) -> None:
     try:
         arguments = parse(argv)
     except SystemExit:  # --help and --version have been answered
         return
     if arguments is not None:
-        from coterie.cli import _commands
+        from coterie.cli._outputs import Journal
 
-        _commands.COMMANDS[arguments.command](arguments)
+        home = import_module(f"coterie.cli.{HOMES.get(arguments.command, '_commands')}")
+        getattr(home, arguments.command)(arguments, Journal(caught, written))
 
 
 def _is_the_users(error: Exception) -> bool:
@@ -71,8 +82,13 @@ def _is_the_users(error: Exception) -> bool:
     from coterie._params import ParameterError
     from coterie.ensemble import LabelError
     from coterie.io import DataError
+    from coterie.io._result_file import ResultFileError
+    from coterie.trust import SampleError
 
-    return isinstance(error, DataError | LabelError | ParameterError | MemoryError)
+    return isinstance(
+        error,
+        DataError | LabelError | ResultFileError | SampleError | ParameterError | MemoryError,
+    )
 
 
 def _tell(message: str) -> None:

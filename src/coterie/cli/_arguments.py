@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 import coterie
 
-KNOWN_COMMANDS = ("demo", "cluster", "combine", "methods")
+KNOWN_COMMANDS = ("demo", "cluster", "combine", "select", "report", "explain", "methods")
+AUTO = (2, 10)
 
 
 class UsageError(Exception):
@@ -43,7 +44,7 @@ def _parser() -> _Parser:
         description="Many weak clusterings in, the one they support out.",
         epilog="examples:\n"
         "  coterie demo\n"
-        "  coterie cluster data.csv -k 5 -o labels.csv\n"
+        "  coterie cluster data.csv -k auto -o labels.csv --report report.html\n"
         "  coterie combine a.csv b.csv c.csv --id customer -k 3 -o labels.csv\n\n"
         "Reads csv, tsv, parquet, npz, npy and mat; writes csv, tsv and parquet.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -54,6 +55,9 @@ def _parser() -> _Parser:
     _add_demo(commands)
     _add_cluster(commands)
     _add_combine(commands)
+    _add_select(commands)
+    _add_report(commands)
+    _add_explain(commands)
     _add_methods(commands)
     return parser
 
@@ -64,14 +68,14 @@ def _add_demo(commands: Any) -> None:
         allow_abbrev=False,
         help="cluster handwritten digits and compare with the known classes",
         description="Cluster the 1,797 handwritten digits that come with scikit-learn, compare "
-        "with the known classes, and write the labels.",
+        "with the known classes, and write the labels, the result and a report.",
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("demo"),
         metavar="DIR",
-        help="directory for labels.csv (default: demo)",
+        help="directory for labels.csv, result.npz and report.html (default: demo)",
     )
     _add_seed(parser)
     _add_jobs(parser)
@@ -88,29 +92,9 @@ def _add_cluster(commands: Any) -> None:
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="file with a column per feature")
     _add_solver(parser)
-    parser.add_argument(
-        "--members",
-        type=_whole(1),
-        default=20,
-        metavar="M",
-        help="clusterings to make (default: 20)",
-    )
+    _add_members(parser)
     parser.add_argument("--id", metavar="COL", help="column that names the samples")
-    parser.add_argument(
-        "--columns",
-        nargs="+",
-        action="extend",
-        metavar="COL",
-        help="columns to cluster by (default: all)",
-    )
-    parser.add_argument(
-        "--drop",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COL",
-        help="columns to leave out",
-    )
+    _add_columns(parser)
     _add_truth(parser)
     _add_jobs(parser)
 
@@ -141,6 +125,74 @@ def _add_combine(commands: Any) -> None:
     _add_truth(parser)
 
 
+def _add_select(commands: Any) -> None:
+    parser = commands.add_parser(
+        "select",
+        allow_abbrev=False,
+        help="say how many clusters there are, if any",
+        description="Try several numbers of clusters, compare them by several criteria and with "
+        "data without structure, and recommend one.",
+    )
+    parser.add_argument(
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="DATA",
+        help="file with a column per feature, or with --labels files with a column per clustering",
+    )
+    parser.add_argument("--labels", action="store_true", help="the files hold labels")
+    parser.add_argument(
+        "-k",
+        "--clusters",
+        type=_cluster_range,
+        default=AUTO,
+        metavar="LOW-HIGH",
+        help=f"numbers to try (default: {AUTO[0]}-{AUTO[1]})",
+    )
+    parser.add_argument("--id", metavar="COL", help="column that names the samples")
+    _add_columns(parser)
+    _add_members(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write the table: .csv, .tsv or .parquet"
+    )
+    _add_seed(parser)
+    _add_jobs(parser)
+    _add_json(parser)
+
+
+def _add_report(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        allow_abbrev=False,
+        help="write the report of a saved result",
+        description="Write one HTML page that needs no network, from a result that --save wrote.",
+    )
+    parser.add_argument("result", type=Path, metavar="RESULT", help="file that --save wrote")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="name of the page (default: RESULT with .html)",
+    )
+    parser.add_argument("--title", metavar="TEXT", help="title of the page")
+    _add_json(parser)
+
+
+def _add_explain(commands: Any) -> None:
+    parser = commands.add_parser(
+        "explain",
+        allow_abbrev=False,
+        help="say why samples are where they are",
+        description="Say which members put a sample where, and how sure its cluster is.",
+    )
+    parser.add_argument("result", type=Path, metavar="RESULT", help="file that --save wrote")
+    parser.add_argument(
+        "samples", nargs="+", metavar="ID", help="id of a sample, or its row counted from 0"
+    )
+    _add_json(parser)
+
+
 def _add_methods(commands: Any) -> None:
     parser = commands.add_parser(
         "methods",
@@ -150,15 +202,16 @@ def _add_methods(commands: Any) -> None:
         "(N distinct label rows, m members), and paper.",
     )
     parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
+    parser.add_argument("--brief", action="store_true", help="only the table of capabilities")
 
 
 def _add_solver(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-k",
         "--clusters",
-        type=_whole(1),
+        type=_clusters,
         metavar="K",
-        help="number of clusters; eac can do without",
+        help="number of clusters; auto or a range such as 2-15 chooses it; eac can do without",
     )
     parser.add_argument(
         "--method",
@@ -177,7 +230,48 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write labels: .csv, .tsv or .parquet"
     )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write one page for a browser: .html"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write all of the result: .npz (see: explain)"
+    )
+    _add_json(parser)
     _add_seed(parser)
+
+
+def _add_members(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--members",
+        type=_whole(1),
+        default=20,
+        metavar="M",
+        help="clusterings to make (default: 20)",
+    )
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        action="extend",
+        metavar="COL",
+        help="columns to cluster by (default: all)",
+    )
+    parser.add_argument(
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COL",
+        help="columns to leave out",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json", action="store_true", help="the summary as JSON, for other programs"
+    )
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
@@ -209,6 +303,27 @@ def _whole(low: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _cluster_range(text: str) -> tuple[int, int]:
+    low, dash, high = text.partition("-")
+    if not (dash and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)):
+        raise argparse.ArgumentTypeError(
+            f"must be a range such as {AUTO[0]}-{AUTO[1]}, but is {text!r}"
+        )
+    return int(low), int(high)
+
+
+def _clusters(text: str) -> int | tuple[int, int]:
+    """A number of clusters, or the range to choose one from."""
+    if text == "auto":
+        return AUTO
+    if "-" in text[1:]:
+        return _cluster_range(text)
+    try:
+        return _whole(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; auto chooses it") from None
 
 
 def _jobs(text: str) -> int:

@@ -1,10 +1,10 @@
-"""The commands: each checks what it was asked, works, writes, and then speaks."""
+"""The commands that cluster: each checks what it was asked, works, writes, and then speaks."""
 
 from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,36 @@ from coterie._estimator import LabelConsensus
 from coterie._params import Domain, Kind, parse_parameter
 from coterie.cli._arguments import UsageError
 from coterie.cli._label_files import known_classes, label_ensemble
+from coterie.cli._outputs import (
+    CONFIDENCE,
+    LABEL,
+    Journal,
+    agreement,
+    check_outputs,
+    facts,
+    file_facts,
+    write_outputs,
+)
 from coterie.cli._screen import Screen, Stages, counted
-from coterie.ensemble import LabelError
-from coterie.io import DataError, check_writable, read_table, write_table
+from coterie.ensemble import Ensemble, LabelError
+from coterie.io import DataError, read_table
 from coterie.io._read import features_of
 from coterie.io._table import labels, listed
+from coterie.result import Result
 from coterie.solvers._catalogue import METHODS, find_method
 
-LABEL, CONFIDENCE = "label", "confidence"
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
+# halves of fewer members are too unsteady to choose by
+CHOOSING_MEMBERS = 30
 
 
-def cluster(arguments: argparse.Namespace) -> None:
+def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
     """Features in, labels out."""
     from coterie.consensus import ConsensusClustering
 
     solver = _configured_solver(arguments)
-    _check_output(arguments.output, [arguments.data], arguments.id)
+    check_outputs(arguments, [arguments.data])
     with Stages() as stages:
         stages.begin(f"reading {arguments.data.name}")
         table = read_table(
@@ -41,67 +53,77 @@ def cluster(arguments: argparse.Namespace) -> None:
         leave_out = [*arguments.drop, *([] if truth is None else [arguments.truth])]
         X, names, ids = features_of(table, arguments.columns, arguments.id, leave_out)
         _check_rows(arguments, len(X))
+        selection = chosen_k(arguments, X, solver, stages)
         stages.begin("making members", arguments.members)
-        _follow_passes(solver, stages)
+        follow_passes(solver, stages)
         model = ConsensusClustering(
-            arguments.clusters,
+            arguments.clusters if selection is None else selection.recommended,
             members=arguments.members,
             solver=solver,
             callback=stages.members_then("combining"),
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
         ).fit(X)
-        _write(arguments.output, arguments.id, ids, model)
-    screen = Screen()
-    screen.say(
-        f"{arguments.data.name}: {counted(len(X), 'sample')}, {counted(len(names), 'feature')}"
-    )
-    _summarise(screen, arguments, model, truth)
+        result = Result.of(
+            model,
+            X=X,
+            selection=selection,
+            truth=truth,
+            input=file_facts([arguments.data]) | {"rows": len(X), "columns": len(names)},
+            seconds=journal.seconds(),
+            warnings=journal.warnings(),
+        )
+        stages.begin("writing")
+        write_outputs(arguments, journal, result, ids)
+    size = f"{counted(len(X), 'sample')}, {counted(len(names), 'feature')}"
+    _summarise(arguments, journal, result, f"{arguments.data.name}: {size}")
 
 
-def combine(arguments: argparse.Namespace) -> None:
+def combine(arguments: argparse.Namespace, journal: Journal) -> None:
     """Labels in, labels out."""
     solver = _configured_solver(arguments)
     files: list[Path] = arguments.files
-    _check_output(arguments.output, files, arguments.id)
-    for i, path in enumerate(files):
-        if any(path.resolve() == other.resolve() for other in files[:i]):
-            raise UsageError(f"{path} is given twice")
+    check_outputs(arguments, files)
     with Stages() as stages:
-        tables = []
-        for path in files:
-            stages.begin(f"reading {path.name}")
-            tables.append(
-                read_table(path, "labels", () if arguments.id is None else (arguments.id,))
-            )
-        stages.begin("combining")
-        try:
-            ensemble = label_ensemble(tables, arguments.id, arguments.label, arguments.truth)
-        except LabelError as error:
-            note = " (rows are counted from 0)" if " row" in str(error) else ""
-            raise DataError(f"{listed(map(str, files), 5)}: {error}{note}") from error
+        ensemble, tables = read_labels(
+            files, arguments.id, arguments.label, arguments.truth, stages
+        )
         truth = known_classes(tables, arguments.id, arguments.truth, ensemble)
-        _follow_passes(solver, stages)
+        selection = chosen_k(arguments, ensemble, solver, stages)
+        if selection is not None:
+            solver.set_params(n_clusters=selection.recommended)
+        stages.begin("combining")
+        follow_passes(solver, stages)
         model = solver.fit(ensemble)
+        result = Result.of(
+            model,
+            selection=selection,
+            truth=truth,
+            input=file_facts(files) | {"rows": ensemble.n_samples, "columns": ensemble.n_members},
+            seconds=journal.seconds(),
+            warnings=journal.warnings(),
+        )
+        stages.begin("writing")
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
-        _write(arguments.output, arguments.id, ids, model)
-    screen = Screen()
+        write_outputs(arguments, journal, result, ids)
     name = files[0].name if len(files) == 1 else counted(len(files), "file")
-    screen.say(f"{name}: {counted(ensemble.n_samples, 'sample')}")
-    _summarise(screen, arguments, model, truth)
+    _summarise(arguments, journal, result, f"{name}: {counted(ensemble.n_samples, 'sample')}")
 
 
-def demo(arguments: argparse.Namespace) -> None:
-    """Digits in, labels and a comparison out."""
+def demo(arguments: argparse.Namespace, journal: Journal) -> None:
+    """Digits in; labels, a report and a comparison out."""
     from coterie.consensus import ConsensusClustering
     from coterie.datasets import load
-    from coterie.evaluate import accuracy, ari, nmi
+    from coterie.select import select_k
 
     if arguments.out.exists() and not arguments.out.is_dir():
         raise UsageError(f"--out {arguments.out} is a file; name a directory")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    output = arguments.out / "labels.csv"
-    _check_output(output, [], None)
+    arguments.output = arguments.out / "labels.csv"
+    arguments.report = arguments.out / "report.html"
+    arguments.save = arguments.out / "result.npz"
+    arguments.id = None
+    check_outputs(arguments, [])
     digits = load("digits")
     with Stages() as stages:
         stages.begin("making members")
@@ -111,20 +133,35 @@ def demo(arguments: argparse.Namespace) -> None:
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
         ).fit(digits.X)
-        _write(output, None, None, model)
+        stages.begin("comparing numbers of clusters")
+        selection = select_k(
+            model.ensemble_, k=range(2, 16), callback=stages.reach, random_state=arguments.seed
+        )
+        result = Result.of(
+            model,
+            X=digits.X,
+            selection=selection,
+            truth=digits.y,
+            input={"file": digits.name, "rows": len(digits.X), "columns": digits.X.shape[1]},
+            seconds=journal.seconds(),
+            warnings=journal.warnings(),
+        )
+        stages.begin("writing")
+        write_outputs(arguments, journal, result, None)
 
     ensemble = model.ensemble_
     sizes = ensemble.n_clusters_per_member
 
     def scores(found: Any) -> list[float]:
-        return [accuracy(digits.y, found), nmi(digits.y, found), ari(digits.y, found)]
+        values = agreement(digits.y.tolist(), found) or {}
+        return [values["ACC"], values["NMI"], values["ARI"]]
 
     members = np.mean([scores(member) for member in ensemble.expand(ensemble.labels).T], axis=0)
     screen = Screen()
     screen.say(f"{digits.name}: {digits.description}")
     screen.say(
         f"{ensemble.n_members} k-means members of {sizes.min()} to {sizes.max()} clusters, "
-        f"{ensemble.n_microclusters:,} microclusters, combined by eac"
+        f"{ensemble.n_microclusters:,} microclusters, combined by {result.method}"
     )
     screen.clusters(model.labels_, model.sample_confidence_, "mostly digit", digits.y)
     screen.table(
@@ -135,13 +172,14 @@ def demo(arguments: argparse.Namespace) -> None:
         ],
     )
     screen.say("")
-    _say_output(screen, output, None)
+    say_written(screen, arguments, journal)
 
 
-def methods(arguments: argparse.Namespace) -> None:
+def methods(arguments: argparse.Namespace, journal: Journal) -> None:
     """What can stand after --method and --set."""
     screen = Screen()
-    for method in [find_method(name) for name in arguments.names] or METHODS.values():
+    shown = [find_method(name) for name in arguments.names] or list(METHODS.values())
+    for method in [] if arguments.brief else shown:
         estimator = method.load()
         signature = inspect.signature(estimator).parameters
         rows = [("", method.summary)]
@@ -150,14 +188,27 @@ def methods(arguments: argparse.Namespace) -> None:
             rows.append(("", f"  {domain.describe()}"))
         rows += [("cost", method.cost), ("paper", method.paper)]
         screen.entry(f"{method.name} (coterie.{estimator.__name__})", rows)
-
-
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "demo": demo,
-    "cluster": cluster,
-    "combine": combine,
-    "methods": methods,
-}
+    headings = ["method", "missing", "weights", "exact", "random", "in N"]
+    screen.table(
+        headings,
+        [
+            [
+                method.name,
+                *(
+                    "yes" if known else "no"
+                    for known in (method.missing, method.weights, method.exact, method.random)
+                ),
+                method.scaling,
+            ]
+            for method in shown
+        ],
+    )
+    screen.say("")
+    screen.paragraph(
+        "missing: takes missing labels. weights: a sample of weight two is the sample given twice. "
+        "exact: the same on distinct rows as on samples. random: has a random part, settled by "
+        "--seed. in N: time and memory by the number of distinct rows."
+    )
 
 
 # ---------------------------------------------------------------------- before the work
@@ -186,13 +237,62 @@ def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
             raise UsageError(f"--set {name} is given twice")
         settings[name] = parse_parameter(method.name, name, value, _settable(estimator))
     if arguments.clusters is None and not estimator._domains["n_clusters"].admits(None):
-        raise UsageError(f"-k is missing: {method.name} needs the number of clusters")
-    solver: LabelConsensus = estimator(arguments.clusters, **settings)
+        raise UsageError(
+            f"-k is missing: {method.name} needs the number of clusters, or -k auto to choose it"
+        )
+    given = arguments.clusters if isinstance(arguments.clusters, int) else 1
+    solver: LabelConsensus = estimator(given, **settings)
+    if arguments.clusters is None:
+        solver.set_params(n_clusters=None)
     solver.set_params(random_state=arguments.seed)
     return solver
 
 
-def _follow_passes(solver: LabelConsensus, stages: Stages) -> None:
+def read_labels(
+    files: Sequence[Path],
+    id: str | None,
+    columns: Sequence[str] | None,
+    truth: str | None,
+    stages: Stages,
+) -> tuple[Ensemble, list[Any]]:
+    """Files of labels as one ensemble, and the tables as they were read."""
+    for i, path in enumerate(files):
+        if any(path.resolve() == other.resolve() for other in files[:i]):
+            raise UsageError(f"{path} is given twice")
+    tables = []
+    for path in files:
+        stages.begin(f"reading {path.name}")
+        tables.append(read_table(path, "labels", () if id is None else (id,)))
+    try:
+        return label_ensemble(tables, id, columns, truth), tables
+    except LabelError as error:
+        note = " (rows are counted from 0)" if " row" in str(error) else ""
+        raise DataError(f"{listed(map(str, files), 5)}: {error}{note}") from error
+
+
+def chosen_k(
+    arguments: argparse.Namespace, data: Any, solver: LabelConsensus | None, stages: Stages
+) -> Any:
+    """The choice of k where a range was asked for; None where a number was."""
+    if not isinstance(arguments.clusters, tuple):
+        return None
+    from coterie.select import select_k
+
+    low, high = arguments.clusters
+    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
+    stages.begin("choosing the number of clusters")
+    return select_k(
+        data,
+        k=range(low, max(low, min(high, most)) + 1),
+        solver=solver,
+        members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
+        callback=stages.reach,
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs if "jobs" in arguments else None,
+    )
+
+
+def follow_passes(solver: LabelConsensus, stages: Stages) -> None:
     """Show the passes of a solver that tells them."""
     known = solver.get_params(deep=False)
     if "callback" in known:
@@ -201,22 +301,10 @@ def _follow_passes(solver: LabelConsensus, stages: Stages) -> None:
         solver.set_params(callback=lambda record: stages.reach(int(record["pass"]), most))
 
 
-def _check_output(output: Path | None, inputs: Sequence[Path], id: str | None) -> None:
-    """Refuse an output that cannot be written, before any work."""
-    if output is None:
-        return
-    if id in (LABEL, CONFIDENCE):
-        raise UsageError(f"--id {id}: the output has a column of that name; rename the id's column")
-    check_writable(output)
-    for path in inputs:
-        if output.exists() and path.exists() and output.samefile(path):
-            raise UsageError(f"-o {output} would overwrite the input {path}; name another file")
-
-
 def _check_rows(arguments: argparse.Namespace, n: int) -> None:
     if n < 2:
         raise DataError(f"{arguments.data} has one row; clustering needs two or more")
-    if arguments.clusters is not None and arguments.clusters > n:
+    if isinstance(arguments.clusters, int) and arguments.clusters > n:
         raise DataError(
             f"-k {arguments.clusters} asks for more clusters than {arguments.data} has rows ({n})"
         )
@@ -225,18 +313,15 @@ def _check_rows(arguments: argparse.Namespace, n: int) -> None:
 # ---------------------------------------------------------------------- after it
 
 
-def _write(output: Path | None, id: str | None, ids: list[Any] | None, model: Any) -> None:
-    if output is not None:
-        columns = {
-            id or "row": np.arange(len(model.labels_)) if ids is None else ids,
-            LABEL: model.labels_,
-            CONFIDENCE: np.round(model.sample_confidence_, 6),
-        }
-        write_table(output, columns)
-
-
-def _summarise(screen: Screen, arguments: argparse.Namespace, model: Any, truth: Any) -> None:
-    ensemble = model.ensemble_
+def _summarise(
+    arguments: argparse.Namespace, journal: Journal, result: Result, headline: str
+) -> None:
+    screen = Screen()
+    if arguments.json:
+        screen.json(facts(result, journal))
+        return
+    ensemble = result.ensemble
+    screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
         share = ((ensemble.labels < 0).mean(axis=1) * ensemble.weights).sum() / ensemble.n_samples
@@ -245,20 +330,25 @@ def _summarise(screen: Screen, arguments: argparse.Namespace, model: Any, truth:
         f"{counted(ensemble.n_members, 'member')}, "
         f"{counted(ensemble.n_microclusters, 'microcluster')} (distinct label rows){missing}"
     )
+    selection = result.selection
+    if selection is not None:
+        screen.paragraph(selection.reason)
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     screen.say(
-        f"{arguments.method.lower()}: {counted(model.n_clusters_, 'cluster')}{chosen}, "
-        f"mean confidence {model.sample_confidence_.mean():.2f}"
+        f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}, "
+        f"mean confidence {result.sample_confidence.mean():.2f}"
     )
-    screen.clusters(model.labels_, model.sample_confidence_)
+    screen.clusters(result.labels, result.sample_confidence)
     screen.say("")
-    if truth is not None:
-        screen.agreement(arguments.truth, truth, model.labels_)
-    _say_output(screen, arguments.output, arguments.id)
+    if result.truth is not None:
+        screen.agreement(arguments.truth, result.truth, result.labels)
+    say_written(screen, arguments, journal)
 
 
-def _say_output(screen: Screen, output: Path | None, id: str | None) -> None:
-    if output is None:
+def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal) -> None:
+    """Which files there are now."""
+    for kind, path in journal.written:
+        columns = f" ({arguments.id or 'row'}, {LABEL}, {CONFIDENCE})" if kind == "labels" else ""
+        screen.say(f"{kind} written to {path}{columns}")
+    if not any(kind == "labels" for kind, _ in journal.written):
         screen.say("labels were not written; name a file with -o")
-    else:
-        screen.say(f"labels written to {output} ({id or 'row'}, {LABEL}, {CONFIDENCE})")

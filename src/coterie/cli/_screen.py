@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from threading import Timer
@@ -41,6 +43,14 @@ class Screen:
         """A line, left to the terminal to break, so that a path can be copied whole."""
         self._console.print(text, soft_wrap=True)
 
+    def paragraph(self, text: str) -> None:
+        """Words, broken between words."""
+        self._console.print(text)
+
+    def json(self, record: dict[str, Any]) -> None:
+        """One JSON document and nothing else; what is not a number is null there."""
+        self._console.print(json.dumps(_without_nan(record), indent=2), soft_wrap=True)
+
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows under headings, numbers to the right."""
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="")
@@ -60,10 +70,10 @@ class Screen:
 
     def clusters(
         self,
-        labels: NDArray[np.int64],
+        labels: NDArray[Any],
         confidence: NDArray[np.float64],
         class_heading: str | None = None,
-        classes: NDArray[np.int64] | None = None,
+        classes: NDArray[Any] | None = None,
     ) -> None:
         """Size and mean confidence of each cluster, and its commonest class where given."""
         sizes = np.bincount(labels)
@@ -83,21 +93,32 @@ class Screen:
         if len(sizes) > len(shown):
             self.say(f"  and {counted(len(sizes) - len(shown), 'smaller cluster')}")
 
-    def agreement(self, column: str, truth: Sequence[Any], labels: NDArray[np.int64]) -> None:
+    def agreement(self, column: str, truth: Any, labels: NDArray[Any]) -> None:
         """Scores against known classes, where they are known."""
-        from coterie.evaluate import accuracy, ari, nmi
+        from coterie.cli._outputs import agreement
 
-        known = np.array([value is not None and value == value for value in truth])
-        if not known.any():
+        scores = agreement(truth, labels)
+        if scores is None:
             self.say(f"agreement with {column!r}: the column is empty")
             return
-        classes = [value for value, there in zip(truth, known, strict=True) if there]
-        found = labels[known]
-        note = "" if known.all() else f" ({counted(len(found), 'sample')})"
+        few = scores["samples"] < len(labels)
+        note = f" ({counted(scores['samples'], 'sample')})" if few else ""
         self.say(
-            f"agreement with {column!r}{note}: ACC {accuracy(classes, found):.3f}, "
-            f"NMI {nmi(classes, found):.3f}, ARI {ari(classes, found):.3f}"
+            f"agreement with {column!r}{note}: "
+            + ", ".join(f"{name} {scores[name]:.3f}" for name in ("ACC", "NMI", "ARI"))
         )
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _without_nan(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 class Stages:

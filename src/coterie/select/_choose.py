@@ -1,0 +1,234 @@
+"""From criteria to a recommendation: what each prefers, whether there is structure, and which k.
+
+Two criteria decide, because together they separate structure from compact cells of noise (the docs
+carry the table): halves of the members agree (stability), and members' clusters do not cut across the
+partition (crossing). Both are taken in excess of the null model, 1 for perfect and 0 for no better than
+noise, and the smaller of the two is the score at k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Values = Mapping[str, Array]
+
+DECIDING = ("stability", "crossing")
+# scores nearer than this are equal: coarse cuts of clusters in groups are a little steadier
+EQUAL = 0.2
+# a criterion's own ties, in units of its excess over the null
+TIE = 0.01
+# below the first no structure is claimed; a score above the second is structure for any null
+LEAST_SCORE = 0.35
+PERFECT_SCORE = 0.8
+# the box of the features is a null nearer to the data, and real structure scores higher against it
+LEAST_SCORE_OF_FEATURES = 0.4
+# members of one size can agree because the cloud has one best cut into so many, clusters or not
+SAME_SIZE_SCORE = 0.7
+# standard deviations of the references' own scores that the score must exceed their mean by
+DEVIATIONS = 2.5
+# nulls that are nearly perfect leave no room to be better: excess is measured over at least this
+LEAST_ROOM = {"stability": 0.05, "crossing": 0.01, "pac": 0.02, "cophenetic": 0.01}
+BOUNDED_BY_ONE = ("stability", "cophenetic")
+BOUNDED_BY_ZERO = ("crossing", "pac")
+# of partitions that tie, one that lives shorter than this share of the longest is a stray's doing
+SHORT_LIVED = 0.1
+# growth of the area under the CDF that still counts as appreciable
+APPRECIABLE = 0.1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The recommendation and what led to it."""
+
+    votes: dict[str, int]
+    scores: Array
+    threshold: float
+    recommended: int
+    structure: bool
+    reason: str
+    disagreement: str | None
+
+
+def excess(name: str, values: Array, null: Array) -> Array:
+    """How far a criterion is from its null towards perfect: 0 like the null, 1 perfect."""
+    perfect = 1.0 if name in BOUNDED_BY_ONE else 0.0
+    room = np.maximum(np.abs(perfect - null), LEAST_ROOM[name])
+    return np.asarray(1.0 - np.abs(perfect - values) / room)
+
+
+def scores(values: Values, null: Values) -> Array:
+    """The smaller of the excesses of stability and crossing at each k."""
+    return np.minimum(
+        excess("stability", values["stability"], null["stability"]),
+        excess("crossing", values["crossing"], null["crossing"]),
+    )
+
+
+def best(values: Array) -> float:
+    """The greatest number, or minus infinity where there is none."""
+    return float(np.max(values, initial=-np.inf, where=~np.isnan(values)))
+
+
+def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
+    """The score that structure must exceed: each reference is scored against the others."""
+    found = []
+    for i, one in enumerate(references):
+        if not set(DECIDING).issubset(one):
+            continue
+        others = [reference for j, reference in enumerate(references) if j != i]
+        if others:
+            found.append(best(scores(one, mean_of(others))))
+    finite = [value for value in found if np.isfinite(value)]
+    if not finite:
+        return least
+    level = float(np.mean(finite) + DEVIATIONS * np.std(finite))
+    return float(np.clip(level, least, PERFECT_SCORE))
+
+
+def mean_of(profiles: Sequence[Values]) -> dict[str, Array]:
+    """The mean of each criterion over the profiles that have it, NaN only where all are."""
+    means = {}
+    for name in profiles[0]:
+        stacked = np.stack([profile[name] for profile in profiles if name in profile])
+        known = (~np.isnan(stacked)).sum(axis=0)
+        total = np.nansum(stacked, axis=0)
+        means[name] = np.divide(total, known, out=np.full(len(total), np.nan), where=known > 0)
+    return means
+
+
+def preferences(ks: NDArray[np.int64], values: Values, null: Values) -> dict[str, int]:
+    """The k that each criterion prefers; among equals the largest, which says most.
+
+    Samples that one stray member sets apart make a finer partition that nothing contradicts, and
+    every microcluster alone is never contradicted; such partitions are short-lived.
+    """
+    votes = {}
+    lifetimes = values.get("lifetime")
+    for name, found in values.items():
+        if np.isnan(found).all():
+            continue
+        if name in LEAST_ROOM:
+            corrected = excess(name, found, null[name]) if name in null else _plain(name, found)
+            votes[name] = _largest(ks, corrected, TIE, lifetimes)
+        elif name == "delta_area":
+            growing = ks[np.flatnonzero(found > APPRECIABLE)]
+            votes[name] = int(growing.max()) if growing.size else int(ks[0])
+        elif name == "anmi":
+            votes[name] = _largest(ks, found - null[name] if name in null else found, 1e-9)
+        else:
+            votes[name] = _largest(ks, found, 1e-9)
+    return votes
+
+
+def choose(
+    ks: NDArray[np.int64],
+    values: Values,
+    null: Values,
+    references: Sequence[Values],
+    least: float = LEAST_SCORE,
+) -> Choice:
+    """The recommendation for criteria that include stability and crossing, or for what there is."""
+    votes = preferences(ks, values, null)
+    if "stability" not in votes or "crossing" not in votes:
+        return _untested(ks, votes)
+    score, level = scores(values, null), threshold(references, least)
+    top = best(score)
+    if top < level:
+        k = int(ks[np.nanargmax(score)])
+        reason = (
+            f"There is no stable structure: at the best, k = {k}, the members' agreement exceeds "
+            f"that of structureless data by {max(top, 0.0):.2f} on a scale from 0 to 1, and "
+            f"{level:.2f} is needed. Read it as one cluster."
+        )
+        return Choice(votes, score, level, 1, False, reason, None)
+    candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
+    ballots = {k: sum(vote == k for vote in votes.values()) for k in candidates}
+    lives = dict(zip(ks.tolist(), values.get("lifetime", np.zeros(len(ks))).tolist(), strict=True))
+    k = max(candidates, key=lambda other: (round(lives[other], 9), ballots[other], other))
+    finer = _gap(ks, votes, score, level)
+    coarse = None
+    if finer is not None and finer > k:
+        coarse, k = k, finer
+    i = int(np.flatnonzero(ks == k)[0])
+    reason = (
+        f"At k = {k} halves of the members agree to {values['stability'][i]:.2f} (ARI; "
+        f"{null['stability'][i]:.2f} without structure) and their clusters cross it by "
+        f"{100 * values['crossing'][i]:.0f} % of chance ({100 * null['crossing'][i]:.0f} %)"
+        + (_company(candidates, k) if coarse is None else _coarser(coarse, k))
+        + "."
+    )
+    return Choice(votes, score, level, k, True, reason, _disagreement(votes, k))
+
+
+def _gap(ks: NDArray[np.int64], votes: Mapping[str, int], score: Array, level: float) -> int | None:
+    """The k where both the spectrum and the dendrogram have their gap, if it holds up by itself.
+
+    A coarse cut of clusters that lie in groups is as stable as the clusters, or more so; the two
+    gaps tell where the last real split is, and seldom fall together by chance.
+    """
+    k = votes.get("eigengap")
+    if k is None or votes.get("lifetime") != k:
+        return None
+    return k if score[np.flatnonzero(ks == k)[0]] >= level else None
+
+
+def _coarser(coarse: int, k: int) -> str:
+    return (
+        f"; the coarser k = {coarse} is a little steadier, but the spectrum and the dendrogram both "
+        f"have their gap at {k}"
+    )
+
+
+def _company(candidates: list[int], k: int) -> str:
+    others = [str(other) for other in candidates if other != k]
+    if not others:
+        return "; no other k does as well"
+    verb = "does" if len(others) == 1 else "do"
+    return (
+        f"; k = {', '.join(others)} {verb} about as well, but a partition lives longest in the "
+        f"dendrogram at {k}"
+    )
+
+
+def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
+    against = {name: vote for name, vote in votes.items() if vote != k}
+    if 2 * len(against) <= len(votes):
+        return None
+    listed = ", ".join(f"{name} {vote}" for name, vote in against.items())
+    return (
+        f"The criteria disagree: {len(votes) - len(against)} of {len(votes)} prefer k = {k}; "
+        f"the others prefer {listed}. Look at the table before you rely on one number."
+    )
+
+
+def _untested(ks: NDArray[np.int64], votes: Mapping[str, int]) -> Choice:
+    """Without stability or crossing nothing can be tested; the commonest vote is all there is."""
+    blank = np.full(len(ks), np.nan)
+    if not votes:
+        reason = "No criterion can be computed for the k asked for, so nothing speaks for any."
+        return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
+    ballots = list(votes.values())
+    k = max(ballots, key=lambda vote: (ballots.count(vote), vote))
+    reason = (
+        f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
+        "could not be tested: that needs stability and crossing, and at least two members."
+    )
+    return Choice(dict(votes), blank, LEAST_SCORE, k, True, reason, _disagreement(votes, k))
+
+
+def _plain(name: str, found: Array) -> Array:
+    return found if name in BOUNDED_BY_ONE else -found
+
+
+def _largest(
+    ks: NDArray[np.int64], values: Array, tie: float, lifetimes: Array | None = None
+) -> int:
+    tied = np.flatnonzero(values >= best(values) - tie)
+    if lifetimes is not None:
+        tied = tied[lifetimes[tied] >= SHORT_LIVED * best(lifetimes[tied])]
+    return int(ks[tied].max())

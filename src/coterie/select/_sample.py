@@ -1,0 +1,88 @@
+"""The part of an ensemble that N x N work is done on, and the way back to all samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.ensemble import Ensemble
+from coterie.evidence.support import cluster_support
+
+PERMUTED_ROWS = 400
+# rows of the uniform square; cells of many points are as stable as those of more
+SQUARE_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The microclusters that the dendrograms are made of: all, or those of a random part.
+
+    Samples are drawn without replacement, so a microcluster comes in proportion to its samples; the
+    draw goes over microclusters in canonical order and does not depend on the order of samples.
+    """
+
+    ensemble: Ensemble
+    whole: Ensemble
+    rows: NDArray[np.int64]
+    partial: bool
+    size: int
+
+    @classmethod
+    def of(cls, whole: Ensemble, rng: np.random.Generator, most_rows: int) -> Sample:
+        """All microclusters, or those of ``most_rows`` samples where there are more."""
+        n = whole.n_microclusters
+        if n <= most_rows:
+            return cls(whole, whole, np.arange(n), False, whole.n_samples)
+        held = np.bincount(whole.inverse, minlength=n)
+        drawn = rng.multivariate_hypergeometric(held, most_rows, method="marginals")
+        chosen = np.flatnonzero(drawn)
+        kept = np.flatnonzero((whole.labels[chosen] >= 0).any(axis=0))
+        weights = drawn[chosen] * (whole.weights[chosen] / held[chosen])
+        part = Ensemble.from_labels(
+            whole.labels[np.ix_(chosen, kept)],
+            names=[whole.members[j] for j in kept],
+            sample_weight=drawn[chosen] if whole.sample_weight is None else weights,
+            member_weight=whole.member_weight[kept],
+            blank_samples="keep",
+        )
+        rows = np.empty(len(chosen), dtype=np.int64)
+        rows[part.inverse] = chosen
+        # rows that only the left out members told apart are one microcluster of the part
+        rows = rows[: part.n_microclusters]
+        return cls(part, whole, rows, True, most_rows)
+
+    def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A partition of the part, carried to every microcluster by the members' agreement."""
+        n_clusters = int(labels.max()) + 1
+        given = np.full(self.whole.n_microclusters, -1)
+        given[self.rows] = labels
+        known = given >= 0
+        # weightless outside the part: only its clusters can be joined
+        support = cluster_support(_reweighted(self.whole, known), np.maximum(given, 0), n_clusters)
+        return np.where(known, given, support.argmax(axis=1))
+
+    def some_labels(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Labels of a few hundred samples of the part, drawn by weight."""
+        ensemble = self.ensemble
+        share = ensemble.weights / ensemble.weights.sum()
+        count = int(min(PERMUTED_ROWS, self.whole.n_samples))
+        rows = np.sort(rng.choice(len(share), size=count, p=share))
+        labels = ensemble.labels[rows]
+        return labels[:, (labels >= 0).any(axis=0)]
+
+    def square(self, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Where the labels of a reference are missing, and its members' sizes."""
+        whole = self.whole
+        count = min(whole.n_samples, SQUARE_ROWS)
+        share = whole.weights / whole.weights.sum()
+        rows = np.sort(rng.choice(len(share), size=count, p=share))
+        missing = whole.labels[rows] < 0
+        kept = np.flatnonzero(~missing.all(axis=0))
+        order = kept[np.argsort(whole.n_clusters_per_member[kept], kind="stable")]
+        return missing[:, order], whole.n_clusters_per_member[order]
+
+
+def _reweighted(ensemble: Ensemble, known: NDArray[np.bool_]) -> Ensemble:
+    return replace(ensemble, weights=np.where(known, ensemble.weights, 0))

@@ -1,0 +1,294 @@
+"""Choosing k: what is found on blobs, noise and digits, and what the user can ask for."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from coterie import EAC, ConsensusClustering, Ensemble, ParameterError
+from coterie.datasets import load
+from coterie.generate import kmeans_pool
+from coterie.select import Selection, select_k
+
+CENTRES = {
+    2: [[0, 0], [9, 0]],
+    3: [[0, 0], [9, 0], [4, 8]],
+    5: [[0, 0], [9, 0], [4, 8], [-6, 7], [14, 8]],
+}
+
+
+def blobs(k, n=200, seed=0):
+    return make_blobs(n, centers=CENTRES[k], cluster_std=0.9, random_state=seed)
+
+
+def noise(n, d, seed):
+    return np.random.default_rng(seed).random((n, d))
+
+
+@pytest.fixture(scope="module")
+def five():
+    X, y = blobs(5)
+    return kmeans_pool(X, 12, random_state=0), y
+
+
+@pytest.fixture(scope="module")
+def selection(five):
+    return select_k(five[0], resamples=10, random_state=0)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("sizes", ["sqrt", 8])
+def test_finds_the_blobs_of_an_ensemble(k, sizes):
+    X, y = blobs(k, seed=k)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = select_k(kmeans_pool(X, 12, sizes, random_state=1), resamples=10, random_state=1)
+    assert (found.recommended, found.structure) == (k, True)
+    assert adjusted_rand_score(y, found.labels_at(k)) > 0.98
+
+
+def test_finds_the_blobs_of_features():
+    X, y = blobs(5, seed=4)
+    found = select_k(X, range(2, 9), members=12, resamples=10, random_state=0)
+    assert found.recommended == 5
+    assert "box of the principal axes" in found.null_model
+    assert adjusted_rand_score(y, found.labels_at(5)) > 0.98
+
+
+@pytest.mark.parametrize(("d", "sizes"), [(2, "sqrt"), (2, 10), (8, "sqrt"), (8, 5)])
+def test_claims_nothing_about_an_ensemble_of_noise(d, sizes):
+    ensemble = kmeans_pool(noise(250, d, 3), 12, sizes, random_state=3)
+    found = select_k(ensemble, resamples=10, random_state=3)
+    assert (found.recommended, found.structure) == (1, False)
+    assert found.scores.max() < found.threshold
+    assert "one cluster" in found.reason
+    assert str(found).startswith("No stable structure")
+
+
+def test_claims_nothing_about_features_of_noise():
+    found = select_k(noise(200, 4, 1), range(2, 7), members=12, resamples=10, random_state=1)
+    assert (found.recommended, found.structure) == (1, False)
+
+
+def test_digits_have_structure_and_the_disagreement_warns_once():
+    ensemble = kmeans_pool(load("digits").X[::2], 20, random_state=0)
+    with pytest.warns(UserWarning, match="criteria disagree") as caught:
+        found = select_k(ensemble, random_state=0)
+    assert found.structure
+    assert 8 <= found.recommended <= 10
+    assert len(caught) == 1
+    assert found.disagreement in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_pac_falls_with_k_on_noise_and_so_does_its_null():
+    ensemble = kmeans_pool(noise(300, 5, 0), 16, random_state=0)
+    found = select_k(ensemble, resamples=12, random_state=0)
+    pac, null = found.criteria["pac"], found.null["pac"]
+    # alone it would prefer the largest k, structure or none
+    assert found.ks[np.argmin(pac)] == found.ks.max()
+    assert null[0] > 2 * null[-1]
+    assert found.permuted["pac"][0] > 1.5 * found.permuted["pac"][-1]
+    assert not found.structure
+    assert "pac_null" in found.table().columns
+
+
+def test_the_record_is_complete(selection, five):
+    ensemble, y = five
+    assert selection.ks.tolist() == list(range(2, 11))
+    assert selection.recommended == 5
+    assert set(selection.votes) == set(selection.criteria) == set(selection.null)
+    for values in (*selection.criteria.values(), *selection.null.values()):
+        assert values.shape == (9,)
+    assert selection.cdf.shape == (9, len(selection.cdf_grid))
+    assert (np.diff(selection.cdf, axis=1) >= -1e-12).all()
+    assert np.allclose(selection.cdf[:, -1], 1)
+    assert selection.labels.shape == (9, ensemble.n_samples)
+    assert selection.labels.dtype == np.int32
+    assert [len(np.unique(row)) for row in selection.labels] == list(range(2, 11))
+    assert adjusted_rand_score(y, selection.labels[3]) > 0.98
+    assert np.array_equal(selection.delta_area, selection.criteria["delta_area"])
+
+
+def test_table_has_a_row_a_k_and_marks_one(selection):
+    table = selection.table()
+    assert table["k"].tolist() == selection.ks.tolist()
+    assert table["recommended"].sum() == 1
+    assert table["votes"].sum() == len(selection.votes)
+    assert {"stability", "stability_null", "crossing", "pac", "score"} <= set(table.columns)
+
+
+def test_text_fits_a_terminal(selection):
+    lines = str(selection).splitlines()
+    assert lines[0] == "5 clusters"
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[0] == "5*" for line in lines if line.strip())
+
+
+def test_record_survives_a_file(selection, tmp_path):
+    record = selection.to_record()
+    arrays = {name: value for name, value in record.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in record.items() if name not in arrays}
+    np.savez(tmp_path / "arrays.npz", **arrays)
+    with np.load(tmp_path / "arrays.npz") as stored:
+        again = Selection.from_record({**json.loads(json.dumps(plain)), **dict(stored.items())})
+    assert str(again) == str(selection)
+    assert again.votes == selection.votes
+    assert again.notes == selection.notes
+    assert np.array_equal(again.labels, selection.labels)
+    assert list(again.criteria) == list(selection.criteria)
+
+
+def test_record_cut_short_is_refused(selection):
+    record = selection.to_record()
+    del record["cdf"]
+    with pytest.raises(ValueError, match="lacks cdf"):
+        Selection.from_record(record)
+
+
+def test_same_seed_same_selection_whatever_the_order_and_the_threads(five, selection):
+    ensemble, _ = five
+    labels = ensemble.expand(ensemble.labels)
+    rng = np.random.default_rng(5)
+    rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
+    shuffled = Ensemble.from_labels(labels[np.ix_(rows, columns)])
+    again = select_k(shuffled, resamples=10, random_state=0, n_jobs=2)
+    assert again.recommended == selection.recommended
+    for name, values in selection.criteria.items():
+        assert np.array_equal(again.criteria[name], values), name
+        assert np.array_equal(again.null[name], selection.null[name]), name
+    for one, other in zip(selection.labels[:, rows], again.labels, strict=True):
+        assert adjusted_rand_score(one, other) == 1
+
+
+def test_more_rows_than_are_used_say_so(monkeypatch):
+    from coterie.select import _select
+
+    monkeypatch.setattr(_select, "MOST_ROWS", 100)
+    X, y = blobs(5, 600, seed=1)
+    ensemble = kmeans_pool(X, 16, random_state=0)
+    assert ensemble.n_microclusters > 100
+    found = select_k(ensemble, resamples=10, random_state=0)
+    assert found.recommended == 5
+    assert "100 of 600 samples" in found.notes[0]
+    # the samples left out join the clusters of the others
+    assert adjusted_rand_score(y, found.labels_at(5)) > 0.98
+
+
+def test_another_solver_makes_the_partitions(five):
+    ensemble, _ = five
+    found = select_k(ensemble, [4, 5], solver=EAC(linkage="single"), resamples=4, random_state=0)
+    expected = EAC(n_clusters=4, linkage="single").fit_predict(ensemble)
+    assert adjusted_rand_score(found.labels[0], expected) == 1
+
+
+def test_one_member_says_what_cannot_be_computed():
+    ensemble = Ensemble.from_labels(np.repeat([0, 1, 2], 10)[:, None])
+    found = select_k(ensemble, [2, 3], random_state=0)
+    assert found.recommended == 3
+    assert np.isnan(found.criteria["stability"]).all()
+    assert np.isnan(found.criteria["pac"]).all()
+    assert found.criteria["lifetime"].tolist() == [0.0, 1.0]
+    assert "stability, pac, cophenetic, delta_area cannot be computed" in found.notes[-1]
+    assert "could not be tested" in found.reason
+    assert max(map(len, str(found).splitlines())) <= 80
+
+
+def test_all_members_alike():
+    ensemble = Ensemble.from_labels(np.repeat([[0], [1], [2]], 20, axis=0).repeat(6, axis=1))
+    found = select_k(ensemble, random_state=0, resamples=4)
+    assert found.recommended == 3
+    assert found.ks.tolist() == [2, 3]
+    assert "only 3 distinct label rows" in found.notes[0]
+
+
+def test_one_stray_member_does_not_make_a_cluster():
+    labels = np.repeat(np.repeat(np.arange(5), 20)[:, None], 12, axis=1)
+    labels[labels[:, 0] == 4, 0] = 3
+    labels[:9, 0] = 4
+    found = select_k(Ensemble.from_labels(labels), resamples=4, random_state=0)
+    assert found.ks.tolist() == [2, 3, 4, 5, 6]
+    assert found.recommended == 5
+
+
+def test_one_cluster_may_be_asked_for_but_has_no_criteria(five):
+    found = select_k(five[0], [1, 5], resamples=10, random_state=0)
+    assert found.recommended == 5
+    assert np.isnan(found.criteria["stability"][0])
+    assert (found.labels[0] == 0).all()
+    only = select_k(five[0], 1, resamples=4, random_state=0)
+    assert (only.recommended, only.structure, only.votes) == (1, False, {})
+
+
+def test_missing_labels_are_no_obstacle():
+    X, _ = blobs(3, seed=1)
+    labels = kmeans_pool(X, 16, 6, random_state=0)
+    table = labels.expand(labels.labels).copy()
+    table[np.random.default_rng(0).random(table.shape) < 0.2] = -1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = select_k(Ensemble.from_labels(table), resamples=10, random_state=0)
+    assert found.recommended == 3
+
+
+def test_some_criteria_only(five):
+    found = select_k(five[0], [3, 5], criteria="eigengap", resamples=2, random_state=0)
+    assert list(found.criteria) == ["eigengap"]
+    assert found.recommended == 5
+    assert "could not be tested" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"k": [0, 2]}, "k holds 0; give whole numbers from 1 to the number of samples, 200"),
+        ({"k": range(2, 202)}, "k holds 201"),
+        ({"k": [2.5]}, "k holds 2.5"),
+        ({"k": []}, "k is empty"),
+        ({"k": "auto"}, "k is 'auto'"),
+        ({"k": [190]}, "only .* distinct label rows"),
+        ({"criteria": ["pak"]}, "no criterion 'pak'; did you mean 'pac'"),
+        ({"criteria": []}, "criteria is empty"),
+        ({"criteria": 3}, "criteria must be 'all' or names, but is 3"),
+        ({"resamples": 1}, "resamples must be .* but is 1"),
+        ({"members": 0}, "members must be .* but is 0"),
+        ({"solver": "eac"}, "solver must be .* but is 'eac'"),
+        ({"random_state": "x"}, "random_state must be"),
+    ],
+)
+def test_parameters_outside_their_domain(five, settings, words):
+    with pytest.raises(ParameterError, match=words):
+        select_k(five[0], **settings)
+
+
+def test_progress_counts_to_its_total(five):
+    seen = []
+    select_k(five[0], [4, 5], resamples=4, random_state=0, callback=lambda *step: seen.append(step))
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert {total for _, total in seen} == {len(seen)}
+
+
+def test_auto_clusters_blobs():
+    X, y = blobs(3, seed=2)
+    model = ConsensusClustering("auto", members=12, random_state=0).fit(X)
+    assert model.n_clusters_ == model.selection_.recommended == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+    assert (model.predict(X) == model.labels_).all()
+
+
+def test_auto_on_noise_gives_one_cluster_and_a_warning():
+    with pytest.warns(UserWarning, match="no stable structure"):
+        model = ConsensusClustering("auto", members=10, random_state=0).fit(noise(150, 5, 0))
+    assert model.n_clusters_ == 1
+    assert not model.selection_.structure
+    assert (model.labels_ == 0).all()
+
+
+def test_only_auto_is_a_word_for_a_number():
+    with pytest.raises(ParameterError, match="'auto' or None, but is 'best'"):
+        ConsensusClustering("best").fit(noise(20, 2, 0))
+    model = ConsensusClustering(3, members=5, random_state=0).fit(noise(60, 2, 0))
+    assert not hasattr(model, "selection_")

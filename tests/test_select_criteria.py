@@ -1,0 +1,201 @@
+"""The criteria against small cases by hand and against literal computations on samples."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from coterie import EAC, Ensemble
+from coterie.evaluate import anmi, cophenetic_correlation, pac
+from coterie.select._choose import LEAST_SCORE, choose, excess, preferences, threshold
+from coterie.select._criteria import (
+    adjusted_rand,
+    against_members,
+    areas_gained,
+    eigengaps,
+    profile,
+)
+
+KS = np.array([2, 3, 4])
+
+
+@pytest.fixture(scope="module")
+def ensemble():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 12)
+    members = [np.where(rng.random(36) < 0.25, rng.integers(0, 4, 36), truth) for _ in range(8)]
+    made = Ensemble.from_labels(np.stack(members, axis=1))
+    return made.reorder_members(made.canonical_member_order())
+
+
+@pytest.fixture(scope="module")
+def splits():
+    rng = np.random.default_rng(1)
+    return [rng.permutation(8) for _ in range(3)]
+
+
+@pytest.fixture(scope="module")
+def halves(ensemble, splits):
+    """Partitions of the samples by literal EAC on each half: halves x K x n."""
+    table = ensemble.labels
+    found = []
+    for split in splits:
+        for half in (split[:4], split[4:]):
+            # the rows stay apart even where the half cannot tell them
+            part = Ensemble.from_labels(table[:, np.sort(half)], sample_weight=ensemble.weights)
+            assert part.n_samples == len(table)
+            found.append([EAC(n_clusters=int(k)).fit_predict(part) for k in KS])
+    return np.array(found)
+
+
+def test_crossing_by_hand():
+    # six samples; the member's first cluster holds 2 of {0,1,2} and 1 of {3,4,5}
+    ensemble = Ensemble.from_labels([[0], [0], [1], [0], [1], [1]])
+    labels = np.empty(2, dtype=np.int64)
+    labels[ensemble.inverse] = [0, 0, 1, 0, 1, 1]
+    assert against_members(ensemble, labels) == pytest.approx((0.0, 1.0))
+    both = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [0, 1], [1, 1], [1, 1]])
+    second = both.labels[:, 1].astype(np.int64)
+    # n_ca = 2, 1, 1, 2 of sizes 3: (2 (1 - 2/3) + 1 (1 - 1/3)) 2 / 6 = 4/9, by chance 1/2
+    crossing, _ = against_members(both.reorder_members(np.array([0])), second)
+    assert crossing == pytest.approx((4 / 9) / (1 / 2))
+
+
+def test_members_at_other_resolutions_do_not_cross():
+    fine, coarse = [0, 1, 2, 3], [0, 0, 0, 1]
+    ensemble = Ensemble.from_labels(np.array([fine, coarse]).T)
+    labels = np.empty(4, dtype=np.int64)
+    labels[ensemble.inverse] = [0, 0, 1, 2]
+    assert against_members(ensemble, labels)[0] == 0
+
+
+def test_independent_members_cross_as_by_chance():
+    grid = np.array([[a, b] for a in range(4) for b in range(3)])
+    ensemble = Ensemble.from_labels(grid[:, :1].repeat(2, axis=1), sample_weight=None)
+    assert ensemble.n_microclusters == 4
+    crossed = Ensemble.from_labels(grid)
+    labels = crossed.labels[:, 1].astype(np.int64)
+    only_first = crossed.reorder_members(np.array([0]))
+    assert against_members(only_first, labels)[0] == pytest.approx(1.0)
+
+
+def test_anmi_is_that_of_evaluate(ensemble):
+    labels = EAC(n_clusters=3).fit_predict(ensemble)
+    compressed = np.empty(ensemble.n_microclusters, dtype=np.int64)
+    compressed[ensemble.inverse] = labels
+    assert against_members(ensemble, compressed)[1] == pytest.approx(anmi(ensemble, labels))
+
+
+def test_ari_of_weighted_rows_is_that_of_samples():
+    rng = np.random.default_rng(3)
+    one, other, weights = rng.integers(0, 3, 20), rng.integers(0, 4, 20), rng.integers(1, 5, 20)
+    expected = adjusted_rand_score(one.repeat(weights), other.repeat(weights))
+    assert adjusted_rand(one, other, weights.astype(float)) == pytest.approx(expected)
+    assert adjusted_rand(one, one, weights.astype(float)) == 1
+    assert adjusted_rand(one * 0, one * 0, weights.astype(float)) == 1
+
+
+def test_eigengaps_are_those_of_the_sample_graph(ensemble):
+    samples = ensemble.expand(ensemble.labels)
+    together = (samples[:, None] == samples[None]).sum(axis=2).astype(float)
+    degree = together.sum(axis=1)
+    laplacian = np.eye(len(samples)) - together / np.sqrt(np.outer(degree, degree))
+    values = np.sort(np.linalg.eigvalsh(laplacian))
+    gaps = eigengaps(ensemble, KS)
+    assert gaps == pytest.approx(values[KS] - values[KS - 1], abs=1e-10)
+    wide = Ensemble.from_labels(samples[:6])
+    assert wide.n_base_clusters > wide.n_microclusters
+    together = together[:6, :6]
+    degree = together.sum(axis=1)
+    values = np.sort(np.linalg.eigvalsh(np.eye(6) - together / np.sqrt(np.outer(degree, degree))))
+    assert eigengaps(wide, KS) == pytest.approx(values[KS] - values[KS - 1], abs=1e-10)
+
+
+def test_area_gained_by_hand():
+    assert areas_gained(np.array([0.5, 0.6, 0.55, 0.66])) == pytest.approx([0.5, 0.2, -1 / 12, 0.1])
+
+
+def test_stability_is_the_mean_ari_of_the_two_halves(ensemble, splits, halves):
+    found = profile(ensemble, KS, splits)
+    weights = ensemble.weights
+    for i in range(len(KS)):
+        expected = np.mean(
+            [
+                adjusted_rand_score(
+                    halves[2 * b, i].repeat(weights), halves[2 * b + 1, i].repeat(weights)
+                )
+                for b in range(len(splits))
+            ]
+        )
+        assert found.criteria["stability"][i] == pytest.approx(expected)
+
+
+def test_pac_cdf_and_cophenetic_are_those_of_the_halves(ensemble, splits, halves):
+    found = profile(ensemble, KS, splits)
+    for i in range(len(KS)):
+        together = Ensemble.from_labels(halves[:, i].T.repeat(ensemble.weights, axis=0))
+        assert found.criteria["pac"][i] == pytest.approx(pac(together))
+        assert found.criteria["cophenetic"][i] == pytest.approx(cophenetic_correlation(together))
+        samples = together.expand(together.labels)
+        share = (samples[:, None] == samples[None]).mean(axis=2)
+        pairs = share[np.triu_indices(len(share), 1)]
+        grid = np.linspace(0, 1, found.cdf.shape[1])
+        expected = [(pairs <= value + 1e-9).mean() for value in grid]
+        assert found.cdf[i] == pytest.approx(expected)
+
+
+def test_lifetime_is_the_dendrograms(ensemble, splits):
+    lifetimes = EAC().fit(ensemble).dendrogram_.lifetimes()
+    assert profile(ensemble, KS, splits).criteria["lifetime"] == pytest.approx(lifetimes[KS - 2])
+
+
+def test_excess_is_zero_like_the_null_and_one_when_perfect():
+    null = np.array([0.5, 0.5, 0.5])
+    assert excess("stability", np.array([0.5, 1.0, 0.75]), null).tolist() == [0, 1, 0.5]
+    assert excess("crossing", np.array([0.5, 0.0, 0.75]), null).tolist() == [0, 1, -0.5]
+
+
+def test_equal_values_are_a_vote_for_the_finest():
+    values = {"stability": np.array([1.0, 1.0, 0.6])}
+    assert preferences(KS, values, {"stability": np.zeros(3)}) == {"stability": 3}
+
+
+def test_pac_votes_against_its_own_bias():
+    values, null = np.array([0.30, 0.05, 0.04]), np.array([0.60, 0.30, 0.05])
+    # the smallest is at 4, where noise is as small
+    assert preferences(KS, {"pac": values}, {"pac": null}) == {"pac": 3}
+    assert preferences(KS, {"pac": values}, {}) == {"pac": 4}
+
+
+def test_no_structure_wins_where_the_null_is_as_good():
+    noise = {"stability": np.array([0.5, 0.6, 0.7]), "crossing": np.array([0.2, 0.2, 0.2])}
+    assert choose(KS, noise, noise, [noise, noise]).recommended == 1
+    clear = {"stability": np.array([0.5, 1.0, 0.7]), "crossing": np.array([0.2, 0.0, 0.1])}
+    assert choose(KS, clear, noise, [noise, noise]).recommended == 3
+
+
+def test_nulls_that_differ_ask_for_more():
+    low = {"stability": np.array([0.2, 0.2, 0.2]), "crossing": np.array([0.4, 0.4, 0.4])}
+    high = {"stability": np.array([0.6, 0.6, 0.6]), "crossing": np.array([0.2, 0.2, 0.2])}
+    assert threshold([low, low]) == LEAST_SCORE
+    assert threshold([low, high]) > 0.5
+
+
+def test_disagreement_names_who_prefers_what():
+    null = {
+        "stability": np.array([0.5, 0.6, 0.7]),
+        "crossing": np.array([0.2, 0.2, 0.2]),
+        "lifetime": np.zeros(3),
+        "eigengap": np.zeros(3),
+    }
+    values = {
+        "stability": np.array([0.5, 1.0, 0.7]),
+        "crossing": np.array([0.1, 0.0, 0.1]),
+        "lifetime": np.array([0.4, 0.2, 0.1]),
+        "eigengap": np.array([0.1, 0.2, 0.4]),
+    }
+    assert choose(KS, values, null, [null, null]).disagreement is None
+    values["crossing"] = np.array([0.0, 0.01, 0.1])
+    found = choose(KS, values, null, [null, null])
+    assert found.recommended == 3
+    assert "1 of 4 prefer k = 3" in found.disagreement
+    assert "crossing 2, lifetime 2, eigengap 4" in found.disagreement
