@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint docs bench asv golden setup clean
+.PHONY: help demo browser test lint docs bench asv golden setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
@@ -14,7 +14,7 @@ help:  ## list the targets
 	@touch $@
 
 .venv/core.stamp: .venv/pip.stamp pyproject.toml
-	$(PIP) install -e ".[io]"
+	$(PIP) install -e ".[io,report]"
 	@touch $@
 
 .venv/%.group: .venv/core.stamp
@@ -23,7 +23,7 @@ help:  ## list the targets
 
 setup: .venv/core.stamp  ## the library and its command in .venv
 
-demo: .venv/core.stamp  ## cluster an embedded data set and write the labels to demo/
+demo: .venv/core.stamp  ## cluster an embedded data set; labels and report in demo/
 	$(BIN)/coterie demo --out demo
 
 # Debian's chromium and axe-core, for the tests of the report. What cannot be had is left out: those
@@ -64,4 +64,4 @@ golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own ru
 	$(BIN)/python -m tests.golden.agreement
 
 clean:  ## remove everything that was made
-	rm -rf .venv demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis
