@@ -163,7 +163,8 @@ def cautions(reading: Reading) -> list[str]:
             f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
             "with the result than the others; see the table of members."
         )
-    return [*found, *result.warnings]
+    # a warning that repeats one of these sentences under its function's name says nothing new
+    return [*found, *(text for text in result.warnings if not any(one in text for one in found))]
 
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:
