@@ -16,6 +16,7 @@ _HOME = {
     "BCE": "coterie.solvers.bce",
     "CESHL": "coterie.solvers.ceshl",
     "CSPA": "coterie.solvers.cspa",
+    "DREC": "coterie.solvers.drec",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
     "ECPCSHC": "coterie.solvers.ecpcs_hc",
@@ -35,6 +36,9 @@ _HOME = {
     "PCE": "coterie.solvers.pce",
     "PTA": "coterie.solvers.pta",
     "PTGP": "coterie.solvers.ptgp",
+    "RCE": "coterie.solvers.rce",
+    "RSECH": "coterie.solvers.rsec",
+    "RSECZ": "coterie.solvers.rsec",
     "SCCBG": "coterie.solvers.sccbg",
     "SPCE": "coterie.solvers.spce",
     "SimilarityConsensus": "coterie.solvers.similarity",
@@ -85,6 +89,7 @@ if TYPE_CHECKING:
     from coterie.solvers.bce import BCE as BCE
     from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.cspa import CSPA as CSPA
+    from coterie.solvers.drec import DREC as DREC
     from coterie.solvers.eac import EAC as EAC
     from coterie.solvers.ec_cms import ECCMS as ECCMS
     from coterie.solvers.ec_cms import enhance as enhance
@@ -104,6 +109,9 @@ if TYPE_CHECKING:
     from coterie.solvers.pce import PCE as PCE
     from coterie.solvers.pta import PTA as PTA
     from coterie.solvers.ptgp import PTGP as PTGP
+    from coterie.solvers.rce import RCE as RCE
+    from coterie.solvers.rsec import RSECH as RSECH
+    from coterie.solvers.rsec import RSECZ as RSECZ
     from coterie.solvers.sccbg import SCCBG as SCCBG
     from coterie.solvers.similarity import SimilarityConsensus as SimilarityConsensus
     from coterie.solvers.spce import SPCE as SPCE

@@ -34,7 +34,6 @@ DEVIATIONS = 2.5
 # nulls that are nearly perfect leave no room to be better: excess is measured over at least this
 LEAST_ROOM = {"stability": 0.05, "crossing": 0.01, "pac": 0.02, "cophenetic": 0.01}
 BOUNDED_BY_ONE = ("stability", "cophenetic")
-BOUNDED_BY_ZERO = ("crossing", "pac")
 # of partitions that tie, one that lives shorter than this share of the longest is a stray's doing
 SHORT_LIVED = 0.1
 # growth of the area under the CDF that still counts as appreciable

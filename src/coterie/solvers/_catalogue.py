@@ -279,7 +279,7 @@ METHODS: dict[str, Method] = {
             random=True,
         ),
         Method(
-            name="ecpcshc",
+            name="ecpcs-hc",
             home="coterie.solvers.ecpcs_hc:ECPCSHC",
             summary="Similarity spread among base clusters by random walks, then average link.",
             cost="O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters",
@@ -288,7 +288,7 @@ METHODS: dict[str, Method] = {
             scaling="quadratic",
         ),
         Method(
-            name="ecpcsmc",
+            name="ecpcs-mc",
             home="coterie.solvers.ecpcs_mc:ECPCSMC",
             summary="Groups base clusters by spread similarity; samples vote. Linear in N.",
             cost="O(N m + t k^3) time, O(N m + k^2) memory",
@@ -340,6 +340,56 @@ METHODS: dict[str, Method] = {
             "multiple partitions. JMLR 3, 2002.",
             scaling="linear",
             random=True,
+        ),
+        Method(
+            name="drec",
+            home="coterie.solvers.drec:DREC",
+            summary="Writes every distinct row as a mixture of all of them, odd rows left unexplained, "
+            "and cuts the graph of alike mixtures.",
+            cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes a pair of microclusters",
+            paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
+            "Neurocomputing 357, 2019.",
+            scaling="quadratic",
+            weights=False,
+            exact=False,
+            random=True,
+            grid={"lam": (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)},
+        ),
+        Method(
+            name="rsec-h",
+            home="coterie.solvers.rsec:RSECH",
+            summary="Low-rank mixtures of the co-association with column errors, learned with a "
+            "spectral partition; labels from that partition.",
+            cost="O(N q^2 + N^2 (j + c)) a pass in the range of rank q, 56 bytes a pair",
+            paper="Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. CIKM, 2016.",
+            scaling="quadratic",
+            random=True,
+            grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
+        ),
+        Method(
+            name="rsec-z",
+            home="coterie.solvers.rsec:RSECZ",
+            summary="As rsec-h, with labels from the graph of the mixtures.",
+            cost="O(N q^2 + N^2 (j + c)) a pass in the range of rank q, 56 bytes a pair",
+            paper="Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. CIKM, 2016.",
+            scaling="quadratic",
+            random=True,
+            grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
+        ),
+        Method(
+            name="rce",
+            home="coterie.solvers.rce:RCE",
+            summary="Learns how probable it is that pairs belong together: near the members once sparse "
+            "errors are taken off, of low rank.",
+            cost="O(N^3) a pass whatever the number of members, 104 bytes a pair of microclusters",
+            paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix for "
+            "clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
+            scaling="quadratic",
+            random=True,
+            grid={
+                "lam1": tuple(10.0**power for power in range(-4, 5)),
+                "lam2": tuple(10.0**power for power in range(-4, 5)),
+            },
         ),
     )
 }
