@@ -1,0 +1,89 @@
+"""Every method at its defaults on every pool: clusters, agreement with the classes, time and memory.
+
+Run: python benchmarks/methods.py [--missing SHARE] [POOL ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter
+
+import numpy as np
+
+from coterie import Ensemble
+from coterie.evaluate import ari
+from coterie.solvers._catalogue import METHODS
+
+DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+MEMBERS = 20
+
+
+def draw(path: Path, missing: float):
+    """Twenty members of a pool, some labels taken away, and the classes."""
+    rng = np.random.default_rng(0)
+    with np.load(path) as file:
+        members, classes = file["members"], file["gt"].ravel()
+    labels = members[:, rng.choice(members.shape[1], MEMBERS, replace=False)].astype(float)
+    if missing:
+        labels[rng.random(labels.shape) < missing] = np.nan
+        # a sample that nobody labelled can be placed by no method but one
+        blank = np.isnan(labels).all(axis=1)
+        labels[blank, 0] = members[blank, 0]
+    return labels, classes
+
+
+def run(name: str, labels, classes) -> tuple[int, float, float, float]:
+    estimator, c = METHODS[name].load(), len(np.unique(classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # the first fit loads the compiled kernels
+        estimator(2, random_state=0).fit(labels[:200, :5])
+        ensemble = Ensemble.from_labels(labels)
+        start = perf_counter()
+        found = estimator(c, random_state=0).fit(ensemble).labels_
+        seconds = perf_counter() - start
+    peak = getrusage(RUSAGE_SELF).ru_maxrss / 2**20
+    return len(np.unique(found)), ari(classes, found), seconds, peak
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--missing", type=float, default=0.0)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("pools", nargs="*")
+    arguments = parser.parse_args()
+    wrong = 0
+    for path in sorted((DATA / "pools").glob("*.npz")):
+        if arguments.pools and path.stem not in arguments.pools:
+            continue
+        labels, classes = draw(path, arguments.missing)
+        size = Ensemble.from_labels(labels).n_microclusters
+        c = len(np.unique(classes))
+        print(f"{path.stem}: n = {len(labels):,}, N = {size:,}, c = {c}", flush=True)
+        for name in arguments.methods:
+            # each in a process of its own, so that its peak memory is its own
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                try:
+                    k, score, seconds, peak = pool.submit(run, name, labels, classes).result()
+                except (BrokenProcessPool, Exception) as error:
+                    wrong += 1
+                    print(f"  {name:<10} failed: {type(error).__name__}: {error}", flush=True)
+                    continue
+            wrong += k != c
+            note = "" if k == c else f"  NOT {c} clusters but {k}"
+            print(
+                f"  {name:<10} ARI {score:6.3f} {seconds:7.1f} s {peak:5.2f} GiB{note}", flush=True
+            )
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
