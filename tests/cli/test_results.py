@@ -137,3 +137,8 @@ def test_what_is_no_result_is_refused(refused, folder):
         assert "cut.npz" in refused(*command)
     assert "there.npz" in refused("report", "there.npz")
     assert "--labels" in refused("select", "a.csv", "b.csv")
+
+
+def test_a_report_without_its_engine_is_refused_before_the_work(refused, monkeypatch):
+    monkeypatch.setattr("coterie.cli._outputs.find_spec", lambda name: None)
+    assert "coterie[report]" in refused(*CLUSTER, "-k", "3", "-o", "x.csv", "--report", "x.html")

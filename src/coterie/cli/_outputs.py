@@ -7,6 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -76,6 +77,8 @@ def check_page(path: Path | None, option: str) -> None:
         return
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{option} {path}: name a file with the extension .html")
+    if find_spec("jinja2") is None:
+        raise UsageError(f"{option} needs jinja2: pip install 'coterie[report]'")
     check_place(path)
 
 
