@@ -292,3 +292,15 @@ def test_only_auto_is_a_word_for_a_number():
         ConsensusClustering("best").fit(noise(20, 2, 0))
     model = ConsensusClustering(3, members=5, random_state=0).fit(noise(60, 2, 0))
     assert not hasattr(model, "selection_")
+
+
+@pytest.mark.filterwarnings("ignore:.*disagree")
+@pytest.mark.parametrize("n_members", [3, 8])
+def test_missing_labels_are_no_evidence_against_structure(n_members):
+    truth = np.repeat(range(4), 30)
+    labels = np.stack([truth] * n_members, axis=1)
+    labels[np.random.default_rng(0).random(labels.shape) < 0.1] = -1
+    labels[(labels < 0).all(axis=1), 0] = 0
+    selection = select_k(Ensemble.from_labels(labels), k=range(2, 9), random_state=0)
+    assert selection.recommended == 4
+    assert ("could not be tested" in selection.reason) == (n_members < 6)

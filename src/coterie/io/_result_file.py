@@ -191,8 +191,8 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         raise ResultFileError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise ResultFileError(f"{path} is a directory; name a file") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ResultFileError(_broken(path, error)) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        raise ResultFileError(_broken(path)) from None
     except OSError as error:
         raise ResultFileError(f"{path} cannot be read: {error.strerror or error}") from None
     if _digest(header, arrays) != header["sha256"]:
@@ -208,7 +208,7 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     return record
 
 
-def _broken(path: str | PathLike[str], error: Exception) -> str:
+def _broken(path: str | PathLike[str]) -> str:
     with suppress(OSError):
         with Path(path).open("rb") as file:
             start = file.read(4)
@@ -216,7 +216,7 @@ def _broken(path: str | PathLike[str], error: Exception) -> str:
             return f"{path} is empty, not a coterie result"
         if start[:2] != b"PK":
             return f"{path} is not a coterie result (those are npz files that Result.save writes)"
-    return f"{path}: the file is cut short or damaged ({error}); save the result again"
+    return f"{path}: the file is cut short or damaged; save the result again"
 
 
 def _read_header(archive: zipfile.ZipFile, path: str | PathLike[str]) -> dict[str, Any]:

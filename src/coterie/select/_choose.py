@@ -36,6 +36,8 @@ LEAST_ROOM = {"stability": 0.05, "crossing": 0.01, "pac": 0.02, "cophenetic": 0.
 BOUNDED_BY_ONE = ("stability", "cophenetic")
 # of partitions that tie, one that lives shorter than this share of the longest is a stray's doing
 SHORT_LIVED = 0.1
+# halves of fewer members than this are too small to tell structure from chance
+TESTABLE = 6
 # growth of the area under the CDF that still counts as appreciable
 APPRECIABLE = 0.1
 
@@ -54,10 +56,13 @@ class Choice:
 
 
 def excess(name: str, values: Array, null: Array) -> Array:
-    """How far a criterion is from its null towards perfect: 0 like the null, 1 perfect."""
+    """How far a criterion is from its null towards perfect: 0 like the null, 1 perfect.
+
+    Where the null is perfect nothing can be better than it, and the excess is 0.
+    """
     perfect = 1.0 if name in BOUNDED_BY_ONE else 0.0
-    room = np.maximum(np.abs(perfect - null), LEAST_ROOM[name])
-    return np.asarray(1.0 - np.abs(perfect - values) / room)
+    gap = np.abs(perfect - null)
+    return np.asarray((gap - np.abs(perfect - values)) / np.maximum(gap, LEAST_ROOM[name]))
 
 
 def scores(values: Values, null: Values) -> Array:
@@ -130,11 +135,12 @@ def choose(
     null: Values,
     references: Sequence[Values],
     least: float = LEAST_SCORE,
+    testable: bool = True,
 ) -> Choice:
     """The recommendation for criteria that include stability and crossing, or for what there is."""
     votes = preferences(ks, values, null)
-    if "stability" not in votes or "crossing" not in votes:
-        return _untested(ks, votes)
+    if not testable or "stability" not in votes or "crossing" not in votes:
+        return _untested(ks, votes, values.get("lifetime"))
     score, level = scores(values, null), threshold(references, least)
     top = best(score)
     if top < level:
@@ -205,17 +211,19 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
     )
 
 
-def _untested(ks: NDArray[np.int64], votes: Mapping[str, int]) -> Choice:
-    """Without stability or crossing nothing can be tested; the commonest vote is all there is."""
+def _untested(ks: NDArray[np.int64], votes: Mapping[str, int], lifetimes: Array | None) -> Choice:
+    """Without stability or crossing nothing can be tested; votes and lifetimes are all there is."""
     blank = np.full(len(ks), np.nan)
     if not votes:
         reason = "No criterion can be computed for the k asked for, so nothing speaks for any."
         return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
     ballots = list(votes.values())
-    k = max(ballots, key=lambda vote: (ballots.count(vote), vote))
+    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes)
+    live = dict(zip(ks.tolist(), lives.tolist(), strict=True))
+    k = max(ballots, key=lambda vote: (ballots.count(vote), live.get(vote, 0.0), vote))
     reason = (
         f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
-        "could not be tested: that needs stability and crossing, and at least two members."
+        f"could not be tested: that needs stability and crossing, and at least {TESTABLE} members."
     )
     return Choice(dict(votes), blank, LEAST_SCORE, k, True, reason, _disagreement(votes, k))
 

@@ -8,7 +8,7 @@ dendrogram of the whole ensemble.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -105,8 +105,9 @@ def profile(
     cuts = []
     if wanted.intersection(RESAMPLED):
         jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        for _, cut in jobs(
-            delayed(_cuts)(ensemble.reorder_members(half), ks, memory_budget) for half in halves
+        for cut in jobs(
+            delayed(_cuts_of_seen)(ensemble.reorder_members(half), ks, memory_budget)
+            for half in halves
         ):
             cuts.append(cut)
             if step is not None:
@@ -138,7 +139,15 @@ def stability_pairs(cuts: Labels, weights: Array) -> Array:
 
 
 def adjusted_rand(one: Labels, other: Labels, weights: Array) -> float:
-    """ARI of two partitions of weighted microclusters; 1 for equal ones, also where all is one."""
+    """ARI of two partitions of weighted microclusters; 1 for equal ones, also where all is one.
+
+    Over the microclusters that are in both: a negative label is none.
+    """
+    both_known = (one >= 0) & (other >= 0)
+    if not both_known.all():
+        one, other, weights = one[both_known], other[both_known], weights[both_known]
+    if not len(one):
+        return 0.0
     table = _table(one, other, weights)
     total = table.sum()
     pairs = [_pairs(sizes) for sizes in (table, table.sum(axis=1), table.sum(axis=0))]
@@ -242,6 +251,25 @@ def _cuts(ensemble: Ensemble, ks: NDArray[np.int64], memory_budget: Budget) -> t
     return dendrogram.heights, np.stack([dendrogram.cut(int(k)) for k in ks])
 
 
+def _cuts_of_seen(half: Ensemble, ks: NDArray[np.int64], memory_budget: Budget) -> Labels:
+    """The partitions of what a half of the members saw; -1 for the rest, of which it says nothing."""
+    seen = np.asarray((half.labels >= 0).any(axis=1))
+    if seen.all():
+        return _cuts(half, ks, memory_budget)[1]
+    labels = np.full((len(ks), len(seen)), -1, dtype=np.int64)
+    if seen.any():
+        known = replace(
+            half,
+            labels=half.labels[seen],
+            weights=half.weights[seen],
+            inverse=np.arange(seen.sum(), dtype=np.int32),
+            sample_weight=None,
+            sample_ids=None,
+        )
+        labels[:, seen] = _cuts(known, np.minimum(ks, seen.sum()), memory_budget)[1]
+    return labels
+
+
 def _resampled(
     criteria: dict[str, Array],
     cdf: Array,
@@ -255,7 +283,7 @@ def _resampled(
         at_k = cuts[:, i]
         if "stability" in criteria:
             criteria["stability"][i] = stability_pairs(at_k, weights).mean()
-        together = Ensemble.from_labels(at_k.T, sample_weight=weights)
+        together = Ensemble.from_labels(at_k.T, sample_weight=weights, blank_samples="keep")
         cdf[i], ambiguous = _distribution(together, memory_budget)
         if "pac" in criteria:
             criteria["pac"][i] = ambiguous

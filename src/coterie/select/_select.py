@@ -37,6 +37,7 @@ from coterie.select._choose import (
     LEAST_SCORE,
     LEAST_SCORE_OF_FEATURES,
     SAME_SIZE_SCORE,
+    TESTABLE,
     choose,
     mean_of,
 )
@@ -291,7 +292,8 @@ def select(
     least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
     if (sizes == sizes[0]).all():
         least = SAME_SIZE_SCORE
-    choice = choose(ks, found.criteria, null, references, least)
+    testable = ensemble.n_members >= TESTABLE
+    choice = choose(ks, found.criteria, null, references, least, testable)
     if ensemble.n_members == 1:
         absent = [name for name in plan.wanted if name in RESAMPLED]
         if absent:

@@ -171,10 +171,13 @@ def _sentence(
         parts.append(f", {to_rival} with cluster {rival}")
     if elsewhere:
         parts.append(f", {elsewhere} elsewhere")
-    parts.append(
-        f". Of the samples they put it with, {_percent(soft[cluster])} are in cluster {cluster} and "
-        f"{_percent(soft[rival])} in cluster {rival}."
-    )
+    if soft[rival] > 0:
+        parts.append(
+            f". Of the samples they put it with, {_percent(soft[cluster])} are in cluster {cluster} "
+            f"and {_percent(soft[rival])} in cluster {rival}."
+        )
+    else:
+        parts.append(f". All samples they put it with are in cluster {cluster}.")
     if soft[rival] > soft[cluster]:
         parts.append(
             f" The members' votes favour cluster {rival}: the method placed it against them."
