@@ -154,7 +154,7 @@ def choose(
     candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
     ballots = {k: sum(vote == k for vote in votes.values()) for k in candidates}
     lives = dict(zip(ks.tolist(), values.get("lifetime", np.zeros(len(ks))).tolist(), strict=True))
-    k = max(candidates, key=lambda other: (round(lives[other], 9), ballots[other], other))
+    k = max(candidates, key=lambda other: (ballots[other], round(lives[other], 9), other))
     finer = _gap(ks, votes, score, level)
     coarse = None
     if finer is not None and finer > k:
@@ -195,8 +195,8 @@ def _company(candidates: list[int], k: int) -> str:
         return "; no other k does as well"
     verb = "does" if len(others) == 1 else "do"
     return (
-        f"; k = {', '.join(others)} {verb} about as well, but a partition lives longest in the "
-        f"dendrogram at {k}"
+        f"; k = {', '.join(others)} {verb} about as well, with fewer votes or a shorter life in "
+        "the dendrogram"
     )
 
 
