@@ -89,6 +89,8 @@ class Table:
             _equal(mine, other._values[name]) for name, mine in self._values.items()
         )
 
+    # equal by content, and content may be millions of cells: not for keys (None is Python's own sign
+    # for that, which the type of object.__hash__ does not admit)
     __hash__ = None  # type: ignore[assignment]
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -168,10 +170,10 @@ class Table:
         return cells, max(len(self) - SHOWN_ROWS, 0)
 
 
-def _vector(column: ArrayLike | Sequence[Any]) -> NDArray[Any]:
+def _vector(column: Any) -> NDArray[Any]:
     if isinstance(column, np.ndarray):
         return column.copy()
-    values = list(column)  # type: ignore[arg-type]
+    values = list(column)
     kinds = {type(value) for value in values}
     # numpy would make text of 1 and None of nothing: mixed values stay what they are
     if len(kinds) > 1 and not kinds <= {int, float, np.int64, np.float64}:

@@ -458,6 +458,8 @@ class Ensemble:
             and np.array_equal(self.member_weight, other.member_weight)
         )
 
+    # equal by content, and content may be millions of cells: not for keys (None is Python's own sign
+    # for that, which the type of object.__hash__ does not admit)
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:

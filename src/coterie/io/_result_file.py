@@ -191,6 +191,7 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         raise ResultFileError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise ResultFileError(f"{path} is a directory; name a file") from None
+    # zipfile raises the last two for an unknown compression and for a password
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
         raise ResultFileError(_broken(path)) from None
     except OSError as error:

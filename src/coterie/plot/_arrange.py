@@ -215,8 +215,11 @@ def arrange(
     ``values`` None stands for the co-association of the ensemble; it is formed only where the order
     needs it or where it is small.
     """
-    assert values is not None or ensemble is not None
-    n_rows = len(values) if values is not None else ensemble.n_microclusters  # type: ignore[union-attr]
+    if values is not None:
+        n_rows = len(values)
+    else:
+        assert ensemble is not None
+        n_rows = ensemble.n_microclusters
     needs_matrix = order == "dendrogram" and dendrogram is None
     if values is None and (needs_matrix or n_rows <= max_rows):
         assert ensemble is not None
