@@ -1,10 +1,11 @@
 """Every method at every setting of its grid and every ablation, on every pool: is it exactly c clusters?
 
-Run: python benchmarks/settings.py [POOL ...]
+Run: python benchmarks/settings.py [POOL ...] [--methods NAME ...] [--ends]
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
@@ -29,11 +30,11 @@ ABLATIONS: dict[str, list[dict[str, Any]]] = {
     "pce": [{"rotation": False}, {"self_paced": False}, {"diversity": False}, {"impute": "random"}],
     "ceshl": [{"edge_weights": "quality"}, {"edge_weights": "uniform"}, {"degree_floor": 0.0}],
 }  # fmt: skip
-# on the large pools the ends and the middle of each grid
+# more distinct rows than this is a large pool, where --ends takes the ends and the middle of a grid
 LARGE = 1_000
 
 
-def pools(names: list[str]) -> Iterator[tuple[str, Ensemble, int]]:
+def pools() -> Iterator[tuple[str, Ensemble, int]]:
     rng = np.random.default_rng(0)
     for path in sorted((DATA / "pools").glob("*.npz")):
         with np.load(path) as file:
@@ -49,18 +50,23 @@ def pools(names: list[str]) -> Iterator[tuple[str, Ensemble, int]]:
         yield path.stem, Ensemble.from_labels(given[0], blank_samples="keep"), classes
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Exactly c clusters at every setting?")
+    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: all")
+    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS))
+    parser.add_argument("--ends", action="store_true", help="large pools: ends and middle only")
+    wanted = parser.parse_args()
     broken = 0
-    for name, ensemble, classes in pools(names):
-        if names and name not in names:
+    for name, ensemble, classes in pools():
+        if wanted.pools and name not in wanted.pools:
             continue
         print(f"{name}: {ensemble.n_samples:,} samples, {ensemble.n_microclusters:,} distinct rows")
-        for method in METHODS.values():
+        for method in (METHODS[chosen] for chosen in wanted.methods):
             estimator = method.load()
             if ensemble.blank_samples().size and not estimator._places_blank_samples:
                 continue
             settings = list(method.settings())
-            if ensemble.n_microclusters > LARGE:
+            if wanted.ends and ensemble.n_microclusters > LARGE:
                 settings = [settings[0], settings[len(settings) // 2], settings[-1]]
             settings += ABLATIONS.get(method.name, [])
             wrong, start = [], perf_counter()
@@ -81,4 +87,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]) > 0)
+    sys.exit(main() > 0)
