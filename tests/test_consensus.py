@@ -12,6 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from coterie import EAC, ConsensusClustering, ParameterError
 from coterie.datasets import load
+from coterie.generate import from_estimators, kmeans_pool
+from coterie.solvers._catalogue import METHODS, solver_of
 
 BLOBS = load("blobs")
 
@@ -116,6 +118,7 @@ def test_confidence_is_high_inside_and_low_between():
         ({"members": -1}, "members must be .* but is -1"),
         ({"generator": "kmean"}, "generator must be one of 'kmeans'.* but is 'kmean'"),
         ({"solver": KMeans()}, "solver must be .* but is KMeans"),
+        ({"solver": "spse"}, "unknown method 'spse'; did you mean 'spce'"),
         ({"n_clusters": 501}, "501"),
     ],
 )
@@ -134,3 +137,63 @@ def test_nan_names_the_columns():
 def test_samples_that_every_member_calls_noise_are_named():
     with pytest.raises(ValueError, match="without a label in any member: rows"):
         ConsensusClustering(generator=[DBSCAN(eps=0.3)]).fit(BLOBS.X)
+
+
+def test_a_method_goes_by_its_name_in_the_catalogue():
+    named = ConsensusClustering(5, members=5, solver="lwea", random_state=0).fit(BLOBS.X)
+    given = ConsensusClustering(5, members=5, solver=METHODS["lwea"].load()(5), random_state=0)
+    assert type(named.solver_) is type(given.fit(BLOBS.X).solver_)
+    assert np.array_equal(named.labels_, given.labels_)
+    # clone and set_params see the name, not a solver of this fit
+    assert clone(named).solver == "lwea"
+    assert all(isinstance(solver_of(name), METHODS[name].load()) for name in METHODS)
+
+
+def test_an_unknown_method_is_told_before_any_member_is_made():
+    made = []
+    model = ConsensusClustering(5, solver="spse", callback=lambda *step: made.append(step))
+    with pytest.raises(ParameterError, match="unknown method"):
+        model.fit(BLOBS.X)
+    assert not made
+
+
+def test_the_index_of_a_frame_names_the_samples():
+    pandas = pytest.importorskip("pandas")
+    names = [f"customer_{i}" for i in range(500)]
+    frame = pandas.DataFrame(BLOBS.X, columns=["east", "north"], index=names)
+    model = ConsensusClustering(5, members=5, random_state=0).fit(frame)
+    assert model.explain("customer_17").cluster == model.labels_[17]
+    assert model.diagnose_samples()["sample"].tolist() == names
+    plain = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    assert np.array_equal(plain.labels_, model.labels_)
+    assert plain.ensemble_.sample_ids is None
+    for pool in (
+        kmeans_pool(frame, 2, random_state=0),
+        from_estimators(frame, [KMeans(3, n_init=1, random_state=0)]),
+    ):
+        assert pool.sample_ids.tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("settings", "X", "words"),
+    [
+        ({"n_clusters": 3}, np.ones((50, 2)), "all rows of X are the same .* constant"),
+        ({"n_clusters": "auto"}, np.ones((50, 2)), "all rows of X are the same .* constant"),
+        ({}, np.ones((50, 2)), "all rows of X are the same .* constant"),
+        (
+            {"n_clusters": 8},
+            np.repeat(np.eye(3), 20, axis=0),
+            "n_clusters is 8, but X has only 3 distinct rows among n_samples=60; ask for fewer",
+        ),
+        (
+            {"n_clusters": 2, "member_clusters": (5, 9)},
+            np.repeat(np.eye(3), 20, axis=0),
+            r"member_clusters is \(5, 9\), but X has only 3 distinct rows",
+        ),
+    ],
+)
+@pytest.mark.parametrize("generator", ["kmeans", "spectral"])
+def test_fewer_distinct_rows_than_clusters_in_the_users_words(settings, X, words, generator):
+    with pytest.raises(ParameterError, match=words) as caught:
+        ConsensusClustering(**settings, generator=generator).fit(X)
+    assert str(caught.value).startswith("ConsensusClustering: ")

@@ -6,12 +6,21 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import EAC, ConsensusClustering, Ensemble, ParameterError
+from coterie import EAC, LWEA, ConsensusClustering, Ensemble, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
 from coterie.select import Selection, select_k
+from coterie.select._choose import (
+    LEAST_SCORE,
+    PERFECT_SCORE,
+    TESTABLE,
+    TESTABLE_SAMPLES,
+    choose,
+    untestable,
+)
 
 CENTRES = {
     2: [[0, 0], [9, 0]],
@@ -66,6 +75,7 @@ def test_claims_nothing_about_an_ensemble_of_noise(d, sizes):
     assert found.scores.max() < found.threshold
     assert "one cluster" in found.reason
     assert str(found).startswith("No stable structure")
+    assert found.tested
 
 
 def test_claims_nothing_about_features_of_noise():
@@ -183,6 +193,69 @@ def test_another_solver_makes_the_partitions(five):
     found = select_k(ensemble, [4, 5], solver=EAC(linkage="single"), resamples=4, random_state=0)
     expected = EAC(n_clusters=4, linkage="single").fit_predict(ensemble)
     assert adjusted_rand_score(found.labels[0], expected) == 1
+    by_name = select_k(ensemble, [4, 5], solver="lwea", resamples=4, random_state=0)
+    assert adjusted_rand_score(by_name.labels[0], LWEA(4).fit_predict(ensemble)) == 1
+
+
+class Grumbling(EAC):
+    """Says that it did not converge wherever k is not ``content``."""
+
+    content = 5
+
+    def _solve(self, ensemble, rng):
+        if self.n_clusters != self.content:
+            warnings.warn(f"no luck with {self.n_clusters}", ConvergenceWarning, stacklevel=2)
+        if self.n_clusters == 4:
+            warnings.warn("something else", UserWarning, stacklevel=2)
+        return super()._solve(ensemble, rng)
+
+
+class GrumblingAtFive(Grumbling):
+    content = 4
+
+
+def test_a_solver_that_does_not_converge_matters_at_the_recommended_k_only():
+    ensemble = Ensemble.from_labels(np.repeat(np.repeat(range(5), 4)[:, None], 6, axis=1))
+    with pytest.warns(UserWarning, match="something else") as caught:
+        found = select_k(ensemble, [4, 5], solver=Grumbling(), criteria="lifetime", random_state=0)
+    assert not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    assert found.recommended == 5
+    assert found.notes == ()
+    with pytest.warns(UserWarning, match="something else") as caught:
+        found = select_k(
+            ensemble, [4, 5], solver=GrumblingAtFive(), criteria="lifetime", random_state=0
+        )
+    assert not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    assert found.recommended == 5
+    assert found.notes == ("At k = 5 the solver did not converge. no luck with 5",)
+
+
+def test_few_samples_or_members_cannot_be_tested():
+    assert untestable(TESTABLE_SAMPLES, TESTABLE) is None
+    few = untestable(TESTABLE_SAMPLES - 1, TESTABLE)
+    assert (
+        few
+        == f"there are only {TESTABLE_SAMPLES - 1} samples, and at least {TESTABLE_SAMPLES} are needed"
+    )
+    assert "members" in untestable(TESTABLE_SAMPLES, TESTABLE - 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*disagree")
+def test_auto_on_so_few_samples_says_that_structure_was_not_tested():
+    with pytest.warns(UserWarning, match="could not be tested: there are only 8 samples"):
+        model = ConsensusClustering("auto", members=8, random_state=0).fit(noise(8, 3, 1))
+    assert not model.selection_.tested
+    assert str(model.selection_).startswith(f"{model.n_clusters_} clusters, not tested")
+
+
+def test_the_score_in_the_reason_is_the_one_in_the_table():
+    null = {"stability": np.full(2, 0.5), "crossing": np.full(2, 0.5)}
+    worse = {"stability": np.array([0.4, 0.3]), "crossing": np.array([0.4, 0.4])}
+    found = choose(np.array([2, 3]), worse, null, [null, null])
+    assert found.scores.max() == pytest.approx(-0.2)
+    assert "the best score, at k = 2, is -0.20 " in found.reason
+    assert f"{found.threshold:.2f} is needed" in found.reason
+    assert LEAST_SCORE <= found.threshold <= PERFECT_SCORE
 
 
 def test_one_member_says_what_cannot_be_computed():
@@ -255,7 +328,8 @@ def test_some_criteria_only(five):
         ({"criteria": 3}, "criteria must be 'all' or names, but is 3"),
         ({"resamples": 1}, "resamples must be .* but is 1"),
         ({"members": 0}, "members must be .* but is 0"),
-        ({"solver": "eac"}, "solver must be .* but is 'eac'"),
+        ({"solver": 3}, "solver must be .* but is 3"),
+        ({"solver": "eacc"}, "unknown method 'eacc'; did you mean 'eac'"),
         ({"random_state": "x"}, "random_state must be"),
     ],
 )
@@ -280,7 +354,7 @@ def test_auto_clusters_blobs():
 
 
 def test_auto_on_noise_gives_one_cluster_and_a_warning():
-    with pytest.warns(UserWarning, match="no stable structure"):
+    with pytest.warns(UserWarning, match="no stable structure.*confidence .* says nothing"):
         model = ConsensusClustering("auto", members=10, random_state=0).fit(noise(150, 5, 0))
     assert model.n_clusters_ == 1
     assert not model.selection_.structure

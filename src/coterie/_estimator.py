@@ -36,7 +36,8 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         Number of clusters.
     sample_confidence_ : ndarray, shape (n,)
         One minus the membership in the next best cluster over that in the sample's own, in [0, 1];
-        0 for a sample that no member labelled.
+        0 for a sample that no member labelled. With one cluster there is no other and it is 1,
+        which says nothing.
     soft_labels_ : ndarray, shape (n, c)
         Membership of each sample in each cluster, rows summing to one; computed when asked for.
     member_weights_ : ndarray, shape (m,)
@@ -70,7 +71,7 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         labels : Ensemble, or anything that ``Ensemble.from_labels`` takes
-            One row a sample, one column a member.
+            One row a sample, one column a member; the index of a pandas frame names the samples.
         y : None
             Ignored; there for scikit-learn's sake.
         sample_weight, member_weight : array, optional

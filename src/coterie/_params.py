@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from numbers import Integral
 from numbers import Real as RealNumber
 from typing import Any
 
 import numpy as np
+
+# texts less alike than this are no misspelling of each other
+ALIKE = 0.6
 
 
 class ParameterError(ValueError):
@@ -175,10 +179,50 @@ def parse_parameter(owner: str, name: str, text: str, domains: Mapping[str, Doma
     return value
 
 
-def nearest(word: str, known: Any) -> str:
+def nearest(word: str, known: Iterable[object]) -> str:
     """A hint such as ``; did you mean 'eac'?`` or nothing."""
-    close = get_close_matches(word, [str(name) for name in known], n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(closest(word, map(str, known), 1))
+
+
+def did_you_mean(close: list[str]) -> str:
+    """The hint that suggests these names, or nothing where there are none."""
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def closest(word: str, known: Iterable[str], count: int) -> list[str]:
+    """The names most like a word, at most ``count``; none where none is a likely misspelling.
+
+    Case does not count. A name that differs only in zeros before a number is meant for sure; of
+    names that are equally like, one that begins like the word comes first.
+    """
+    wanted = word.lower()
+    names = list(known)
+    padded = [name for name in names if unpadded(name) == unpadded(word)]
+    if padded:
+        return padded[:count]
+    matcher = SequenceMatcher(b=wanted)
+    found = []
+    for place, name in enumerate(names):
+        matcher.set_seq1(name.lower())
+        # the quick ratios are upper bounds
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < ALIKE:
+            continue
+        ratio = matcher.ratio()
+        if ratio >= ALIKE:
+            found.append((-ratio, -_common_start(wanted, name.lower()), place))
+    return [names[place] for _, _, place in sorted(found)[:count]]
+
+
+def unpadded(name: str) -> str:
+    """A name in lower case, without the zeros that only fill up its numbers."""
+    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", name.lower())
+
+
+def _common_start(one: str, other: str) -> int:
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
 
 
 def _bound(number: float) -> str:

@@ -18,17 +18,20 @@ from coterie._params import SEED, Choice, Domain, Integer, Kind, ParameterError,
 from coterie._random import child_seeds, generator
 from coterie._table import Table
 from coterie.ensemble import Ensemble
-from coterie.generate.features import refuse_not_finite
+from coterie.ensemble._read import index_ids
+from coterie.generate.features import as_numbers, refuse_not_finite
 from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
 from coterie.generate.pools import (
     ClusterCount,
+    TooFewRows,
+    describe_distinct,
     estimator_plans,
     feature_plans,
     kmeans_plans,
     spectral_plans,
     subsample_plans,
 )
-from coterie.solvers.eac import EAC
+from coterie.solvers._catalogue import solver_of
 from coterie.trust import Explanation
 
 if TYPE_CHECKING:
@@ -58,8 +61,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     member_clusters : None, int, "sqrt" or (low, high), default None
         Clusters of each member. None draws between the number asked for and the larger of twice
         that and the square root of n; for "auto" between 2 and the larger of 20 and the square root.
-    solver : solver of ``coterie.solvers`` or None, default None
-        How they are combined; None is ``EAC()``. Its ``n_clusters`` is set from here.
+    solver : solver of ``coterie.solvers``, name of a method or None, default None
+        How they are combined: ``coterie.EAC(linkage="single")``, or a name such as ``"spce"`` for a
+        method with its default settings; None is ``EAC()``. Its ``n_clusters`` is set from here.
     callback : callable or None, default None
         Called with (members done, members in all), and with "auto" then with the steps of the choice.
     random_state : int, Generator or None, default None
@@ -70,7 +74,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray, shape (n,)
     sample_confidence_ : ndarray, shape (n,)
-        One minus the membership in the next best cluster over that in the sample's own.
+        One minus the membership in the next best cluster over that in the sample's own; with one
+        cluster there is no other and it is 1, which says nothing.
     soft_labels_ : ndarray, shape (n, c)
         Membership of each sample in each cluster, rows summing to one; computed when asked for.
     ensemble_ : Ensemble
@@ -98,6 +103,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     [0, 1, 2, 3, 4]
     >>> bool((model.predict(blobs.X) == model.labels_).all())
     True
+    >>> ConsensusClustering(5, solver="kcc", random_state=0).fit(blobs.X).solver_.n_clusters
+    5
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
@@ -115,8 +122,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             also_words="a list of clusterers",
         ),
         "solver": Kind(
-            lambda value: value is None or isinstance(value, LabelConsensus),
-            "None or a solver such as coterie.EAC()",
+            lambda value: value is None or isinstance(value, LabelConsensus | str),
+            "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
         ),
         "random_state": SEED,
     }
@@ -128,7 +135,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         members: int = 20,
         generator: str | list[Any] = "kmeans",
         member_clusters: ClusterCount | None = None,
-        solver: LabelConsensus | None = None,
+        solver: LabelConsensus | str | None = None,
         callback: Progress | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -148,24 +155,27 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
+            The index of a pandas frame, where it names the samples, becomes their ids.
         y : None
             Ignored; there for scikit-learn's sake.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        # an unknown name is told before the members are made
+        chosen = solver_of("eac" if self.solver is None else self.solver)
         features = self._checked(X, reset=True)
+        ids = index_ids(X)
         rng = generator(self.random_state)
         n_clusters: int | None
         if isinstance(self.n_clusters, str):
             pool, self.selection_ = self._choose(features, rng)
-            ensemble = pool.ensemble()
             n_clusters = self.selection_.recommended
         else:
             # of an earlier fit
             self.__dict__.pop("selection_", None)
             pool = self._make_members(features, rng, self.callback)
-            ensemble = pool.ensemble()
             n_clusters = self.n_clusters
-        solver = self._configured_solver(n_clusters, rng)
+        ensemble = pool.ensemble(ids)
+        solver = self._configured_solver(chosen, n_clusters, rng)
         with warnings.catch_warnings():
             if hasattr(self, "selection_") and n_clusters == 1:
                 # that the evidence has more parts than the one cluster left is known by now
@@ -242,21 +252,24 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        sample : int
-            Its row number from 0.
+        sample : id or int
+            Its name where X was a pandas frame whose index has names, else its row number from 0.
         """
         check_is_fitted(self, "labels_")
         return self.solver_.explain(sample)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        features = validate_data(
-            self,
+        features = as_numbers(
             X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
+            lambda: validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,
+                ensure_min_samples=2 if reset else 1,
+            ),
         )
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
@@ -285,10 +298,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if not selection.structure:
             warnings.warn(
                 f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
-                "selection_.labels",
+                "selection_.labels; the confidence in the only cluster is 1 and says nothing",
                 UserWarning,
                 stacklevel=3,
             )
+        elif not selection.tested:
+            warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=3)
         return pool, selection
 
     def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
@@ -297,16 +312,27 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             plans = estimator_plans(self.generator, None)
             return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
         counts = self._member_clusters(X.shape[0])
-        if self.generator == "spectral":
-            X, plans = spectral_plans(X, self.members, counts, rng)
-        else:
-            make: Callable[..., list[MemberPlan]] = {
-                "kmeans": kmeans_plans,
-                "subsample": subsample_plans,
-                "features": feature_plans,
-            }[self.generator]
-            plans = make(X, self.members, counts, rng)
+        try:
+            if self.generator == "spectral":
+                X, plans = spectral_plans(X, self.members, counts, rng)
+            else:
+                make: Callable[..., list[MemberPlan]] = {
+                    "kmeans": kmeans_plans,
+                    "subsample": subsample_plans,
+                    "features": feature_plans,
+                }[self.generator]
+                plans = make(X, self.members, counts, rng)
+        except TooFewRows as error:
+            raise ParameterError(self._too_few_rows(error)) from None
         return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
+
+    def _too_few_rows(self, error: TooFewRows) -> str:
+        name, found = type(self).__name__, describe_distinct(error.distinct, error.n_samples)
+        if error.distinct == 1:
+            return f"{name}: {found}, and there is nothing to cluster; look at how they were made"
+        if self.member_clusters is not None:
+            return f"{name}: member_clusters is {self.member_clusters!r}, but {found}; lower it"
+        return f"{name}: n_clusters is {self.n_clusters!r}, but {found}; ask for fewer clusters"
 
     def _member_clusters(self, n: int) -> ClusterCount:
         if self.member_clusters is not None:
@@ -318,9 +344,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
 
     def _configured_solver(
-        self, n_clusters: int | None, rng: np.random.Generator
+        self, chosen: LabelConsensus, n_clusters: int | None, rng: np.random.Generator
     ) -> LabelConsensus:
-        solver: LabelConsensus = EAC() if self.solver is None else clone(self.solver)
+        solver: LabelConsensus = clone(chosen)
         if n_clusters is not None:
             solver.set_params(n_clusters=n_clusters)
         if solver.random_state is None:

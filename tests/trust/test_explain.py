@@ -46,8 +46,10 @@ def test_an_explanation_equals_the_row_of_the_samples_table(case, data):
         shares = np.bincount(company) / len(company)
         assert vote["label"] == labels[row, j]
         assert vote["share"] == pytest.approx(shares.max())
-        assert shares[vote["goes_with"]] == pytest.approx(shares.max())
-        assert vote["agrees"] == (vote["goes_with"] == partition[row])
+        best = np.flatnonzero(np.isclose(shares, shares.max())).tolist()
+        own = partition[row] in best
+        assert vote["goes_with"] == (best[0] if len(best) == 1 else -1)
+        assert vote["agrees"] is (None if own and len(best) > 1 else own)
 
 
 def test_by_id_with_the_members_own_labels():
@@ -85,9 +87,38 @@ def test_a_sample_placed_against_the_votes_says_so():
     assert "the method placed it against them" in found.sentence
 
 
+def test_a_tie_is_no_agreement():
+    labels = {"a": [0, 0, 1, 1], "coarse": [0, 0, 0, 0], "b": ["x", "x", "y", "y"]}
+    found = explain(Ensemble.from_labels(labels), [0, 0, 1, 1], 0)
+    assert found.votes["agrees"].tolist() == [True, None, True]
+    assert found.votes["goes_with"].tolist() == [0, -1, 0]
+    assert found.votes["share"].tolist() == [1, 0.5, 1]
+    assert "2 of the 3 members that labelled it group it mostly with cluster 0" in found.sentence
+    assert ", 1 as much with another cluster as with it." in found.sentence
+    assert "did not label" not in found.sentence
+
+
+def test_a_tie_between_other_clusters_is_disagreement():
+    labels = [[0, 0, 0]] * 3 + [[0, 1, 1]] * 3 + [[0, 2, 2]]
+    found = explain(Ensemble.from_labels(labels), [0, 0, 0, 1, 1, 1, 2], 6)
+    assert found.votes["agrees"].tolist() == [False, True, True]
+    assert found.votes["goes_with"].tolist() == [-1, 2, 2]
+    assert ", 1 elsewhere" in found.sentence
+
+
+def test_ties_of_fractional_weights_are_ties():
+    weights = [0.1, 0.2, 0.3]
+    ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 2]], sample_weight=weights)
+    found = explain(ensemble, [0, 0, 1], 0)
+    assert found.votes["agrees"].tolist() == [None, True]
+
+
 def test_one_cluster_and_no_label():
     ensemble = Ensemble.from_labels([[0], [0]])
-    assert "the only one" in explain(ensemble, [0, 0], 1).sentence
+    found = explain(ensemble, [0, 0], 1)
+    assert "the only one" in found.sentence
+    assert "its confidence, 1, says nothing" in found.sentence
+    assert (found.confidence, found.rival) == (1.0, -1)
     blank = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
     found = explain(blank, [0, 1, 1], 2)
     assert "no member labelled it" in found.sentence
@@ -101,12 +132,17 @@ def test_one_cluster_and_no_label():
         (PEOPLE, "DORA!", "did you mean 'dora'"),
         (PEOPLE, "zzzzzz", "the ids look like 'anna', 'bob', 'cyril', ..."),
         (PEOPLE, 3, "no sample with the id 3"),
+        (["c003", "c103", "c203", "c030"], "c03", "did you mean 'c003'?"),
+        (["c003", "c103", "c203", "c030"], "c3", "did you mean 'c003'?"),
+        (["north-0012", "south-0012", "a", "b"], "south12", "did you mean 'south-0012'"),
+        (PEOPLE, "nobody", "the ids look like"),
         ([10, 20, 30, 40], 99, "the ids run from 10 to 40"),
         ([1001, 1002, 1003, 1004], "1005", "did you mean '100"),
         (None, 4, "row number, 0 to 3"),
         (None, -1, "row number, 0 to 3"),
         (None, "anna", "row number, 0 to 3"),
         (None, 1.5, "row number"),
+        (None, "anna", "for names give sample_ids=, or a pandas frame whose index names every"),
     ],
 )
 def test_an_unknown_sample_gets_near_ones(ids, asked, message):
@@ -137,8 +173,8 @@ def test_numbers_and_text_find_the_same_sample(ids, asked, expected):
 
 
 def test_an_id_that_stands_twice_is_said():
-    ensemble = Ensemble.from_labels(LABELS, sample_ids=["x", "y", "y", "z"])
-    assert "first of 2 samples with this id" in explain(ensemble, [0, 0, 1, 1], "y").sentence
+    ensemble = people().subset([0, 1, 1, 2])
+    assert "first of 2 samples with this id" in explain(ensemble, [0, 0, 0, 1], "bob").sentence
 
 
 def test_many_samples_are_explained_quickly_and_near_ids_found():
@@ -155,6 +191,8 @@ def test_many_samples_are_explained_quickly_and_near_ids_found():
     assert (time.perf_counter() - start) / 20 < 0.1
     with pytest.raises(SampleError, match="did you mean 'sample-199"):
         explain_from(votes, "sample-199x99")
+    with pytest.raises(SampleError, match=r"did you mean 'sample-000007'\?"):
+        explain_from(votes, "sample-7")
 
 
 def test_the_model_explains_too():

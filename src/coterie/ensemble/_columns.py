@@ -57,6 +57,33 @@ class MissingValues:
         return found
 
 
+@dataclass(frozen=True)
+class Categorical:
+    """A column that comes as codes of its categories, -1 where a cell has none."""
+
+    codes: NDArray[np.integer[Any]]
+    categories: NDArray[Any]
+
+    @classmethod
+    def of(cls, series: Any) -> Categorical | None:
+        """Of a pandas series whose values are categorical, else None."""
+        values = getattr(series, "cat", None)
+        codes = getattr(values, "codes", None)
+        if codes is None:
+            return None
+        return cls(codes.to_numpy(), values.categories.to_numpy())  # type: ignore[union-attr]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def cells(self) -> NDArray[Any]:
+        """The cells one by one, None where there is no category."""
+        # one more, so that the code -1 finds it at the end
+        known = np.empty(len(self.categories) + 1, dtype=object)
+        known[:-1] = self.categories
+        return known[self.codes]
+
+
 def is_void(value: object) -> bool:
     """NaN, None, NA or NaT."""
     if value is None:
@@ -96,6 +123,8 @@ def encode(
     values: object, member: str, missing: MissingValues
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """A column of labels as codes 0.. (-1 missing) and the label that each code stands for."""
+    if isinstance(values, Categorical):
+        return _encode_categorical(values, member, missing)
     column = _as_column(values, member)
     if column.dtype.kind in "iuf" and not (
         column.dtype.kind == "u" and column.size and column.max() > np.iinfo(np.int64).max
@@ -110,6 +139,20 @@ def encode(
                 absent |= column == value
         return _number(column, absent)
     return _number_objects(column.astype(object), member, missing)
+
+
+def _encode_categorical(
+    column: Categorical, member: str, missing: MissingValues
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    try:
+        code_of, categories = encode(column.categories, member, missing)
+    except LabelError:
+        # cell by cell, so that the message names a row, and categories without a cell do no harm
+        return encode(column.cells(), member, missing)
+    codes = np.append(code_of, np.int32(-1))[column.codes]
+    used, found = dense_codes(codes[codes >= 0])
+    codes[codes >= 0] = used
+    return codes, categories[found]
 
 
 def _as_column(values: object, member: str) -> NDArray[Any]:

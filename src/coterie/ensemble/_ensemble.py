@@ -21,7 +21,7 @@ from coterie.ensemble._compress import (
     distinct_rows_of_matrix,
 )
 from coterie.ensemble._join import join_tables
-from coterie.ensemble._read import read_labels, read_members
+from coterie.ensemble._read import index_ids, read_labels, read_members
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +97,8 @@ class Ensemble:
         Parameters
         ----------
         labels : array or nested list (n x m), mapping of name to labels, or dataframe
-            Integers, text, booleans, whole floats, categoricals; columns may differ in type.
+            Integers, text, booleans, whole floats, categoricals; columns may differ in type. A
+            named column of text that differs in every row (of eight or more) is refused as an id.
         names : sequence of str, optional
             Names of the members; by default the columns' own, else ``member_0``, ``member_1``, ...
         missing : value, collection of values or None, default -1
@@ -106,7 +107,8 @@ class Ensemble:
         sample_weight, member_weight : array, optional
             Positive weights per sample (the microclusters' multiplicities) and per member.
         sample_ids : array, optional
-            A name per sample, kept for output.
+            A name per sample, no two alike, kept for output; by default the index of a pandas frame,
+            unless it only counts the rows, names two alike or has several levels.
         blank_samples : {"refuse", "keep"}, default "refuse"
             Whether a sample without a label in any member is an error. Nothing is known of such a
             sample; only methods that fill in labels (PCE) take an ensemble that has one.
@@ -117,11 +119,21 @@ class Ensemble:
         >>> ensemble = Ensemble.from_labels({"a": ["x", "x", "y"], "b": [1, None, 2]})
         >>> ensemble.members, ensemble.n_microclusters
         (('a', 'b'), 3)
+
+        A pandas frame brings the samples' names in its index:
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"a": ["x", "x", "y"], "b": [1, 1, 2]}, index=["ann", "bob", "cy"])
+        >>> Ensemble.from_labels(frame).sample_ids.tolist()
+        ['ann', 'bob', 'cy']
         """
         if blank_samples not in ("refuse", "keep"):
             raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
         ensemble = cls._from_read(
-            read_labels(labels, names, missing), sample_weight, member_weight, sample_ids
+            read_labels(labels, names, missing),
+            sample_weight,
+            member_weight,
+            index_ids(labels) if sample_ids is None else sample_ids,
         )
         if blank_samples == "refuse":
             ensemble.refuse_blank_samples()
@@ -486,6 +498,8 @@ class Ensemble:
         ids = None if sample_ids is None else np.array(sample_ids)
         if ids is not None and ids.shape != (n,):
             raise LabelError(f"sample_ids must hold {n} names, but has shape {ids.shape}")
+        if ids is not None:
+            _refuse_namesakes(ids)
         weight = None if sample_weight is None else _weights(sample_weight, n, "sample_weight")
         return cls._assemble(rows, names, weight, _weights(member_weight, len(names)), ids)
 
@@ -532,6 +546,19 @@ def _refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
             f"{_count(len(blank), 'member')} without any label: {shown}"
             f"{', ...' if len(blank) > 5 else ''}; leave out such members"
         )
+
+
+def _refuse_namesakes(ids: NDArray[Any]) -> None:
+    if ids.dtype.kind != "O" and len(np.unique(ids)) == len(ids):
+        return
+    seen: dict[Any, int] = {}
+    for row, name in enumerate(ids.tolist()):
+        if name in seen:
+            raise LabelError(
+                f"sample_ids holds {name!r} in rows {seen[name]} and {row}; every sample needs a name "
+                "of its own"
+            )
+        seen[name] = row
 
 
 def _count(number: int, noun: str) -> str:

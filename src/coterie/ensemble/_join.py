@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.ensemble._columns import LabelError, Missing, MissingValues, encode, is_void
-from coterie.ensemble._read import Columns, table_columns
+from coterie.ensemble._columns import (
+    Categorical,
+    LabelError,
+    Missing,
+    MissingValues,
+    encode,
+    is_void,
+)
+from coterie.ensemble._read import Columns, refuse_ids, table_columns
 
 
 def join_tables(
@@ -44,6 +51,8 @@ def join_tables(
         codes, categories = encode(values, member, absent)
         if len(codes) != len(rows):
             raise LabelError(f"member {member!r} has {len(codes)} labels for {len(rows)} ids")
+        if label is None and len(rows):
+            refuse_ids([member], [(codes, categories)], "name the columns of labels with label=")
         full = np.full(len(position), -1, dtype=np.int32)
         full[rows] = codes
         coded.append((full, categories))
@@ -53,9 +62,10 @@ def join_tables(
 def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
     if id not in columns:
         raise LabelError(f"{table} has no column {id!r}; its columns are {', '.join(columns)}")
+    column: Any = columns[id]
     ids = [
         value.item() if isinstance(value, np.generic) else value
-        for value in columns[id]  # type: ignore[attr-defined]
+        for value in (column.cells() if isinstance(column, Categorical) else column)
     ]
     seen: dict[Any, int] = {}
     for row, value in enumerate(ids):

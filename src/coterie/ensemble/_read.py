@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +12,13 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.ensemble._columns import LabelError, Missing, MissingValues, encode
+from coterie.ensemble._columns import Categorical, LabelError, Missing, MissingValues, encode
 
 Columns = list[tuple[NDArray[np.int32], NDArray[Any]]]
 # a numeric matrix is compressed chunk by chunk; everything else arrives as coded columns
 Content = Columns | tuple[NDArray[Any], MissingValues]
+# of fewer samples a clustering may well give each its own label
+FEWEST_IDS = 8
 
 
 def read_labels(
@@ -25,7 +28,9 @@ def read_labels(
     absent = MissingValues.named(missing)
     columns = table_columns(labels, "labels")
     if columns is not None:
-        return _coded([*columns.values()], [*columns] if names is None else names, absent)
+        found, coded = _coded([*columns.values()], [*columns] if names is None else names, absent)
+        refuse_ids(found, coded, "make it the index of the frame or give it as sample_ids=")
+        return found, coded
     if sparse.issparse(labels):
         raise LabelError("labels must be dense: a sparse matrix cannot tell 0 from missing")
     if isinstance(labels, np.ndarray) or hasattr(labels, "__array__"):
@@ -80,6 +85,56 @@ def table_columns(table: object, name: str) -> dict[str, object] | None:
     return dict(zip(columns, values, strict=True))
 
 
+def index_ids(table: object) -> NDArray[Any] | None:
+    """The samples' names that a pandas frame has in its index, where it names each of them once.
+
+    An index that only counts from 0 says no more than the row numbers do. Whole numbers stay what
+    they are; every other kind of name becomes text.
+    """
+    index: Any = getattr(table, "index", None)
+    if not hasattr(table, "iloc") or not hasattr(index, "is_unique"):
+        return None
+    if getattr(index, "nlevels", 1) > 1 or not index.is_unique or index.hasnans:
+        return None
+    values = np.asarray(index)
+    if values.dtype.kind in "iu":
+        return None if np.array_equal(values, np.arange(len(values))) else values.copy()
+    names = np.array([str(value) for value in index])
+    return names if len(np.unique(names)) == len(names) else None
+
+
+def refuse_ids(names: Sequence[str], columns: Columns, advice: str) -> None:
+    """Refuse named columns of text that differ in every row; warn once of such numbers.
+
+    That is an id that nobody named, hardly a clustering.
+    """
+    n = len(columns[0][0])
+    if n < FEWEST_IDS:
+        return
+    suspects = []
+    for name, (_, categories) in zip(names, columns, strict=True):
+        if len(categories) < n:
+            continue
+        if categories.dtype.kind in "OUS" and any(
+            isinstance(value, str | bytes) for value in categories.tolist()
+        ):
+            raise LabelError(
+                f"column {name!r} holds another text in each of the {n} rows: that is an id, not a "
+                f"clustering; {advice}, or leave it out"
+            )
+        suspects.append(repr(name))
+    if suspects:
+        several = len(suspects) > 1
+        warnings.warn(
+            f"column{'s' if several else ''} {', '.join(suspects[:5])}"
+            f"{', ...' if len(suspects) > 5 else ''} hold{'' if several else 's'} another number in "
+            f"each of the {n} rows, as ids do: as a member that says nothing; if it is an id, "
+            f"{advice}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def _vector(values: object) -> object:
     """One label vector, out of a dataframe's column or an arrow array where it is one."""
     series = nw.from_native(values, series_only=True, pass_through=True)
@@ -91,7 +146,9 @@ def _vector(values: object) -> object:
 
 
 def _series_values(series: nw.Series[Any]) -> object:
-    """A dataframe column as an array, or as a list where an array would lose its values."""
+    """A dataframe column as an array or codes, or as a list where these would lose its values."""
+    if (categorical := Categorical.of(series.to_native())) is not None:
+        return categorical
     whole = series.dtype.is_integer() or series.dtype == nw.Boolean
     if series.dtype.is_float() or (whole and series.null_count() == 0):
         return series.to_numpy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,54 @@ def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
     """
     if names is None and hasattr(X, "columns"):
         names = np.array([str(column) for column in X.columns])
-    matrix = check_array(
-        X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
+    matrix = as_numbers(
+        X,
+        lambda: check_array(
+            X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
+        ),
     )
     refuse_not_finite(matrix, names)
     return matrix
+
+
+def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
+    """What ``convert`` makes of X, or a ValueError that names the column and row of text or a date."""
+    try:
+        return convert()
+    except (TypeError, ValueError):
+        # looked for only now: numbers, the usual case, cost nothing
+        found = _first_other(X)
+        if found is None:
+            raise
+    column, row, cell = found
+    kind, shown = ("text", repr(cell)) if isinstance(cell, str) else ("dates", str(cell))
+    raise ValueError(
+        f"X holds {kind} in column {column!r} (first in row {row}: {shown:.40}), but features are "
+        "numbers: encode it as numbers or drop it; names of samples go into the index of a pandas "
+        "frame, and labels into Ensemble.from_labels"
+    ) from None
+
+
+def _first_other(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:
+    """Column, row and content of the first cell that is a date, or text and no number."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return None
+    names = [*X.columns] if hasattr(X, "columns") else range(cells.shape[1])
+    for name, column in zip(names, cells.T, strict=True):
+        for row, cell in enumerate(column.tolist()):
+            dated = isinstance(cell, date | timedelta)
+            if dated or (isinstance(cell, str) and not _is_number(cell)):
+                return (name if isinstance(name, int) else str(name)), row, cell
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:

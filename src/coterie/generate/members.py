@@ -35,9 +35,10 @@ class Pool:
     estimators: tuple[Any, ...]
     labels: NDArray[np.int64]
 
-    def ensemble(self) -> Ensemble:
+    def ensemble(self, sample_ids: NDArray[Any] | None = None) -> Ensemble:
         """The labels as an Ensemble."""
-        return Ensemble.from_labels(self.labels, names=[plan.name for plan in self.plans])
+        names = [plan.name for plan in self.plans]
+        return Ensemble.from_labels(self.labels, names=names, sample_ids=sample_ids)
 
     def cannot_predict(self) -> list[str]:
         """Names of the members that cannot label new rows."""

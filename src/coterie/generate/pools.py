@@ -15,6 +15,7 @@ from coterie._budget import Budget, require
 from coterie._params import Integer, ParameterError, Real, check_parameters
 from coterie._random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
+from coterie.ensemble._read import index_ids
 from coterie.generate.features import as_features, count_distinct_rows
 from coterie.generate.members import MemberPlan, Progress, fit_members
 from coterie.generate.spectral import GaussianSpectral
@@ -23,6 +24,22 @@ ClusterCount = int | Literal["sqrt"] | tuple[int, int]
 # the bandwidths of the published experiments, as multiples of the mean distance
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
+
+
+class TooFewRows(ParameterError):
+    """More clusters were asked for than X has distinct rows."""
+
+    def __init__(self, message: str, distinct: int, n_samples: int) -> None:
+        super().__init__(message)
+        self.distinct = distinct
+        self.n_samples = n_samples
+
+
+def describe_distinct(distinct: int, n_samples: int) -> str:
+    """How few rows differ, and where to look."""
+    if distinct == 1:
+        return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
+    return f"X has only {distinct} distinct rows among n_samples={n_samples}"
 
 
 def kmeans_pool(
@@ -39,6 +56,7 @@ def kmeans_pool(
     Parameters
     ----------
     X : array, dataframe or sparse matrix, shape (n, d)
+        The index of a pandas frame, where it names the samples, becomes their ids.
     n_members : int, default 20
     n_clusters : int, "sqrt" or (low, high), default "sqrt"
         Clusters of each member: a fixed number, or drawn at random between the bounds, both
@@ -58,7 +76,7 @@ def kmeans_pool(
     """
     features = as_features(X)
     plans = kmeans_plans(features, n_members, n_clusters, generator(random_state))
-    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble()
+    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble(index_ids(X))
 
 
 def subsample_pool(
@@ -95,7 +113,7 @@ def subsample_pool(
     plans = subsample_plans(
         features, n_members, n_clusters, generator(random_state), share, clusterer
     )
-    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble()
+    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble(index_ids(X))
 
 
 def feature_pool(
@@ -130,7 +148,7 @@ def feature_pool(
     plans = feature_plans(
         features, n_members, n_clusters, generator(random_state), share, clusterer
     )
-    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble()
+    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble(index_ids(X))
 
 
 def spectral_pool(
@@ -165,7 +183,7 @@ def spectral_pool(
     features = as_features(X)
     rng = generator(random_state)
     distances, plans = spectral_plans(features, n_members, n_clusters, rng, memory_budget)
-    return fit_members(distances, plans, n_jobs=n_jobs, callback=callback).ensemble()
+    return fit_members(distances, plans, n_jobs=n_jobs, callback=callback).ensemble(index_ids(X))
 
 
 def from_estimators(
@@ -189,7 +207,7 @@ def from_estimators(
     """
     features = as_features(X)
     plans = estimator_plans(estimators, names)
-    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble()
+    return fit_members(features, plans, n_jobs=n_jobs, callback=callback).ensemble(index_ids(X))
 
 
 # ---------------------------------------------------------------------- plans behind the pools
@@ -311,9 +329,8 @@ def draw_counts(
     distinct = count_distinct_rows(X)
     low, high = _bounds(n_clusters, n)
     if low > distinct:
-        raise ParameterError(
-            f"n_clusters is {n_clusters!r}, but X has only {distinct} distinct rows among "
-            f"n_samples={n}"
+        raise TooFewRows(
+            f"n_clusters is {n_clusters!r}, but {describe_distinct(distinct, n)}", distinct, n
         )
     return rng.integers(low, min(high, distinct) + 1, size=n_members)
 

@@ -7,19 +7,17 @@ it. Keys follow scanpy's habit: labels in ``obs[key]``, settings in ``uns[key]``
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from coterie._estimator import LabelConsensus
 from coterie._params import SEED, Integer, Kind, ParameterError, check_parameters, nearest
 from coterie.ensemble import Ensemble
-from coterie.ensemble._columns import MissingValues, encode
 from coterie.result import method_name
 from coterie.solvers.eac import EAC
 from coterie.trust import soft_labels
@@ -209,29 +207,16 @@ def _some(columns: list[str]) -> str:
 def _ensemble(
     adata: Any, names: list[str], missing: Any, member_weight: ArrayLike | None
 ) -> Ensemble:
-    absent = MissingValues.named(missing)
-    coded = [_codes(adata.obs[name], name, absent) for name in names]
-    members = Ensemble.from_labels(
-        {name: codes for name, (codes, _) in zip(names, coded, strict=True)},
+    cells = np.asarray(adata.obs_names, dtype=str)
+    return Ensemble.from_labels(
+        {name: adata.obs[name] for name in names},
+        missing=missing,
         member_weight=member_weight,
-        sample_ids=np.asarray(adata.obs_names, dtype=str),
+        # AnnData itself only warns of cells that share a name; then they go by their rows
+        sample_ids=cells if len(np.unique(cells)) == len(cells) else None,
         # a solver that can place them takes them, the others name them
         blank_samples="keep",
     )
-    # the members' own names of their clusters again, in the place of the codes
-    kept = zip(members.categories, coded, strict=True)
-    return replace(members, categories=tuple(labels[codes] for codes, (_, labels) in kept))
-
-
-def _codes(
-    column: Any, name: str, missing: MissingValues
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """A column's labels as codes and the label of each; a categorical one is not read cell by cell."""
-    if not hasattr(column, "cat"):
-        return encode(column.to_numpy(), name, missing)
-    codes, labels = encode(column.cat.categories.to_numpy(), name, missing)
-    # the last entry is for cells without a category, whose code is -1
-    return np.append(codes, np.int32(-1))[column.cat.codes.to_numpy()], labels
 
 
 def _places(adata: Any, key: str) -> list[str]:

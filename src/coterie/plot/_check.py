@@ -16,6 +16,23 @@ from coterie.ensemble._columns import MissingValues, encode
 FloatArray = NDArray[np.float64]
 
 
+def refuse_records(owner: str, name: str, given: object, field: str) -> None:
+    """Refuse a fitted model or a Result where one of its fields belongs, and None."""
+    kind = type(given).__name__
+    if hasattr(given, "get_params"):
+        if not hasattr(given, "labels_"):
+            raise ParameterError(
+                f"{owner}: {name} is a {kind} that is not fitted; fit it and pass its {field}_"
+            )
+        raise ParameterError(f"{owner}: {name} is a {kind}, not what to draw; pass its {field}_")
+    if hasattr(given, "sample_confidence"):
+        raise ParameterError(f"{owner}: {name} is a {kind}, not what to draw; pass its {field}")
+    if given is None:
+        raise ParameterError(
+            f"{owner}: {name} is None; pass the {field}_ of a fitted model or the {field} of a Result"
+        )
+
+
 def numbers(
     owner: str, name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._params import ParameterError
-from coterie.plot._check import numbers
+from coterie.plot._check import numbers, refuse_records
 from coterie.plot._palette import ACCENT
 
 if TYPE_CHECKING:
@@ -47,8 +47,20 @@ def needed(owner: str, name: str, value: Any) -> Any:
     return value
 
 
+def refuse_choiceless(owner: str, name: str, given: Any) -> None:
+    """Refuse what is neither a Selection nor arrays; a model has one only if it chose k itself."""
+    if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
+        what = "None" if given is None else f"a {type(given).__name__} that did not choose k"
+        raise ParameterError(
+            f"{owner}: {name} is {what}; pass a Selection: what select_k returns, or the selection_ of "
+            'a ConsensusClustering("auto")'
+        )
+    refuse_records(owner, name, given, "selection")
+
+
 def counted(owner: str, ks: Any) -> IntArray:
     """The numbers of clusters, ascending."""
+    refuse_choiceless(owner, "ks", ks)
     given = numbers(owner, "ks", ks.ks if is_choice(ks) else ks, (None,))
     if (given != np.rint(given)).any() or (given < 1).any():
         raise ParameterError(f"{owner}: ks must be whole numbers of at least 1, but is {ks!r:.60}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie._params import ParameterError
 from coterie.plot._canvas import axes, note, panels, plain
-from coterie.plot._check import FloatArray, numbers
+from coterie.plot._check import FloatArray, numbers, refuse_records
 from coterie.plot._palette import OKABE_ITO, QUIET
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def convergence(
 
 
 def _records(history: Any) -> list[Mapping[str, Any]]:
+    refuse_records("plot.convergence", "history", history, "history")
     if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
         raise ParameterError(
             "plot.convergence: history must be a list of records, one a pass, such as a solver's "

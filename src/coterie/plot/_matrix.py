@@ -12,7 +12,7 @@ from coterie._params import Choice, Integer, ParameterError, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.plot._arrange import Arrangement, FloatArray, IntArray, Runs, arrange
 from coterie.plot._canvas import axes, colour_bar, note, settle, shown
-from coterie.plot._check import label_codes, numbers, weights
+from coterie.plot._check import label_codes, numbers, refuse_records, weights
 from coterie.plot._palette import INK, SEQUENTIAL, palette
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def _read(
     labels: Any,
 ) -> tuple[FloatArray | None, Ensemble | None, Runs, list[Any]]:
     """The matrix or None for the co-association, its ensemble, the runs, and the labels' names."""
+    refuse_records("plot.matrix", "source", source, "ensemble")
     values: FloatArray | None
     of: Ensemble | None
     if isinstance(source, Ensemble):

@@ -12,7 +12,7 @@ from coterie._params import Choice, ParameterError, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.plot._arrange import FloatArray, similarity_order
 from coterie.plot._canvas import axes, colour_bar, settle, shown
-from coterie.plot._check import numbers
+from coterie.plot._check import numbers, refuse_records
 from coterie.plot._palette import SEQUENTIAL
 from coterie.trust import member_agreement as member_agreement_of
 
@@ -106,6 +106,7 @@ def _read(
                 "plot.member_agreement: names goes with an array; an Ensemble has them"
             )
         return member_agreement_of(source), source.members
+    refuse_records("plot.member_agreement", "source", source, "ensemble")
     shape = np.shape(source)
     size = shape[0] if shape else None
     agreement = numbers("plot.member_agreement", "source", source, (size, size), nan=True)

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from coterie._params import SEED, Integer, check_parameters
 from coterie._random import RandomState, generator
 from coterie.plot._canvas import COLUMN, axes, legend_beside, note, plain, shown
-from coterie.plot._check import FloatArray, label_codes, numbers, shares, weights
+from coterie.plot._check import (
+    FloatArray,
+    label_codes,
+    numbers,
+    refuse_records,
+    shares,
+    weights,
+)
 from coterie.plot._palette import INK, OKABE_ITO, palette
 
 if TYPE_CHECKING:
@@ -57,6 +64,7 @@ def confidence(
     [1, 3]
     """
     check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1)})
+    refuse_records("plot.confidence", "values", values, "sample_confidence")
     sure = shares("plot.confidence", "values", values, None)
     weight = weights("plot.confidence", "sample_weight", sample_weight, len(sure))
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -116,7 +124,10 @@ def _rows_of_bars(
     for text in ax.get_yticklabels():
         text.set_verticalalignment("bottom")
     ax.set_ylabel(f"cluster ({unit})")
-    ax.set_title("each cluster to its own height; line: median", loc="left", fontsize="small")
+    words_on_it = "each cluster to its own height; line: median"
+    if len(names) == 1:
+        words_on_it = "one cluster: without a rival its confidence says nothing"
+    ax.set_title(words_on_it, loc="left", fontsize="small")
 
 
 def _median(values: FloatArray, weight: FloatArray) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie._params import ParameterError
 from coterie.plot._canvas import axes, shown
 from coterie.plot._check import FloatArray, label_codes, weights
+from coterie.plot._choice import refuse_choiceless
 from coterie.plot._palette import ACCENT, palette
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def tracking(
         ks = labels.ks if ks is None else ks
         recommended = labels.recommended if recommended is None else recommended
         labels = labels.labels
+    else:
+        refuse_choiceless("plot.tracking", "labels", labels)
     columns, sizes = _columns(labels)
     n = len(columns[0])
     words = _names(ks, sizes)

@@ -38,6 +38,8 @@ BOUNDED_BY_ONE = ("stability", "cophenetic")
 SHORT_LIVED = 0.1
 # halves of fewer members than this are too small to tell structure from chance
 TESTABLE = 6
+# of fewer samples even noise often has a cut that all members find
+TESTABLE_SAMPLES = 20
 # growth of the area under the CDF that still counts as appreciable
 APPRECIABLE = 0.1
 
@@ -135,20 +137,20 @@ def choose(
     null: Values,
     references: Sequence[Values],
     least: float = LEAST_SCORE,
-    testable: bool = True,
+    too_few: str | None = None,
 ) -> Choice:
     """The recommendation for criteria that include stability and crossing, or for what there is."""
     votes = preferences(ks, values, null)
-    if not testable or "stability" not in votes or "crossing" not in votes:
-        return _untested(ks, votes, values.get("lifetime"))
+    if too_few is not None or "stability" not in votes or "crossing" not in votes:
+        return _untested(ks, votes, values.get("lifetime"), too_few)
     score, level = scores(values, null), threshold(references, least)
     top = best(score)
     if top < level:
         k = int(ks[np.nanargmax(score)])
         reason = (
-            f"There is no stable structure: at the best, k = {k}, the members' agreement exceeds "
-            f"that of structureless data by {max(top, 0.0):.2f} on a scale from 0 to 1, and "
-            f"{level:.2f} is needed. Read it as one cluster."
+            f"There is no stable structure: the best score, at k = {k}, is {top:.2f} (0 is how members "
+            f"agree on structureless data, 1 is perfect), and {level:.2f} is needed here. Read it as "
+            "one cluster."
         )
         return Choice(votes, score, level, 1, False, reason, None)
     candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
@@ -168,6 +170,17 @@ def choose(
         + "."
     )
     return Choice(votes, score, level, k, True, reason, _disagreement(votes, k))
+
+
+def untestable(n_samples: int, n_members: int) -> str | None:
+    """What there is too little of to tell structure from chance, in words, or None."""
+    for name, count, least in (
+        ("samples", n_samples, TESTABLE_SAMPLES),
+        ("members", n_members, TESTABLE),
+    ):
+        if count < least:
+            return f"there are only {count} {name}, and at least {least} are needed"
+    return None
 
 
 def _gap(ks: NDArray[np.int64], votes: Mapping[str, int], score: Array, level: float) -> int | None:
@@ -211,7 +224,12 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
     )
 
 
-def _untested(ks: NDArray[np.int64], votes: Mapping[str, int], lifetimes: Array | None) -> Choice:
+def _untested(
+    ks: NDArray[np.int64],
+    votes: Mapping[str, int],
+    lifetimes: Array | None,
+    too_few: str | None,
+) -> Choice:
     """Without stability or crossing nothing can be tested; votes and lifetimes are all there is."""
     blank = np.full(len(ks), np.nan)
     if not votes:
@@ -223,7 +241,7 @@ def _untested(ks: NDArray[np.int64], votes: Mapping[str, int], lifetimes: Array 
     k = max(ballots, key=lambda vote: (ballots.count(vote), live.get(vote, 0.0), vote))
     reason = (
         f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
-        f"could not be tested: that needs stability and crossing, and at least {TESTABLE} members."
+        f"could not be tested: {too_few or 'that needs stability and crossing'}."
     )
     return Choice(dict(votes), blank, LEAST_SCORE, k, True, reason, _disagreement(votes, k))
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
@@ -37,14 +38,15 @@ from coterie.select._choose import (
     LEAST_SCORE,
     LEAST_SCORE_OF_FEATURES,
     SAME_SIZE_SCORE,
-    TESTABLE,
     choose,
     mean_of,
+    untestable,
 )
 from coterie.select._criteria import CRITERIA, GRID, RESAMPLED, Profile, profile
 from coterie.select._null import in_the_box, on_a_square, permuted
 from coterie.select._sample import Sample
 from coterie.select._selection import Selection
+from coterie.solvers._catalogue import solver_of
 
 DEFAULT_KS = range(2, 11)
 # microclusters that the dendrograms are made of; of more, a random part stands for all
@@ -61,8 +63,8 @@ _DOMAINS: dict[str, Domain] = {
     "resamples": Integer(2),
     "members": Integer(1),
     "solver": Kind(
-        lambda value: value is None or isinstance(value, LabelConsensus),
-        "None or a solver such as coterie.EAC()",
+        lambda value: value is None or isinstance(value, LabelConsensus | str),
+        "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
     ),
     "callback": CALLBACK,
     "random_state": SEED,
@@ -74,7 +76,7 @@ def select_k(
     ensemble_or_X: Any,
     k: Iterable[int] | int = DEFAULT_KS,
     *,
-    solver: LabelConsensus | None = None,
+    solver: LabelConsensus | str | None = None,
     criteria: str | Iterable[str] = "all",
     resamples: int = 20,
     members: int = 30,
@@ -98,10 +100,10 @@ def select_k(
     k : iterable of int, default 2 .. 10
         Numbers of clusters to compare, from 1 to the number of samples. Those above the number of
         distinct label rows cannot be reached and are left out.
-    solver : solver or None, default None
+    solver : solver, name of a method or None, default None
         Makes the partitions in ``labels``, one fit per k on all samples, and with them crossing and
-        ANMI. None cuts the average-link dendrogram. The halves are always cut from dendrograms,
-        which give all k at once.
+        ANMI; ``notes`` says so where it did not converge at the recommended k. None cuts the
+        average-link dendrogram. The halves are always cut from dendrograms, which give all k at once.
     criteria : "all", name or names, default "all"
         Of stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime, anmi. The
         recommendation needs stability and crossing; without them it only counts votes.
@@ -141,6 +143,7 @@ def select_k(
     )
     check_parameters("select_k", given, _DOMAINS)
     plan = Plan(_criteria(criteria), max(1, resamples // 2), n_jobs, memory_budget)
+    solver = None if solver is None else solver_of(solver)
     rng = generator(random_state)
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, ensemble_or_X.n_samples)
@@ -256,9 +259,11 @@ def select(
                 else "; the others joined the cluster they agree with most."
             )
         )
-    solved = None
+    solved, complaints = None, {}
     if solver is not None:
-        solved = np.stack([_solved(solver, ensemble, int(k), rng, steps) for k in ks])
+        fits = {int(k): _solved(solver, ensemble, int(k), rng, steps) for k in ks}
+        solved = np.stack([labels for labels, _ in fits.values()])
+        complaints = {k: complaint for k, (_, complaint) in fits.items()}
     seeds = child_seeds(rng, n_references + 2)
     found = plan.profile(
         sample.ensemble,
@@ -292,8 +297,10 @@ def select(
     least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
     if (sizes == sizes[0]).all():
         least = SAME_SIZE_SCORE
-    testable = ensemble.n_members >= TESTABLE
-    choice = choose(ks, found.criteria, null, references, least, testable)
+    too_few = untestable(ensemble.n_samples, ensemble.n_members)
+    choice = choose(ks, found.criteria, null, references, least, too_few)
+    if complaint := complaints.get(choice.recommended):
+        notes.append(complaint)
     if ensemble.n_members == 1:
         absent = [name for name in plan.wanted if name in RESAMPLED]
         if absent:
@@ -384,16 +391,27 @@ class _Steps:
 
 def _solved(
     solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
-) -> NDArray[np.int64]:
-    """A solver's partition of the microclusters into k clusters."""
+) -> tuple[NDArray[np.int64], str | None]:
+    """A solver's partition of the microclusters into k clusters, and why it did not converge."""
     fresh = clone(solver).set_params(n_clusters=k)
     if fresh.random_state is None:
         fresh.set_params(random_state=int(child_seeds(rng, 1)[0]))
-    fresh.fit(ensemble)
+    with warnings.catch_warnings(record=True) as caught:
+        # a wrong k is why most fits do not converge: that matters only where it is recommended
+        warnings.simplefilter("always", ConvergenceWarning)
+        fresh.fit(ensemble)
+    complaint = None
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            complaint = f"At k = {k} the solver did not converge. {warning.message}"
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
     labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
     labels[ensemble.inverse] = fresh.labels_
     steps.one()
-    return labels
+    return labels, complaint
 
 
 def _span(ks: NDArray[np.int64]) -> str:

@@ -65,7 +65,8 @@ class Selection:
     recommended : int
         The number of clusters to take; 1 where there is no structure.
     structure : bool
-        Whether the members agree more than on structureless data.
+        Whether the members agree more than on structureless data; also True where that could not
+        be tested: see ``tested``.
     reason : str
         Why, in a sentence.
     disagreement : str or None
@@ -75,7 +76,8 @@ class Selection:
     null_model : str
         What the null values were computed on.
     notes : tuple of str
-        What was left out or done on a part of the samples.
+        What was left out or done on a part of the samples, and whether the solver did not converge
+        at the recommended k.
     """
 
     ks: NDArray[np.int64]
@@ -95,6 +97,11 @@ class Selection:
     labels: NDArray[np.int32]
     null_model: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def tested(self) -> bool:
+        """Whether there were members and samples enough to tell structure from chance."""
+        return not bool(np.isnan(self.scores).all())
 
     def labels_at(self, k: int) -> NDArray[np.int32]:
         """The partition of the samples into k clusters, k among ``ks`` or 1."""
@@ -169,11 +176,13 @@ class Selection:
         )
 
     def __str__(self) -> str:
-        found = self.structure and self.recommended > 1
+        found = "No stable structure"
+        if self.structure and self.recommended > 1:
+            found = f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
         said = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
         return "\n".join(
             [
-                f"{self.recommended} clusters" if found else "No stable structure",
+                found,
                 "",
                 *self._lines(),
                 "",

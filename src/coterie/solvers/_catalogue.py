@@ -395,6 +395,15 @@ METHODS: dict[str, Method] = {
 }
 
 
+def solver_of(given: LabelConsensus | str) -> LabelConsensus:
+    """A solver, or the method of that name with its default settings; n_clusters is still to be set."""
+    if not isinstance(given, str):
+        return given
+    make: Any = find_method(given).load()
+    solver: LabelConsensus = make(n_clusters=None)
+    return solver
+
+
 def find_method(name: str) -> Method:
     """A method by name; an unknown name gets the known ones and the nearest."""
     if name.lower() in METHODS:

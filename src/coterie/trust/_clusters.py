@@ -22,12 +22,12 @@ def clusters(ensemble: Ensemble, labels: Any) -> Table:
     """One row a cluster: size, cohesion, stability and the members that see it otherwise.
 
     Columns: ``cluster``; ``size`` in samples and ``share`` of the total weight; ``confidence``
-    (mean over its samples); ``cohesion`` (mean co-association of its pairs of samples, NaN for a
-    single one); ``separation`` (mean co-association with samples outside, small is good);
-    ``stability`` (mean over members of the best Jaccard index of a base cluster with it);
-    ``nearest`` (the cluster of greatest mean co-association with it, -1 where there is only one);
-    ``disagreeing``: the members that split or merge it, that is, whose best Jaccard index is at
-    most one half, the worst first.
+    (mean over its samples; 1, and saying nothing, where there is only one cluster); ``cohesion``
+    (mean co-association of its pairs of samples, NaN for a single one); ``separation`` (mean
+    co-association with samples outside, small is good); ``stability`` (mean over members of the
+    best Jaccard index of a base cluster with it); ``nearest`` (the cluster of greatest mean
+    co-association with it, -1 where there is only one); ``disagreeing``: the members that split or
+    merge it, that is, whose best Jaccard index is at most one half, the worst first.
 
     Where labels are missing, means of co-association run over all (member, pair) in which the
     member labelled both; Jaccard indices over what the member labelled.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie._params import closest, did_you_mean, unpadded
 from coterie._table import Table
 from coterie.ensemble import Ensemble
 from coterie.trust._votes import ClusterVotes
@@ -32,13 +32,14 @@ class Explanation:
     cluster : int
     confidence : float
     rival : int
-        The next best cluster, -1 where there is only one.
+        The next best cluster, -1 where there is only one; then confidence is 1 and says nothing.
     soft : ndarray, shape (c,)
         Membership in each cluster.
     votes : Table
         One row a member: ``member``; its own ``label`` of the sample (None where missing);
-        ``goes_with``, the consensus cluster that most of that base cluster belongs to, and
-        ``share``, how much of it; ``agrees``, whether that is the sample's cluster.
+        ``goes_with``, the consensus cluster that most of that base cluster belongs to (-1 where
+        several tie for it), and ``share``, how much of it; ``agrees``, whether that is the
+        sample's cluster (None where that one ties with others, as where the label is missing).
     sentence : str
     """
 
@@ -119,13 +120,14 @@ def _votes_of(votes: ClusterVotes, place: int, cluster: int) -> Table:
         base = ensemble.cluster_offsets[j] + code
         entries = slice(shares.indptr[base], shares.indptr[base + 1])
         found, part = shares.indices[entries], shares.data[entries]
-        # where clusters tie for most of the company, the sample's own counts
-        best = found[part == part.max()]
-        choice = cluster if cluster in best else int(best[0])
+        # sums of float weights that are equal may differ in their last digits
+        best = found[part >= part.max() * (1 - 1e-12)]
+        tied = len(best) > 1
         label = ensemble.categories[j][code]
         labels.append(label.item() if isinstance(label, np.generic) else label)
-        agrees.append(choice == cluster)
-        goes_with.append(choice)
+        own = cluster in best
+        agrees.append(None if tied and own else own)
+        goes_with.append(-1 if tied else int(best[0]))
         share.append(float(part.max()))
     return Table(
         {
@@ -147,21 +149,25 @@ def _sentence(
     table: Table,
     n_clusters: int,
 ) -> str:
-    said = [vote for vote in table["agrees"].tolist() if vote is not None]
-    silent = len(table) - len(said)
+    labelled = np.array([label is not None for label in table["label"].tolist()])
+    said, silent = int(labelled.sum()), int((~labelled).sum())
     if not said:
         return (
             f"Sample {name} is in cluster {cluster}, but no member labelled it: nothing is known "
             "of it and its confidence is 0."
         )
     if n_clusters == 1:
-        return f"Sample {name} is in cluster {cluster}, the only one there is."
+        return (
+            f"Sample {name} is in cluster {cluster}, the only one there is: without a rival its "
+            f"confidence, {confidence:.0f}, says nothing."
+        )
     how = "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
-    agree = sum(said)
-    goes_with = table["goes_with"]
-    to_rival = int((goes_with == rival).sum())
-    elsewhere = len(said) - agree - to_rival
-    members = f"{len(said)} members" if len(said) > 1 else "one member"
+    votes = table["agrees"].tolist()
+    agree = votes.count(True)
+    tied = votes.count(None) - silent
+    to_rival = int((table["goes_with"] == rival).sum())
+    elsewhere = said - agree - tied - to_rival
+    members = f"{said} members" if said > 1 else "one member"
     parts = [
         f"Sample {name} is in cluster {cluster}, {how} (confidence {confidence:.2f}): {agree} of "
         f"the {members} that labelled it {'groups' if agree == 1 else 'group'} it mostly with "
@@ -169,6 +175,8 @@ def _sentence(
     ]
     if to_rival:
         parts.append(f", {to_rival} with cluster {rival}")
+    if tied:
+        parts.append(f", {tied} as much with another cluster as with it")
     if elsewhere:
         parts.append(f", {elsewhere} elsewhere")
     if soft[rival] > 0:
@@ -199,7 +207,8 @@ def find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
         if row is None or not 0 <= row < ensemble.n_samples:
             raise SampleError(
                 f"no sample {sample!r}: without ids samples go by row number, "
-                f"0 to {ensemble.n_samples - 1}"
+                f"0 to {ensemble.n_samples - 1}; for names give sample_ids=, or a pandas frame whose "
+                "index names every sample once"
             )
         return row, row, 1
     wanted: list[Any] = [sample]
@@ -235,11 +244,9 @@ def _whole(value: Any) -> int | None:
 
 def _suggestion(ids: NDArray[Any], sample: Any) -> str:
     text = str(sample)
-    names = [str(value) for value in _likeliest(ids, text).tolist()]
-    lower = {name.lower(): name for name in reversed(names)}
-    close = [lower[name] for name in get_close_matches(text.lower(), lower, n=3, cutoff=0.6)]
+    close = closest(text, map(str, _likeliest(ids, text).tolist()), 3)
     if close:
-        return f"; did you mean {' or '.join(repr(name) for name in close)}?"
+        return did_you_mean(close)
     if ids.dtype.kind in "iu":
         return f"; the ids run from {ids.min()} to {ids.max()}"
     shown = ", ".join(repr(str(value)) for value in ids[:3].tolist())
@@ -247,10 +254,17 @@ def _suggestion(ids: NDArray[Any], sample: Any) -> str:
 
 
 def _likeliest(ids: NDArray[Any], text: str) -> NDArray[Any]:
-    """All ids, or of many the thousand with most letters in place, give or take one place."""
+    """All ids, or of many the thousand with most letters in place, give or take one place.
+
+    An id that differs in the zeros before a number alone can have every letter elsewhere.
+    """
     if len(ids) <= COMPARED_IDS or not text:
         return ids[:COMPARED_IDS]
     names = ids.astype(np.str_)
+    bare = unpadded(text)
+    padded = [name for name in names.tolist() if unpadded(name) == bare]
+    if padded:
+        return np.array(padded)
     width = names.dtype.itemsize // 4
     letters = np.ascontiguousarray(names).view(np.uint32).reshape(len(names), width)
     score = np.zeros(len(names), dtype=np.int64)

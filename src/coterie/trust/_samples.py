@@ -52,9 +52,9 @@ def samples(ensemble: Ensemble, labels: Any) -> Table:
     """One row a sample: its cluster, how sure that is, and the next best cluster.
 
     Columns: ``sample`` (id, or row number), ``cluster``, ``confidence`` (one minus
-    ``rival_support`` over ``support``, not below 0), ``rival`` (-1 where there is only one
-    cluster), ``support`` and ``rival_support`` (soft membership in the own and in the rival
-    cluster).
+    ``rival_support`` over ``support``, not below 0), ``rival`` (-1 where there is only one cluster;
+    then confidence is 1 and says nothing), ``support`` and ``rival_support`` (soft membership in
+    the own and in the rival cluster).
 
     Parameters
     ----------
