@@ -1,0 +1,201 @@
+"""What evidence about pairs is worth: the value of a matrix against the known classes.
+
+A microcluster of weight r stands for r samples, of which T_c are of class c. Between microclusters u
+and v there are r_u r_v pairs of samples, sum_c T_uc T_vc of them of one class; inside u there are
+r (r - 1) / 2 and sum_c T_c (T_c - 1) / 2. Pairs are counted so, by blocks of rows, and never listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from coterie._budget import Budget
+from coterie._params import Integer, ParameterError, check_parameters
+from coterie.ensemble import Ensemble
+from coterie.evaluate.external import coded
+from coterie.evidence.coassociation import coassociation
+
+FloatArray = NDArray[np.float64]
+# rows of the matrix looked at together: the working copies stay small
+BLOCK = 512
+# levels where members are too many for one each
+LEVELS, MOST = 20, 50
+# a value computed in another order may end a rounding below its level
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class EvidenceQuality:
+    """Pairs of samples by the value that a matrix gives them.
+
+    Level l holds the values from ``values[l]`` up to, but not including, the next one; the last level
+    is the value 1 alone.
+
+    Attributes
+    ----------
+    values : ndarray, shape (L,)
+        Where each level begins, from 0 to 1.
+    pairs : ndarray, shape (L,)
+        Pairs of samples on the level.
+    together : ndarray, shape (L,)
+        Those of them that are of one class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.evaluate import EvidenceQuality
+    >>> found = EvidenceQuality(np.array([0, 1.0]), np.array([5.0, 2.0]), np.array([1.0, 2.0]))
+    >>> found.precision_at.tolist(), found.recall.round(2).tolist()
+    ([0.2, 1.0], [1.0, 0.67])
+    """
+
+    values: FloatArray
+    pairs: FloatArray
+    together: FloatArray
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of all pairs that are on each level."""
+        return _ratio(self.pairs, self.pairs.sum())
+
+    @property
+    def precision_at(self) -> FloatArray:
+        """Share of the pairs on each level that are of one class; NaN on an empty level."""
+        return _ratio(self.together, self.pairs)
+
+    @property
+    def precision(self) -> FloatArray:
+        """Share of the pairs at or above each level that are of one class; NaN without any."""
+        return _ratio(_from_above(self.together), _from_above(self.pairs))
+
+    @property
+    def recall(self) -> FloatArray:
+        """Share of all pairs of one class that are at or above each level; NaN without any."""
+        return _ratio(_from_above(self.together), self.together.sum())
+
+
+def evidence_quality(
+    ensemble: Ensemble,
+    classes: Any,
+    matrix: ArrayLike | None = None,
+    *,
+    levels: int | None = None,
+    memory_budget: Budget = None,
+) -> EvidenceQuality:
+    """Count the pairs of samples by their co-association, and how many are truly together.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    classes : sequence, array or series of n labels
+        The known class of each sample.
+    matrix : array of shape (N, N), optional
+        Evidence between the ensemble's microclusters, symmetric and in [0, 1], such as a solver's
+        ``consensus_matrix_``; its diagonal is the value of two samples of one microcluster. By
+        default the co-association.
+    levels : int, optional
+        The range from 0 to 1 is cut in so many steps. By default one a member, so that every number
+        of members that agree has its own level; 20 for more than 50 members.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evaluate import evidence_quality
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> found = evidence_quality(ensemble, ["a", "a", "b", "b"])
+    >>> found.values.tolist(), found.pairs.tolist(), found.together.tolist()
+    ([0.0, 0.5, 1.0], [2.0, 3.0, 1.0], [0.0, 1.0, 1.0])
+    >>> found.precision.round(2).tolist(), found.recall.tolist()
+    ([0.33, 0.5, 1.0], [1.0, 1.0, 0.5])
+    """
+    check_parameters("evidence_quality", {"levels": levels}, {"levels": Integer(1, optional=True)})
+    codes, n_classes = coded(classes, "classes")
+    if len(codes) != ensemble.n_samples:
+        raise ValueError(
+            f"classes has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
+        )
+    if levels is None:
+        levels = ensemble.n_members if ensemble.n_members <= MOST else LEVELS
+    if matrix is None:
+        evidence = coassociation(ensemble, memory_budget=memory_budget)
+    else:
+        evidence = _checked(matrix, ensemble.n_microclusters)
+    each = ensemble.sample_weight
+    table = sparse.csr_array(
+        sparse.coo_array(
+            (
+                np.ones(len(codes)) if each is None else each.astype(np.float64),
+                (ensemble.inverse, codes),
+            ),
+            shape=(ensemble.n_microclusters, n_classes),
+        )
+    )
+    weights = np.asarray(table.sum(axis=1), dtype=np.float64)
+    own = _levels(np.diag(evidence), levels)
+    pairs: FloatArray = np.bincount(own, _inside(weights), levels + 1).astype(np.float64)
+    squares = np.bincount(
+        np.repeat(np.arange(len(weights)), np.diff(table.indptr)),
+        _inside(table.data),
+        len(weights),
+    )
+    together: FloatArray = np.bincount(own, squares, levels + 1).astype(np.float64)
+    transposed = sparse.csc_array(table.T)
+    for begin in range(0, len(weights), BLOCK):
+        rows = slice(begin, min(begin + BLOCK, len(weights)))
+        # pairs right of the diagonal only: each is met once
+        later = slice(begin, len(weights))
+        ahead = (
+            np.arange(rows.start, len(weights))[None] > np.arange(rows.start, rows.stop)[:, None]
+        )
+        level = _levels(evidence[rows, later][ahead], levels)
+        every = np.outer(weights[rows], weights[later])[ahead]
+        same = (table[rows] @ transposed[:, later]).toarray()[ahead]
+        pairs += np.bincount(level, every, levels + 1)
+        together += np.bincount(level, same, levels + 1)
+    return EvidenceQuality(np.arange(levels + 1) / levels, pairs, together)
+
+
+def _checked(matrix: ArrayLike, n: int) -> FloatArray:
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.shape != (n, n):
+        raise ParameterError(
+            f"evidence_quality: matrix must have a row and a column per microcluster ({n} x {n}), "
+            f"but has shape {values.shape}"
+        )
+    # NaN fails both comparisons
+    wrong = ~((values >= -ROUNDING) & (values <= 1 + ROUNDING))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        raise ParameterError(
+            "evidence_quality: matrix must lie in [0, 1], but entry "
+            f"({row}, {column}) is {float(values[row, column])!r}"
+        )
+    if float(np.abs(values - values.T).max()) > 1e-6:
+        raise ParameterError("evidence_quality: matrix must be symmetric, but is not")
+    return values
+
+
+def _levels(values: FloatArray, levels: int) -> NDArray[np.int64]:
+    return np.clip(np.floor(values * levels + ROUNDING), 0, levels).astype(np.int64)
+
+
+def _inside(sizes: FloatArray) -> FloatArray:
+    # a single sample of weight below one has no pair to offer
+    return np.maximum(sizes * (sizes - 1) / 2, 0.0)
+
+
+def _from_above(counts: FloatArray) -> FloatArray:
+    return np.cumsum(counts[::-1])[::-1]
+
+
+def _ratio(part: FloatArray, whole: FloatArray | float) -> FloatArray:
+    out = np.full(part.shape, np.nan)
+    np.divide(part, whole, out=out, where=np.asarray(whole) > 0)
+    return out

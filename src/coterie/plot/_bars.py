@@ -1,0 +1,150 @@
+"""One number a method: time, memory, a score; what has none says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._params import ParameterError
+from coterie.plot._canvas import axes, plain, shown
+from coterie.plot._check import FloatArray, numbers
+from coterie.plot._palette import INK, OKABE_ITO, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OWNER = "plot.bars"
+# share of the axis that is left for the number at the end of the longest bar
+TAIL = 0.24
+UNKNOWN = "no result"
+
+
+def bars(
+    names: Sequence[str],
+    values: ArrayLike,
+    *,
+    spread: ArrayLike | None = None,
+    absent: Mapping[str, str] | None = None,
+    notes: Mapping[str, str] | None = None,
+    stressed: Sequence[str] = (),
+    log: bool = False,
+    form: str = "{:.3g}",
+    xlabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a horizontal bar per name, the first at the top, its number at its end.
+
+    Parameters
+    ----------
+    names : sequence of K names
+    values : array of shape (K,)
+        NaN where there is no result: a hatched bar across the whole axis with the reason in words,
+        never a bar of length 0.
+    spread : array of shape (K,), optional
+        Half the length of a thin line through the bar's end, such as a standard deviation.
+    absent : mapping of name to text, optional
+        Why a name has no value ("time cap").
+    notes : mapping of name to text, optional
+        What to write after the number ("2 of 10 runs failed").
+    stressed : sequence of names, optional
+        Drawn in another colour, with a hatch for grey print.
+    log : bool, default False
+        Whether the axis is logarithmic; it then begins at a power of ten below the least value, so
+        that lengths compare orders, not amounts.
+    form : str, default "{:.3g}"
+        How the number at the end of a bar is written.
+    xlabel : str, optional
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.patches`` are the bars from the top down.
+
+    Examples
+    --------
+    >>> from coterie.plot import bars
+    >>> ax = bars(["eac", "drec"], [0.5, float("nan")], absent={"drec": "time cap"}, log=True)
+    >>> round(float(ax.patches[0].get_x() + ax.patches[0].get_width()), 3)
+    0.5
+    >>> [text.get_text() for text in ax.texts]
+    ['0.5', 'time cap']
+    """
+    named = [str(name) for name in names]
+    if not named:
+        raise ParameterError(f"{OWNER}: names is empty: there is nothing to draw")
+    lengths = numbers(OWNER, "values", values, (len(named),), nan=True)
+    if log and (lengths <= 0).any():
+        place = int(np.argmax(lengths <= 0))
+        raise ParameterError(
+            f"{OWNER}: a logarithmic axis has no place for {float(lengths[place])!r} "
+            f"({named[place]}); give log=False, or NaN where there is no result"
+        )
+    half = None
+    if spread is not None:
+        half = np.nan_to_num(numbers(OWNER, "spread", spread, (len(named),), nan=True))
+    ax = axes(ax, (4.8, float(np.clip(0.9 + 0.24 * len(named), 1.6, 14.0))))
+    left, right = _range(lengths, half, log)
+    ax.set_xscale("log" if log else "linear")
+    ax.set_xlim(left, right)
+    for row, (name, length) in enumerate(zip(named, lengths.tolist(), strict=True)):
+        after = "" if notes is None or name not in notes else f" ({notes[name]})"
+        if np.isnan(length):
+            why = (absent or {}).get(name, UNKNOWN)
+            ax.barh(
+                row, right - left, 0.7, left=left, facecolor="white", edgecolor="#BBBBBB",
+                hatch="////", linewidth=0.6,
+            )  # fmt: skip
+            _write(ax, row, left, f"{why}{after}", 6.0, boxed=True)
+            continue
+        stress = name in stressed
+        ax.barh(
+            row, length - left, 0.7, left=left, facecolor=OKABE_ITO[5 if stress else 0],
+            edgecolor="white", hatch="////" if stress else None, linewidth=0.0,
+        )  # fmt: skip
+        end = length
+        if half is not None and half[row] > 0:
+            ax.plot([length - half[row], length + half[row]], [row, row], color=INK, linewidth=1.0)
+            end = length + half[row]
+        _write(ax, row, max(end, left), f"{form.format(length)}{after}", 3.0)
+    ax.set_ylim(len(named) - 0.4, -0.6)
+    ax.set_yticks(np.arange(len(named)), [shown(name) for name in named])
+    ax.tick_params(axis="y", length=0)
+    if xlabel is not None:
+        ax.set_xlabel(xlabel)
+    plain(ax)
+    return ax
+
+
+def _range(lengths: FloatArray, half: FloatArray | None, log: bool) -> tuple[float, float]:
+    known = lengths[np.isfinite(lengths)]
+    if not known.size:
+        return (0.1, 1.0) if log else (0.0, 1.0)
+    if log:
+        left = 10.0 ** np.floor(np.log10(known.min()) - 0.15)
+        top = max(float(known.max()), 10 * left)
+        return float(left), float(left * (top / left) ** (1 / (1 - TAIL)))
+    ends = lengths if half is None else lengths + half
+    starts = lengths if half is None else lengths - half
+    left = min(0.0, float(np.nanmin(starts)))
+    top = max(float(np.nanmax(ends)), 0.0)
+    if top == left:
+        top = left + 1.0
+    return left, left + (top - left) / (1 - TAIL)
+
+
+def _write(ax: Axes, row: int, at: float, text: str, gap: float, *, boxed: bool = False) -> None:
+    ax.annotate(
+        shown(text, 60),
+        (at, row),
+        xytext=(gap, 0.0),
+        textcoords="offset points",
+        va="center",
+        fontsize="small",
+        color=QUIET if boxed else INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2} if boxed else None,
+        annotation_clip=False,
+    )

@@ -1,0 +1,226 @@
+"""A score over something that was varied: the size of the ensemble, missing labels, a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._params import Choice, ParameterError, check_parameters
+from coterie.plot._canvas import axes, note, plain, shown
+from coterie.plot._check import FloatArray, numbers
+from coterie.plot._palette import INK, QUIET
+from coterie.plot._series import legend_under, strokes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+# values that span more than this are laid out by their logarithm
+DECADES = 30.0
+OWNER = "plot.curves"
+Scale = Literal["linear", "log", "even"]
+
+
+def curves(
+    x: Sequence[Any] | ArrayLike,
+    lines: Mapping[str, ArrayLike],
+    *,
+    spread: Mapping[str, ArrayLike] | None = None,
+    partial: Mapping[str, ArrayLike] | None = None,
+    levels: Mapping[str, float] | None = None,
+    marked: Any = None,
+    marked_name: str = "default",
+    scale: Scale | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a line per name over what was varied, with a band of one standard deviation.
+
+    Numbers that span decades are laid out by their logarithm; text, None and zeros among decades are
+    spaced evenly.
+
+    Parameters
+    ----------
+    x : sequence of K numbers, or of K values of any kind
+    lines : mapping of name to array of shape (K,)
+        NaN where there is no result: a cross above the axis, never a zero.
+    spread : mapping of name to array of shape (K,), optional
+        Half the height of the band; NaN where unknown.
+    partial : mapping of name to array of shape (K,), optional
+        True where some of the runs behind a point have no result; the point is hollow.
+    levels : mapping of name to float, optional
+        Numbers to compare with that do not depend on x, as dashed horizontal lines.
+    marked : value of x, optional
+        Where a thin vertical line stands.
+    marked_name : str, default "default"
+        What that line is.
+    scale : {"linear", "log", "even"}, optional
+        How x is laid out; by default what suits it.
+    xlabel, ylabel : str, optional
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.lines`` begins with one line per name, in order.
+
+    Examples
+    --------
+    >>> from coterie.plot import curves
+    >>> ax = curves([0.01, 1, 100], {"eac": [0.4, 0.5, 0.3]}, marked=1, xlabel="theta")
+    >>> ax.get_xscale(), ax.lines[0].get_ydata().tolist()
+    ('log', [0.4, 0.5, 0.3])
+    """
+    check_parameters(OWNER, {"scale": scale}, {"scale": Choice(("linear", "log", "even", None))})
+    given = [*x] if isinstance(x, Sequence) else np.asarray(x).tolist()
+    if not given:
+        raise ParameterError(f"{OWNER}: x is empty: there is nothing to draw")
+    if not lines:
+        raise ParameterError(f"{OWNER}: lines is empty: there is nothing to draw")
+    found = _by_name("lines", lines, len(given))
+    bands = _by_name("spread", spread or {}, len(given))
+    hollow = _by_name("partial", partial or {}, len(given))
+    for argument, names in (("spread", bands), ("partial", hollow)):
+        if stray := names.keys() - found.keys():
+            raise ParameterError(
+                f"{OWNER}: {argument} names {sorted(stray)[0]!r}, which lines does not hold"
+            )
+    ax = axes(ax, (4.6, 3.4))
+    places, scale = layout(given, scale)
+    handles: dict[str, Artist] = {}
+    ax.set_xscale("log" if scale == "log" else "linear")
+    styles = dict(zip(found, strokes(len(found)), strict=True))
+    for name, line in found.items():
+        (handles[shown(name)],) = ax.plot(places, line, **styles[name])
+    for name, line in found.items():
+        colour = styles[name]["color"]
+        if name in bands:
+            half = np.nan_to_num(bands[name])
+            ax.fill_between(
+                places, line - half, line + half, color=colour, alpha=0.13, linewidth=0, zorder=1
+            )
+        if name in hollow:
+            at = (hollow[name] > 0) & np.isfinite(line)
+            ax.plot(
+                places[at],
+                line[at],
+                linestyle="none",
+                marker=styles[name]["marker"],
+                markersize=4.0,
+                markerfacecolor="white",
+                markeredgecolor=colour,
+                zorder=3,
+            )
+    for place, (name, level) in enumerate((levels or {}).items()):
+        stroke = ((0, (4, 2)), (0, (1, 1.5)))[place % 2]
+        handles[shown(name)] = ax.axhline(
+            float(level), color=QUIET, linestyle=stroke, linewidth=1.0, zorder=0
+        )
+    if marked is not None and marked in given:
+        handles[shown(f"{marked_name} ({word(marked)})")] = ax.axvline(
+            places[given.index(marked)], color=INK, linewidth=0.7, zorder=0
+        )
+    ax.margins(y=0.08)
+    _mark_absent(ax, places, found, styles)
+    _ticks(ax, given, places, scale)
+    remarks = []
+    if any((hollow[name] > 0).any() for name in hollow):
+        remarks.append("hollow: some runs without a result")
+    if any(np.isnan(line).any() for line in found.values()):
+        remarks.append("×: no result")
+    if remarks:
+        note(ax, "; ".join(remarks))
+    if xlabel is not None:
+        ax.set_xlabel(xlabel)
+    if ylabel is not None:
+        ax.set_ylabel(ylabel)
+    plain(ax)
+    if len(handles) > 1:
+        legend_under(ax, list(handles.values()), list(handles))
+    return ax
+
+
+def layout(given: Sequence[Any], wanted: Scale | None = None) -> tuple[FloatArray, Scale]:
+    """Where each value lies, and the scale."""
+    even = np.arange(len(given), dtype=np.float64)
+    is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in given]
+    if wanted == "even" or not all(is_number):
+        if wanted not in (None, "even"):
+            odd = given[is_number.index(False)]
+            raise ParameterError(f"{OWNER}: scale {wanted!r} needs numbers in x, but has {odd!r}")
+        return even, "even"
+    values = np.array(given, dtype=np.float64)
+    finite, positive = bool(np.isfinite(values).all()), bool((values > 0).all())
+    if wanted is not None:
+        if not finite or (wanted == "log" and not positive):
+            raise ParameterError(f"{OWNER}: x has values without a place on a {wanted} axis")
+        return values, wanted
+    if not finite:
+        return even, "even"
+    sizes = np.abs(values[values != 0])
+    if sizes.size and sizes.max() / sizes.min() > DECADES:
+        return (values, "log") if positive else (even, "even")
+    return values, "linear"
+
+
+def word(value: Any) -> str:
+    """A value of a parameter as it stands at an axis."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return shown(value)
+
+
+def _mark_absent(
+    ax: Axes,
+    places: FloatArray,
+    found: dict[str, FloatArray],
+    styles: dict[str, dict[str, Any]],
+) -> None:
+    """A cross just above the axis for each point without a result, side by side where they meet."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    absent = {name: np.isnan(line) for name, line in found.items()}
+    taken = np.zeros(len(places))
+    for name, at in absent.items():
+        for place in np.flatnonzero(at).tolist():
+            ax.plot(
+                [places[place]],
+                [0.03],
+                linestyle="none",
+                marker="x",
+                markersize=4.5,
+                color=styles[name]["color"],
+                clip_on=False,
+                transform=blended_transform_factory(ax.transData, ax.transAxes)
+                + ScaledTranslation(0.0, 6.0 * taken[place] / 72, ax.figure.dpi_scale_trans),
+            )
+            taken[place] += 1
+
+
+def _ticks(ax: Axes, given: Sequence[Any], places: FloatArray, scale: str) -> None:
+    from matplotlib.ticker import MaxNLocator, NullLocator
+
+    if scale == "even" or len(given) <= 8:
+        ax.set_xticks(places, [word(value) for value in given])
+        ax.xaxis.set_minor_locator(NullLocator())
+        if sum(len(word(value)) for value in given) > 40:
+            ax.tick_params(axis="x", labelrotation=90)
+    elif scale == "linear":
+        whole = all(float(value).is_integer() for value in given)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 5, 10]))
+
+
+def _by_name(argument: str, given: Mapping[str, ArrayLike], length: int) -> dict[str, FloatArray]:
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"{OWNER}: {argument} must be a mapping of name to numbers, "
+            f"but is {type(given).__name__}"
+        )
+    return {
+        str(name): numbers(OWNER, f"{argument}[{name!r}]", line, (length,), nan=True)
+        for name, line in given.items()
+    }

@@ -1,0 +1,195 @@
+"""Matrices over the same samples side by side, in one order: before, after, the difference, the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._params import Integer, ParameterError, check_parameters
+from coterie.ensemble import Ensemble
+from coterie.plot._arrange import FloatArray, Runs, arrange, bin_count, bin_shares, block_means
+from coterie.plot._canvas import axes, note, panels, shown
+from coterie.plot._check import label_codes, numbers
+from coterie.plot._palette import INK, SEQUENTIAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OWNER = "plot.matrices"
+# white is no change; orange and purple differ for every kind of eye
+DIVERGING = "PuOr"
+# the colours end at this quantile of what is drawn off the diagonal: single high pairs hide the rest
+TOP = 0.995
+# lines between more classes than this would cover the matrix
+WALLS = 12
+
+
+def matrices(
+    named: Mapping[str, ArrayLike],
+    labels: Any,
+    ensemble: Ensemble,
+    *,
+    difference: tuple[str, str] | None = None,
+    ideal: bool = True,
+    columns: int | None = None,
+    max_rows: int = 400,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw matrices of one ensemble in the same order, with their difference and the ideal one.
+
+    Samples are ordered class after class, inside a class by average link of the first matrix. All
+    matrices share one scale.
+
+    Parameters
+    ----------
+    named : mapping of name to array of shape (N, N)
+        Similarities between the ensemble's microclusters, such as evidence and a solver's
+        ``consensus_matrix_``. Of one that is not symmetric the mean of both directions is drawn.
+    labels : sequence of n labels
+        The known class of each sample.
+    ensemble : Ensemble
+    difference : pair of names, optional
+        Draw the second less the first as well.
+    ideal : bool, default True
+        Draw the matrix of the classes as well: 1 where two samples are of one class.
+    columns : int, optional
+        Panels side by side; by default two, all of them up to three.
+    max_rows : int, default 400
+        Above so many samples they are pooled in that many bins of equal weight.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Each of ``ax.child_axes`` is a panel, whose ``images[0]`` holds the array drawn; the order is
+        that of ``named``, then the difference, then the ideal.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import coassociation
+    >>> from coterie.plot import matrices
+    >>> ensemble = Ensemble.from_labels([[0, 0], [1, 1], [1, 1]])
+    >>> ax = matrices({"co-association": coassociation(ensemble)}, ["a", "b", "b"], ensemble)
+    >>> [panel.images[0].get_array().tolist() for panel in ax.child_axes][1]
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+    check_parameters(
+        OWNER,
+        {"columns": columns, "max_rows": max_rows},
+        {"columns": Integer(1, optional=True), "max_rows": Integer(2)},
+    )
+    if not named:
+        raise ParameterError(f"{OWNER}: named is empty: there is no matrix to draw")
+    n = ensemble.n_microclusters
+    given = {
+        str(name): numbers(OWNER, f"named[{name!r}]", values, (n, n))
+        for name, values in named.items()
+    }
+    for name in difference or ():
+        if name not in given:
+            raise ParameterError(f"{OWNER}: difference names {name!r}, which named does not hold")
+    drawn, truth, runs, pooled = _arranged(given, labels, ensemble, max_rows)
+    shown_panels: list[tuple[str, FloatArray, str]] = [
+        (name, values, SEQUENTIAL) for name, values in drawn.items()
+    ]
+    if difference is not None:
+        before, after = difference
+        shown_panels.append(("difference", drawn[after] - drawn[before], DIVERGING))
+    if ideal:
+        shown_panels.append(("classes", truth, SEQUENTIAL))
+    if columns is None:
+        columns = len(shown_panels) if len(shown_panels) <= 3 else 2
+    rows = -(-len(shown_panels) // columns)
+    ax = axes(ax, (2.5 * columns + 0.3, 2.35 * rows + 0.5))
+    top = max(_ceiling(values) for values in drawn.values())
+    for panel, (name, values, colours) in zip(
+        panels(ax, len(shown_panels), columns, (48.0, 24.0)), shown_panels, strict=True
+    ):
+        if colours == DIVERGING:
+            high = max(_ceiling(np.abs(values)), 1e-12)
+            low = -high
+        elif values is truth:
+            low, high = 0.0, 1.0
+        else:
+            low, high = min(0.0, float(values.min())), top
+        _panel(panel, values, runs, (low, high), colours, bar=values is not truth)
+        panel.set_title(shown(name, 36), fontsize="medium", loc="left")
+    if pooled:
+        each = float(runs.edges[-1]) / len(truth)
+        note(ax, f"means over {len(truth):,} bins of {each:.3g} samples each\n")
+    return ax
+
+
+def _arranged(
+    given: dict[str, FloatArray], labels: Any, ensemble: Ensemble, max_rows: int
+) -> tuple[dict[str, FloatArray], FloatArray, Runs, bool]:
+    codes, names = label_codes(OWNER, "labels", labels, ensemble.n_samples)
+    weight = ensemble.sample_weight
+    heavy = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
+    runs = Runs.of(ensemble.inverse.astype(np.int64), codes, heavy)
+    first = next(iter(given.values()))
+    # sorted by the dendrogram inside each class whatever the size: the matrix is there already
+    arranged = arrange(
+        (first + first.T) / 2,
+        ensemble,
+        runs,
+        "cluster",
+        max_rows=max(max_rows, ensemble.n_microclusters),
+    )
+    runs = arranged.runs
+    bins, pooled = bin_count(runs, ensemble.n_microclusters, max_rows)
+    shares = bin_shares(runs, bins, ensemble.n_microclusters)
+    drawn = {}
+    for name, values in given.items():
+        means = block_means(values, shares)
+        drawn[name] = (means + means.T) / 2
+    by_class = bin_shares(Runs(runs.label, runs.label, runs.width), bins, len(names)).toarray()
+    return drawn, np.asarray(by_class @ by_class.T), runs, pooled
+
+
+def _ceiling(values: FloatArray) -> float:
+    off = values[~np.eye(len(values), dtype=bool)]
+    top = float(np.quantile(off, TOP)) if off.size else 0.0
+    return top if top > 0 else max(float(values.max()), 1e-12)
+
+
+def _panel(
+    panel: Axes,
+    values: FloatArray,
+    runs: Runs,
+    limits: tuple[float, float],
+    colours: str,
+    *,
+    bar: bool,
+) -> None:
+    total = float(runs.edges[-1])
+    image = panel.imshow(
+        values,
+        cmap=colours,
+        vmin=limits[0],
+        vmax=limits[1],
+        extent=(0.0, total, total, 0.0),
+        aspect="equal",
+        interpolation="nearest",
+    )
+    panel.set_xticks([])
+    panel.set_yticks([])
+    first = np.flatnonzero(runs.label[1:] != runs.label[:-1]) + 1
+    if len(first) < WALLS:
+        for wall in runs.edges[first]:
+            panel.axhline(wall, color=INK, linewidth=0.25)
+            panel.axvline(wall, color=INK, linewidth=0.25)
+    if bar:
+        beyond = (values.min() < limits[0] - 1e-12, values.max() > limits[1] + 1e-12)
+        extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}
+        place = panel.inset_axes((1.04, 0.0, 0.05, 1.0))
+        scale = panel.figure.colorbar(
+            image, cax=place, extend=extend[int(beyond[0]), int(beyond[1])]
+        )
+        scale.outline.set_visible(False)
+        scale.ax.tick_params(labelsize="small")
+        scale.ax.locator_params(nbins=5)
