@@ -3,9 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint docs bench asv golden setup clean
+.PHONY: help demo browser test lint docs bench bench-docs asv golden setup clean
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
 .venv/pip.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -55,6 +55,9 @@ docs: .venv/core.stamp .venv/docs.group  ## the documentation site in docs/_buil
 
 bench: .venv/core.stamp .venv/test.group  ## speed ratios measured in one run
 	$(BIN)/python benchmarks/ratios.py
+
+bench-docs: .venv/core.stamp .venv/test.group  ## run the specs and write docs/benchmarks (an hour or two)
+	$(BIN)/python benchmarks/docs.py
 
 asv: .venv/core.stamp .venv/bench.group  ## time, memory and agreement by size, with asv
 	cd benchmarks && ../$(BIN)/asv machine --yes --config asv.conf.json >/dev/null

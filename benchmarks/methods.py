@@ -58,8 +58,12 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--missing", type=float, default=0.0)
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
-    parser.add_argument("pools", nargs="*")
+    known = sorted(path.stem for path in (DATA / "pools").glob("*.npz"))
+    parser.add_argument("pools", nargs="*", metavar="POOL")
     arguments = parser.parse_args()
+    for pool in arguments.pools:
+        if pool not in known:
+            parser.error(f"no pool {pool!r} in {DATA / 'pools'} (known: {', '.join(known)})")
     wrong = 0
     for path in sorted((DATA / "pools").glob("*.npz")):
         if arguments.pools and path.stem not in arguments.pools:

@@ -1,0 +1,119 @@
+"""The pages of docs/benchmarks from runs of the specs: tables, figures, and what they were made with.
+
+Run: make bench-docs, or python benchmarks/docs.py [SPEC ...] [--runs DIR] [--jobs N] [--no-speed]
+Runs are kept in DIR, so that a second call only writes the pages again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from coterie.bench import as_markdown, read_spec, run, table
+from coterie.bench._figure import BenchFigure
+from coterie.bench._figures import figures, save_figures
+from coterie.bench._results import _ensembles
+from coterie.bench._store import RunStore
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("COTERIE_DATA", ROOT.parent / "shared" / "data"))
+PAGES = ROOT / "docs" / "benchmarks"
+SPECS = ("eccms", "spce", "trce", "ceshl", "pce-given", "pools", "sizes", "missing")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write docs/benchmarks.")
+    parser.add_argument("specs", nargs="*", default=SPECS, metavar="SPEC")
+    parser.add_argument("--runs", type=Path, default=ROOT / ".bench", metavar="DIR")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--no-speed", action="store_true", help="leave the speed page as it is")
+    wanted = parser.parse_args()
+    PAGES.mkdir(exist_ok=True)
+    for name in wanted.specs:
+        directory = wanted.runs / name
+        outcome = run(name, directory, data=[DATA], n_jobs=wanted.jobs)
+        print(f"{name}: {outcome.total} runs, {outcome.failed} went wrong", flush=True)
+        write_page(name, directory)
+    if not wanted.no_speed:
+        write_speed()
+
+
+def write_page(name: str, directory: Path) -> None:
+    """Tables and a choice of figures."""
+    store = RunStore(directory)
+    spec, facts = read_spec(name), store.facts()
+    runs = store.runs()
+    planned = figures(runs, spec, _ensembles(store, spec, runs, [DATA]))
+    chosen = [figure for figure in planned if worth_showing(figure, spec)]
+    folder = PAGES / "figures" / name
+    for old in folder.glob("*"):
+        old.unlink()
+    saved = save_figures(type(planned)(tuple(chosen), planned.left_out), folder, ("svg",))
+    captions = folder / "captions.md"
+    captions.unlink()
+    drawn = {path.stem for path in saved.files if path.suffix == ".svg"}
+    heading, _, body = as_markdown(table(directory)).partition("\n")
+    parts = [
+        heading,
+        f"```sh\ncoterie bench run {name} --out {name} --jobs 2 --data DATA\n"
+        f"coterie bench table {name}\ncoterie bench plot {name} --data DATA\n```",
+        conditions(facts),
+        body.strip(),
+    ]
+    pictures = [figure for figure in chosen if figure.name in drawn]
+    if pictures:
+        parts.append("## Figures")
+    parts += [
+        f"![{figure.title}](figures/{name}/{figure.name}.svg)\n\n*{figure.caption}*"
+        for figure in pictures
+    ]
+    (PAGES / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def worth_showing(figure: BenchFigure, spec: Any) -> bool:
+    """One metric, the paper's own method, one data set of evidence: the rest is a command away."""
+    metric = spec.metrics[0].replace("_", "-")
+    others = [one.replace("_", "-") for one in spec.metrics[1:]]
+    if any(f"-{other}" in figure.name for other in others):
+        return False
+    kind = figure.name.partition("-")[0]
+    if kind in ("evidence", "matrix"):
+        return spec.data[0].name.lower() in figure.name and bool(spec.paper)
+    if kind in ("parameter", "parameters", "objective"):
+        own = [method.name for method in spec.methods if method.solver == spec.paper]
+        return bool(own) and f"-{own[0].lower()}" in figure.name.lower()
+    return metric in figure.name or kind in ("time", "memory")
+
+
+def conditions(facts: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    lines = [
+        f"Begun {facts['started'][:10]} on {facts['processor']} ({facts['cores']} cores), "
+        f"Python {facts['python']}, {versions}. Caps of a run: {facts['caps']['seconds']:g} s, "
+        f"{facts['caps']['memory'] / 1e9:g} GB."
+    ]
+    if facts["absent"]:
+        lines.append(f"Data sets that were not at hand: {', '.join(facts['absent'])}.")
+    return " ".join([*lines, *(f"{remark}." for remark in facts["remarks"])])
+
+
+def write_speed() -> None:
+    """The ratios, each of one run on the same inputs."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "ratios.py"), "solvers", "twins"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    page = (
+        "# Speed\n\n"
+        "Ratios measured in one run on the same inputs, by\n\n"
+        "```sh\npython benchmarks/ratios.py solvers twins\n```\n\n"
+        "`n x n` is a literal transcription of the paper with full matrices, as the authors' "
+        f"programs have them.\n\n```text\n{done.stdout.strip()}\n```\n"
+    )
+    (PAGES / "speed.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What one run leaves behind: the row of the table of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+Status = Literal["ok", "failed", "time cap", "memory cap"]
+# stands in for a method: the members themselves, scored one by one
+BASE_AVERAGE, BASE_BEST = "base average", "base best"
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """Which run: equal keys are the same run, in whatever process or order it is done."""
+
+    data: str
+    # members of each ensemble, and the share of labels taken away
+    members: int
+    missing: float
+    repetition: int
+    # the name that the spec gives to a method, and its parameters as JSON with sorted keys
+    method: str
+    setting: str
+
+    def __str__(self) -> str:
+        missing = f", {self.missing:.0%} missing" if self.missing else ""
+        setting = "" if self.setting == "{}" else f" {self.setting}"
+        return (
+            f"{self.method}{setting} on {self.data} "
+            f"({self.members} members{missing}, repetition {self.repetition})"
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is over, well or badly. A run that failed has no scores, never zeros."""
+
+    key: RunKey
+    # the catalogue's name; empty for the members themselves
+    solver: str
+    # the setting is the method's default one; the others are its grid
+    default: bool
+    # the method that this one is a part of, or empty
+    ablation_of: str
+    status: Status
+    # why there is no result
+    message: str
+    # by metric; empty where the classes are not known
+    scores: Mapping[str, float]
+    n_clusters: int | None
+    n_clusters_wanted: int | None
+    n_samples: int
+    n_microclusters: int
+    seconds: float | None
+    # above what the process held before
+    peak_mib: float | None
+    converged: bool | None
+    passes: int | None
+    # objective by pass, where the method has one
+    objective: tuple[float, ...] = ()
+    # of the labels, whatever the clusters are called
+    labels_digest: str = ""
+    seed: int = 0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The setting, read."""
+        found: dict[str, Any] = json.loads(self.key.setting)
+        return found
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self), sort_keys=True, allow_nan=True)
+
+    @classmethod
+    def from_json(cls, line: str) -> Run:
+        """What :meth:`to_json` wrote; raises ValueError, TypeError or KeyError for anything else."""
+        found = json.loads(line)
+        if not isinstance(found, dict):
+            raise TypeError(f"a run is an object, not {type(found).__name__}")
+        found["key"] = RunKey(**found["key"])
+        found["objective"] = tuple(found["objective"])
+        known = {part.name for part in fields(cls)}
+        if unknown := found.keys() - known:
+            raise ValueError(f"unknown fields {sorted(unknown)}")
+        return cls(**found)
+
+
+def setting_text(parameters: Mapping[str, Any]) -> str:
+    """A setting as it stands in a key."""
+    return json.dumps(dict(parameters), sort_keys=True, separators=(", ", ": "))

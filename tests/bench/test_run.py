@@ -1,0 +1,223 @@
+"""A spec is carried out once, whatever interrupts it and however many work on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from coterie.bench import parse_spec, run
+from coterie.bench._store import RunStore
+from coterie.io import DataError
+
+pytest.importorskip("pyarrow", reason="the table of runs is parquet")
+
+SPEC = """
+metrics = ["ari"]
+
+[protocol]
+members = 6
+repetitions = 3
+
+[[data]]
+embedded = "iris"
+generate = { pool = 12 }
+
+[[method]]
+solver = "eac"
+
+[[method]]
+solver = "lwea"
+grid = "paper"
+
+[[method]]
+solver = "lwgp"
+"""
+
+
+def facts(directory):
+    """What must not depend on how the runs were done."""
+    return [
+        (run.key, run.status, run.scores, run.labels_digest, run.seed, run.objective)
+        for run in RunStore(directory).runs()
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The runs of an uninterrupted call."""
+    folder = tmp_path_factory.mktemp("whole")
+    outcome = run(parse_spec(SPEC), folder)
+    return outcome, facts(folder)
+
+
+def test_all_runs_are_there(whole):
+    outcome, found = whole
+    # base average and best, eac, five thetas of lwea (its default among them) and lwgp
+    settings = {(key.method, key.setting) for key, *_ in found}
+    assert len(found) == 3 * len(settings) == outcome.total == outcome.done_now
+    assert outcome.failed == 0
+    assert {key.method for key, *_ in found} == {"base average", "base best", "eac", "lwea", "lwgp"}
+    best = {
+        key.repetition: scores["ari"] for key, _, scores, *_ in found if key.method == "base best"
+    }
+    average = {
+        key.repetition: scores["ari"]
+        for key, _, scores, *_ in found
+        if key.method == "base average"
+    }
+    assert all(best[repetition] >= average[repetition] for repetition in range(3))
+
+
+def test_two_jobs_give_the_same(whole, tmp_path):
+    run(parse_spec(SPEC), tmp_path / "runs", n_jobs=2)
+    assert facts(tmp_path / "runs") == whole[1]
+
+
+def test_a_second_call_does_nothing(tmp_path, whole):
+    seen = []
+    run(parse_spec(SPEC), tmp_path / "runs")
+    outcome = run(
+        parse_spec(SPEC), tmp_path / "runs", callback=lambda done, total, one: seen.append(one)
+    )
+    assert outcome.done_now == 0
+    assert seen == [None]
+    assert outcome.total == whole[0].total
+
+
+@pytest.mark.parametrize("after", [2, 11])
+def test_killed_and_started_again_it_is_the_same_table(whole, tmp_path, after):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    program = (
+        "from coterie.bench import run\n"
+        "if __name__ == '__main__':\n"
+        f"    run({str(tmp_path / 'spec.toml')!r}, {str(tmp_path / 'runs')!r})\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    process = subprocess.Popen([sys.executable, str(tmp_path / "program.py")])
+    store = RunStore(tmp_path / "runs")
+    deadline = time.monotonic() + 120
+    while len(store.runs() if store.directory.exists() else []) < after:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = len(store.runs())
+    outcome = run(parse_spec(SPEC), tmp_path / "runs")
+    assert outcome.done_now == outcome.total - done
+    assert facts(tmp_path / "runs") == whole[1]
+
+
+def test_two_processes_share_the_work(whole, tmp_path):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    program = (
+        "from coterie.bench import run\n"
+        "if __name__ == '__main__':\n"
+        f"    print(run({str(tmp_path / 'spec.toml')!r}, {str(tmp_path / 'runs')!r}).done_now)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    done = [int(process.communicate(timeout=300)[0]) for process in processes]
+    assert facts(tmp_path / "runs") == whole[1]
+    assert sum(done) == whole[0].total
+
+
+def test_a_time_cap_is_a_result_and_patience_ends(tmp_path):
+    text = SPEC.replace("[[data]]", "[caps]\nseconds = 0.0001\n\n[[data]]", 1)
+    text = text.replace('solver = "lwea"\ngrid = "paper"', 'solver = "nmfc"')
+    outcome = run(parse_spec(text), tmp_path / "runs")
+    capped = [one for one in RunStore(tmp_path / "runs").runs() if one.key.method == "nmfc"]
+    assert outcome.failed >= 3
+    assert [one.status for one in capped] == ["time cap"] * 3
+    assert all(one.scores == {} for one in capped)
+    assert sum("not tried" in one.message for one in capped) == 1
+
+
+def test_a_memory_cap_is_a_result(tmp_path):
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("the system does not tell a process's memory")
+    text = SPEC.replace("[[data]]", '[caps]\nmemory = "20MB"\n\n[[data]]', 1)
+    run(parse_spec(text), tmp_path / "runs")
+    found = [one for one in RunStore(tmp_path / "runs").runs() if one.key.method == "eac"]
+    assert {one.status for one in found} == {"memory cap"}
+    assert "stopped at" in found[0].message
+
+
+def test_a_method_that_refuses_is_recorded(tmp_path, rng):
+    labels = rng.integers(0, 2, size=(12, 4))
+    np.savez(tmp_path / "small.npz", members=labels, gt=np.arange(12))
+    text = """
+    [[data]]
+    name = "small"
+    [[method]]
+    solver = "eac"
+    [protocol]
+    members = 4
+    repetitions = 1
+    """
+    outcome = run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
+    (found,) = [one for one in RunStore(tmp_path / "runs").runs() if one.key.method == "eac"]
+    # twelve clusters out of fewer distinct rows cannot be had
+    assert found.status == "failed"
+    assert "n_clusters" in found.message
+    assert outcome.failed == 1
+
+
+def test_without_classes_scores_are_left_out(tmp_path, rng):
+    np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 4)))
+    text = """
+    [[data]]
+    name = "small"
+    [[data]]
+    name = "elsewhere"
+    [[method]]
+    solver = "eac"
+    [protocol]
+    members = 4
+    repetitions = 1
+    """
+    outcome = run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
+    assert outcome.absent == ("elsewhere",)
+    assert "no classes" in outcome.remarks[0]
+    found = RunStore(tmp_path / "runs").runs()
+    assert [one.status for one in found] == ["ok"] * 3
+    assert all(one.scores == {} for one in found)
+    assert RunStore(tmp_path / "runs").facts()["absent"] == ["elsewhere"]
+
+
+def test_no_data_at_all_is_refused_with_advice(tmp_path):
+    text = SPEC.replace('embedded = "iris"', 'name = "tdt2"')
+    with pytest.raises(DataError, match=r"none of the data sets .*tdt2.*--data"):
+        run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
+    assert not (tmp_path / "runs").exists()
+
+
+def test_missing_labels_are_filled_for_methods_that_need_them(tmp_path):
+    text = SPEC.replace("members = 6", "members = 6\nmissing = [0.0, 0.4]")
+    text = text.replace('solver = "lwgp"', 'solver = "lwgp"\nfill = "random"')
+    run(parse_spec(text), tmp_path / "runs")
+    runs = RunStore(tmp_path / "runs").runs()
+    assert {one.status for one in runs} == {"ok"}
+    by_method = {
+        (one.key.method, one.key.missing): one.n_microclusters for one in runs if one.default
+    }
+    assert by_method["lwgp", 0.4] != by_method["eac", 0.4]
+    assert by_method["lwgp", 0.0] == by_method["eac", 0.0]
+
+
+def test_a_run_says_what_it_cost(whole):
+    found = [one for one in RunStore(whole[0].directory).runs() if one.solver]
+    assert all(one.seconds > 0 for one in found)
+    if os.path.exists("/proc/self/clear_refs"):
+        assert all(one.peak_mib is not None for one in found)

@@ -1,0 +1,122 @@
+"""A spec is read whole or refused with the key, what was found, and the nearest thing known."""
+
+from __future__ import annotations
+
+import pytest
+
+from coterie.bench import SpecError, parse_spec, read_spec, shipped
+
+SMALL = """
+[[data]]
+embedded = "iris"
+
+[[method]]
+solver = "spce"
+set = { theta = 0.3 }
+grid = { theta = [0.1, 0.3] }
+"""
+
+
+def test_every_shipped_spec_is_read():
+    assert {"eccms", "spce", "trce", "pce", "ceshl", "pools", "quick"} <= {*shipped()}
+    for name in shipped():
+        spec = read_spec(name)
+        assert spec.title
+        assert spec.methods
+        assert spec.data
+
+
+def test_the_default_setting_comes_first_and_once():
+    (method,) = parse_spec(SMALL).methods
+    assert method.settings() == [('{"theta": 0.3}', True), ('{"theta": 0.1}', False)]
+
+
+def test_the_default_has_its_place_in_the_grid():
+    (method,) = parse_spec(SMALL.replace("set = { theta = 0.3 }", "")).methods
+    assert method.settings() == [
+        ('{"theta": 0.2}', True),
+        ('{"theta": 0.1}', False),
+        ('{"theta": 0.3}', False),
+    ]
+
+
+def test_grid_paper_is_the_catalogues():
+    text = SMALL.replace("{ theta = [0.1, 0.3] }", '"paper"')
+    (method,) = parse_spec(text).methods
+    assert len(method.settings()) == 10
+
+
+def test_a_grid_keeps_the_other_parameters_of_the_default():
+    text = SMALL.replace("set = { theta = 0.3 }", "set = { self_paced = false }")
+    (method,) = parse_spec(text).methods
+    assert ('{"self_paced": false, "theta": 0.1}', False) in method.settings()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('solver = "spce"', 'solver = "scpe"', "'scpe'.*did you mean 'spce'"),
+        ('embedded = "iris"', 'embedded = "irs"', "did you mean 'iris'"),
+        ("theta = 0.3", "thetta = 0.3", "thetta is no parameter of spce.*did you mean 'theta'"),
+        ("theta = 0.3", "theta = 3.0", "theta must be"),
+        ("grid =", "gird =", "unknown key 'gird'.*did you mean 'grid'"),
+        ("[[data]]", "[[dta]]", "unknown key 'dta'"),
+        ("grid = { theta = [0.1, 0.3] }", "grid = { theta = 0.1 }", "grid.theta must be a list"),
+        ("grid = { theta = [0.1, 0.3] }", 'grid = "papers"', "grid must be 'paper'"),
+        ("set = { theta = 0.3 }", "set = { random_state = 3 }", "random_state is no parameter"),
+        ("set = { theta = 0.3 }", 'ablation_of = "SPCE"', "ablation of 'SPCE'"),
+        ("set = { theta = 0.3 }", 'fill = "mean"', "fill is 'mean'"),
+        ('embedded = "iris"', 'name = "../secret"\nfile = "../secret"', "inside the data folder"),
+        ('embedded = "iris"', 'name = "x"\nfile = "/etc/passwd"', "inside the data folder"),
+        ('embedded = "iris"', "name = 3", "name must be text"),
+        ('embedded = "iris"', "n_clusters = 2", "name is missing"),
+        ("theta = 0.3", "theta = ", "not toml"),
+    ],
+)
+def test_what_is_wrong_is_named(old, new, words):
+    assert old in SMALL
+    with pytest.raises(SpecError, match=words):
+        parse_spec(SMALL.replace(old, new), "trial.toml")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('metrics = ["arri"]', "'arri'.*did you mean 'ari'"),
+        ('metrics = "ari"\nseed = -1', "seed must be a whole number of at least 0"),
+        ('paper = "spec"', "paper is 'spec'"),
+        ("base = 1", "base must be true or false"),
+        ("[protocol]\nmembers = 0", "members must be at least 1"),
+        ("[protocol]\nmembers = [10, 2.5]", "members must be whole numbers"),
+        ("[protocol]\nmissing = 1.0", "share of labels"),
+        ('[protocol]\nkind = "drawn"', "kind is 'drawn'.*did you mean 'draw'"),
+        ("[protocol]\nrepetition = 3", "unknown key 'repetition'.*did you mean 'repetitions'"),
+        ("[caps]\nseconds = 0", "seconds must be positive"),
+        ('[caps]\nmemory = "much"', "memory_budget must be"),
+        ("protocol = 3", "must be a table"),
+    ],
+)
+def test_what_is_wrong_above_is_named(lines, words):
+    text = f"{lines}\n{SMALL}" if not lines.startswith("[") else f"{SMALL}\n{lines}"
+    with pytest.raises(SpecError, match=words):
+        parse_spec(text, "trial.toml")
+
+
+def test_two_of_a_name_are_refused():
+    twice = SMALL + '[[method]]\nsolver = "spce"\n'
+    with pytest.raises(SpecError, match="two \\[\\[method\\]\\] are called 'spce'"):
+        parse_spec(twice)
+
+
+@pytest.mark.parametrize(("gone", "words"), [("data", "names no data"), ("method", "no method")])
+def test_a_spec_without_data_or_methods_is_refused(gone, words):
+    blocks = [block for block in SMALL.split("\n\n") if f"[[{gone}]]" not in block]
+    with pytest.raises(SpecError, match=words):
+        parse_spec("\n\n".join(blocks))
+
+
+def test_an_unknown_spec_suggests_one(tmp_path):
+    with pytest.raises(SpecError, match="did you mean 'eccms'"):
+        read_spec("ecms")
+    with pytest.raises(SpecError, match="no such spec"):
+        read_spec(tmp_path / "gone.toml")
