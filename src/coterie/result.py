@@ -234,9 +234,20 @@ class Result:
         """Write to a file: arrays and a JSON header in one npz, without pickles.
 
         The file appears under its name when it is complete; see :meth:`load`.
-        """
-        from coterie.io._result_file import write_result
 
+        Parameters
+        ----------
+        path : str or path
+            The file to write, which must end in ``.npz``; an existing one is replaced.
+        """
+        from coterie.io import DataError
+        from coterie.io._result_file import ResultFileError, write_result
+        from coterie.io._write import RESULT, check_extension
+
+        try:
+            check_extension(path, RESULT)
+        except DataError as error:
+            raise ResultFileError(str(error)) from None
         write_result(path, self.to_record())
 
     @classmethod
@@ -283,12 +294,19 @@ class Result:
         return cls(**values)
 
     def __repr__(self) -> str:
-        mean = float(np.average(self.sample_confidence, weights=self.ensemble.sample_weight))
-        return (
-            f"Result({self.method}, {self.ensemble.n_samples:,} samples, "
-            f"{self.ensemble.n_members:,} members, {self.n_clusters:,} clusters, "
-            f"mean confidence {mean:.2f})"
-        )
+        ensemble = self.ensemble
+        sizes = {
+            "sample": ensemble.n_samples,
+            "member": ensemble.n_members,
+            "cluster": self.n_clusters,
+        }
+        parts = [self.method]
+        parts += [f"{size:,} {noun}{'' if size == 1 else 's'}" for noun, size in sizes.items()]
+        # one cluster has no rival, and its confidence of 1 would say nothing
+        if self.n_clusters > 1:
+            mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
+            parts.append(f"mean confidence {mean:.2f}")
+        return f"Result({', '.join(parts)})"
 
 
 def _ensemble(record: Mapping[str, Any]) -> Ensemble:

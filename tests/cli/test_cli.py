@@ -255,7 +255,7 @@ def test_many_samples_without_labels_name_the_first_five(refused):
         ("x,y\n1,2\n1,3\n2\n", [], "line 4: 1 cell"),
         ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
         ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
-        ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "only 1 distinct rows"),
+        ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "all rows of X are the same"),
         ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),

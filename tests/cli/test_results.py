@@ -11,6 +11,7 @@ import pytest
 
 from coterie import report
 from coterie.cli import main
+from coterie.io._result_file import ResultFileError
 from coterie.result import Result
 from tests.cli.conftest import CLASSES
 
@@ -58,7 +59,8 @@ def test_noise_is_said_to_be_noise(folder, capsys):
     assert main(["cluster", "noise.csv", "-k", "auto", "-o", "out.csv"]) == 0
     out = capsys.readouterr().out
     assert "no stable structure" in out
-    assert "1 cluster," in out
+    assert "eac: 1 cluster\n" in out
+    assert "1.00" not in out
 
 
 def test_labels_choose_k_too(folder, capsys):
@@ -97,6 +99,33 @@ def test_explain_names_members_and_cluster(saved, capsys):
     assert sample["cluster"] == 0
     assert len(sample["votes"]) == 20
     assert sum(sample["memberships"]) == pytest.approx(1)
+
+
+def test_explain_shows_those_that_differ_first(folder, capsys):
+    Path("m.csv").write_text("a,b,c,d\n0,0,,x\n0,0,1,y\n1,0,1,y\n1,1,2,\n1,1,2,y\n")
+    assert main(["combine", "m.csv", "-k", "2", "--save", "m.npz"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "m.npz", "2"]) == 0
+    table = capsys.readouterr().out.split("\n\n")[1]
+    votes = {line.split()[0][-1]: line.split()[2:4] for line in table.splitlines()[2:]}
+    told = Result.load("m.npz").explain(2).votes
+    words = {True: "yes", False: "no", None: "tie"}
+    for member, agrees in zip("abcd", told["agrees"].tolist(), strict=True):
+        assert votes[member][0] == words[agrees]
+    order = [vote for vote, _ in votes.values()]
+    assert order == sorted(order, key=["no", "tie", "yes"].index)
+    assert {"no", "yes"} <= {*order}
+    assert main(["explain", "m.npz", "3"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["d", *"----"]
+
+
+def test_a_result_needs_its_extension(saved):
+    result = Result.load(saved)
+    before = sorted(os.listdir())
+    for name in ("again", "again.json"):
+        with pytest.raises(ResultFileError, match=r"again.*: name a file with the extension \.npz"):
+            result.save(name)
+    assert sorted(os.listdir()) == before
 
 
 def test_an_unknown_sample_gets_near_ones(saved, capsys):

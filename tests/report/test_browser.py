@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import pytest
 
-from coterie import report
+from coterie import EAC, ConsensusClustering, report
+from coterie.datasets import load
+from coterie.result import Result
+from coterie.select import select_k
 from tests.report.conftest import IMAGE, SCRIPT
 
 
@@ -13,6 +19,15 @@ def folder(tmp_path_factory, iris, hostile):
     path = tmp_path_factory.mktemp("report")
     report.write(iris, path / "iris.html")
     report.write(hostile, path / "hostile.html", title=SCRIPT)
+    data = load("iris")
+    model = ConsensusClustering(3, members=12, random_state=0).fit(data.X)
+    with warnings.catch_warnings():
+        # that the criteria disagree makes the page fuller
+        warnings.simplefilter("ignore", UserWarning)
+        selection = select_k(model.ensemble_, k=range(2, 12), random_state=0)
+    report.write(replace(iris, selection=selection), path / "full.html")
+    alone = ConsensusClustering(1, members=12, random_state=0).fit(data.X)
+    report.write(Result.of(alone, X=data.X), path / "one.html")
     return path
 
 
@@ -86,6 +101,23 @@ def test_a_sample_is_found_by_keyboard_and_its_votes_are_those_of_explain(iris_p
     assert agreeing == sum(bool(vote) for vote in told.votes["agrees"])
 
 
+def test_a_member_that_ties_is_undecided_as_in_explain(open_page, tmp_path):
+    labels = {"all": [0, 0, 0, 0], "b": [0, 0, 1, 1], "c": [0, 0, 1, 1], "d": [0, -1, 1, 1]}
+    result = Result.of(EAC(2).fit(labels))
+    report.write(result, tmp_path / "tie.html")
+    page = open_page(tmp_path / "tie.html").page
+    page.fill("#sample-input", "1")
+    page.keyboard.press("Enter")
+    rows = [text.split("\t") for text in page.locator("#sample-panel tbody tr").all_inner_texts()]
+    assert [row[0] for row in rows] == ["all", "b", "c", "d"]
+    assert rows[0][2:] == ["several, each50 %", "– undecided"]
+    assert rows[3][1] == "did not label it"
+    said = page.inner_text("#sample-panel")
+    for words in ("2 group it mostly with cluster 0", "1 as much with another cluster as with it"):
+        assert words in said
+        assert words.removeprefix("2 ") in result.explain(1).sentence
+
+
 def test_a_name_that_is_not_there_gets_near_ones(iris_page):
     page = iris_page.page
     page.fill("#sample-input", "1x9")
@@ -130,10 +162,39 @@ def test_dark_theme_follows_the_system_and_the_button(open_page, folder):
     assert light.evaluate(background) == before
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_is_wider_than_the_screen(open_page, folder, width):
-    page = open_page(folder / "iris.html", width=width).page
+WIDTHS = (320, 390, 768, 1280)
+
+
+@pytest.mark.parametrize("name", ["full", "hostile", "one"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wider_than_the_screen(open_page, folder, width, name):
+    page = open_page(folder / f"{name}.html", width=width).page
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_nothing_is_wider_than_the_screen_after_resizing(open_page, folder):
+    page = open_page(folder / "full.html").page
+    page.fill("#sample-input", "10")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.evaluate("document.querySelectorAll('details').forEach(node => { node.open = true; })")
+    for width in (*reversed(WIDTHS), 1280, 380, 1280, 320):
+        page.set_viewport_size({"width": width, "height": 900})
+        # pictures are drawn anew in the frame after the change
+        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_one_cluster_shows_no_confidence_anywhere(open_page, folder):
+    opened = open_page(folder / "one.html")
+    page = opened.page
+    page.fill("#sample-input", "10")
+    assert "cluster 0" in page.inner_text("#sample-list")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert "Cluster 0. There is no other cluster." in page.inner_text("#sample-panel")
+    assert "onfidence 1" not in page.inner_text("body")
+    assert opened.complaints == []
 
 
 def test_hovering_says_what_is_there(iris_page):

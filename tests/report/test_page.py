@@ -12,11 +12,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from coterie import EAC, PCE, SPCE, Ensemble, report
+from coterie import EAC, PCE, SPCE, ConsensusClustering, Ensemble, report
 from coterie.io import DataError
 from coterie.report._page import PAGE_BYTES, page
+from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
 from coterie.result import Result
+from coterie.select import select_k
 from tests.report.conftest import IMAGE, SCRIPT
 
 
@@ -116,17 +118,101 @@ def test_names_become_one_short_printable_line():
 
 
 def test_no_structure_is_said_first():
-    from coterie.select import select_k
-
     noise = np.random.default_rng(1).random((90, 4))
     selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
     assert not selection.structure
-    from coterie import ConsensusClustering
-
     model = ConsensusClustering(3, members=8, random_state=0).fit(noise)
     found = read(Result.of(model, X=noise, selection=selection))
     assert "No stable structure" in found.text
     assert plain(selection.reason, 2000) in found.text
+
+
+def test_one_cluster_boasts_of_nothing():
+    noise = np.random.default_rng(1).random((90, 4))
+    selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
+    model = ConsensusClustering(1, members=8, random_state=0).fit(noise)
+    result = Result.of(model, X=noise, selection=selection)
+    found = read(result)
+    assert "No stable structure: all 90 samples are left in one cluster." in found.text
+    assert "median confidence" not in found.text
+    assert "unsure samples" not in found.text
+    assert "1.00" not in found.text
+    assert not any(attributes.get("id") == "confidence" for _, attributes in found.tags)
+    assert "confidence" not in repr(result)
+    assert "1 cluster" in repr(result)
+    alone = read(Result.of(EAC(1).fit([[0, 0], [0, 0], [0, 1]])))
+    assert "All 3 samples are left in one cluster." in alone.text
+    assert "No stable structure" not in alone.text
+
+
+def groups(*members):
+    """The page's text and the clusters that may be two, for members of four groups of 50 or so."""
+    result = Result.of(EAC(3).fit(np.stack(members, axis=1)))
+    return read(result).text, [merged.cluster for merged in Reading(result).merged]
+
+
+FOUR = np.repeat([0, 1, 2, 3], [60, 50, 55, 35])
+
+
+def test_a_cluster_that_every_member_splits_is_said_to_be_two():
+    text, found = groups(*[FOUR] * 5)
+    assert len(found) == 1
+    assert re.search(
+        r"Cluster \d may be two: 5 of 5 members put a part of about \d\d samples and one of about "
+        r"\d\d into different clusters\. They put two samples together in 100 % and 100 % of cases "
+        r"inside the parts, in 0 % across them\.",
+        text,
+    )
+
+
+def test_members_that_cut_a_cluster_each_in_its_own_way_say_nothing():
+    rng = np.random.default_rng(0)
+    three = np.minimum(FOUR, 2)
+    text, found = groups(*(2 * three + rng.integers(0, 2, 200) for _ in range(9)))
+    assert found == []
+    assert "may be two" not in text
+
+
+def test_few_members_that_split_a_cluster_do_not_make_it_two():
+    three = np.minimum(FOUR, 2)
+    assert groups(*[FOUR] * 4, *[three] * 6)[1] == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_five_blobs_in_five_clusters_are_whole_and_in_four_are_not(seed):
+    rng = np.random.default_rng(seed)
+    centres = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1], [3, 3]])
+    y = np.repeat(np.arange(5), 60)
+    X = centres[y] + rng.standard_normal((300, 2))
+    for k, merged in ((5, 0), (4, 1)):
+        result = Result.of(ConsensusClustering(k, random_state=seed).fit(X))
+        found = Reading(result).merged
+        assert len(found) == merged
+        for one in found:
+            inside = y[result.labels == one.cluster]
+            assert sorted(np.round(one.sizes)) == sorted(np.bincount(inside)[np.unique(inside)])
+
+
+def test_clusters_that_never_meet_have_no_rival():
+    page_of = Result.of(EAC(2).fit([[0, 0], [0, 0], [1, 1], [1, 1]]))
+    cells = re.findall(r"<tbody>.*?</tbody>", page(page_of).decode("utf-8"), re.DOTALL)[0]
+    assert cells.count('data-value="">–') == 2
+    assert "No cluster is much less sure than the others." in read(page_of).text
+
+
+def test_tiles_say_who_chose_the_number_of_clusters():
+    labels = [[0, 0], [0, 0], [1, 1], [1, 1]]
+    assert "as asked for" in read(Result.of(EAC(2).fit(labels))).text
+    assert "as EAC found" in read(Result.of(EAC(None).fit(labels))).text
+
+
+def test_a_page_needs_its_extension(iris, tmp_path):
+    for name in ("report", "report.pdf"):
+        with pytest.raises(DataError, match=r"name a file with the extension \.html"):
+            report.write(iris, tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+    report.write(iris, tmp_path / "report.HTM")
+    assert (tmp_path / "report.HTM").exists()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 MOST_WARNINGS = 3
 # commands that ask something of data or of a result, instead of clustering
-HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions"}
+HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions", "bench": "_bench"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,6 +85,9 @@ def _is_the_users(error: Exception) -> bool:
     from coterie.io._result_file import ResultFileError
     from coterie.trust import SampleError
 
+    if type(error).__module__ == "coterie.bench._spec":
+        # imported only where it can have been raised
+        return True
     return isinstance(
         error,
         DataError | LabelError | ResultFileError | SampleError | ParameterError | MemoryError,

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import coterie
+from coterie.cli._bench_arguments import add_bench
 
-KNOWN_COMMANDS = ("demo", "cluster", "combine", "select", "report", "explain", "methods")
+KNOWN_COMMANDS = ("demo", "cluster", "combine", "select", "report", "explain", "methods", "bench")
 AUTO = (2, 10)
 
 
@@ -30,7 +31,14 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
             f"unknown command {argv[0]!r}{nearest(argv[0], KNOWN_COMMANDS)} "
             f"(known: {', '.join(KNOWN_COMMANDS)})"
         )
-    return parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        # argparse would refuse them in the name of the whole program
+        raise UsageError(
+            f"unrecognized arguments: {' '.join(unknown)} "
+            f"(see: {parser.prog} {arguments.command} --help)"
+        )
+    return arguments
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,9 +52,11 @@ def _parser() -> _Parser:
         description="Many weak clusterings in, the one they support out.",
         epilog="examples:\n"
         "  coterie demo\n"
-        "  coterie cluster data.csv -k auto -o labels.csv --report report.html\n"
-        "  coterie combine a.csv b.csv c.csv --id customer -k 3 -o labels.csv\n\n"
-        "Reads csv, tsv, parquet, npz, npy and mat; writes csv, tsv and parquet.",
+        "  coterie cluster data.csv -k auto -o labels.csv\n"
+        "  coterie combine a.csv b.csv --id who -k 3 -o out.csv\n"
+        "  coterie COMMAND --help\n\n"
+        "Reads csv, tsv, parquet, npz, npy and mat;\n"
+        "writes csv, tsv and parquet.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -59,6 +69,7 @@ def _parser() -> _Parser:
     _add_report(commands)
     _add_explain(commands)
     _add_methods(commands)
+    add_bench(commands, _add_jobs)
     return parser
 
 
@@ -198,8 +209,8 @@ def _add_methods(commands: Any) -> None:
         "methods",
         allow_abbrev=False,
         help="list the methods with their parameters",
-        description="List the methods: parameters for --set, each with default and domain, cost "
-        "(N distinct label rows, m members), and paper.",
+        description="List the methods: parameters for --set, each with its default, what it does "
+        "and what it takes; cost (N distinct label rows, m members); and paper.",
     )
     parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
     parser.add_argument("--brief", action="store_true", help="only the table of capabilities")

@@ -24,6 +24,7 @@ from coterie.cli._outputs import (
     file_facts,
     write_outputs,
 )
+from coterie.cli._parameters import parameter_sentences
 from coterie.cli._screen import Screen, Stages, counted
 from coterie.ensemble import Ensemble, LabelError
 from coterie.io import DataError, read_table
@@ -179,15 +180,19 @@ def methods(arguments: argparse.Namespace, journal: Journal) -> None:
     """What can stand after --method and --set."""
     screen = Screen()
     shown = [find_method(name) for name in arguments.names] or list(METHODS.values())
-    for method in [] if arguments.brief else shown:
+    for i, method in enumerate([] if arguments.brief else shown):
+        if i:
+            screen.say("")
         estimator = method.load()
         signature = inspect.signature(estimator).parameters
-        rows = [("", method.summary)]
+        meaning = parameter_sentences(estimator)
+        screen.say(f"{method.name} (coterie.{estimator.__name__})")
+        screen.say(method.summary, indent=2)
         for name, domain in _settable(estimator).items():
-            rows.append(("--set", f"{name}={signature[name].default}"))
-            rows.append(("", f"  {domain.describe()}"))
-        rows += [("cost", method.cost), ("paper", method.paper)]
-        screen.entry(f"{method.name} (coterie.{estimator.__name__})", rows)
+            screen.say(f"--set {name}={signature[name].default}", indent=2)
+            screen.say(f"{meaning[name]} Takes {domain.describe()}.", indent=6)
+        screen.say(f"cost: {method.cost}", indent=2)
+        screen.say(f"paper: {method.paper}", indent=2)
     headings = ["method", "missing", "weights", "exact", "random", "in N"]
     screen.table(
         headings,
@@ -204,7 +209,7 @@ def methods(arguments: argparse.Namespace, journal: Journal) -> None:
         ],
     )
     screen.say("")
-    screen.paragraph(
+    screen.say(
         "missing: takes missing labels. weights: a sample of weight two is the sample given twice. "
         "exact: the same on distinct rows as on samples. random: has a random part, settled by "
         "--seed. in N: time and memory by the number of distinct rows."
@@ -332,12 +337,13 @@ def _summarise(
     )
     selection = result.selection
     if selection is not None:
-        screen.paragraph(selection.reason)
+        screen.say(selection.reason)
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
-    screen.say(
-        f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}, "
-        f"mean confidence {result.sample_confidence.mean():.2f}"
+    # one cluster has no rival, and its confidence of 1 would say nothing
+    sure = (
+        f", mean confidence {result.sample_confidence.mean():.2f}" if result.n_clusters > 1 else ""
     )
+    screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
     screen.clusters(result.labels, result.sample_confidence)
     screen.say("")
     if result.truth is not None:
@@ -348,7 +354,7 @@ def _summarise(
 def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal) -> None:
     """Which files there are now."""
     for kind, path in journal.written:
-        columns = f" ({arguments.id or 'row'}, {LABEL}, {CONFIDENCE})" if kind == "labels" else ""
-        screen.say(f"{kind} written to {path}{columns}")
+        columns = f"({arguments.id or 'row'}, {LABEL}, {CONFIDENCE})" if kind == "labels" else ""
+        screen.say(f"{kind} written to", path, columns)
     if not any(kind == "labels" for kind, _ in journal.written):
         screen.say("labels were not written; name a file with -o")

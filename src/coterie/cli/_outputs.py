@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.cli._arguments import UsageError
 from coterie.io import check_writable, write_table
-from coterie.io._write import check_place
+from coterie.io._write import PAGE, RESULT, check_extension, check_place
 from coterie.result import Result
 
 LABEL, CONFIDENCE = "label", "confidence"
@@ -56,8 +56,7 @@ def check_outputs(arguments: argparse.Namespace, inputs: Sequence[Path]) -> None
     outputs = {"-o": arguments.output, "--report": arguments.report, "--save": arguments.save}
     check_page(arguments.report, "--report")
     if arguments.save is not None:
-        if arguments.save.suffix.lower() != ".npz":
-            raise UsageError(f"--save {arguments.save}: name a file with the extension .npz")
+        check_extension(arguments.save, RESULT, "--save")
         check_place(arguments.save)
     named = [(option, path) for option, path in outputs.items() if path is not None]
     for i, (option, path) in enumerate(named):
@@ -75,8 +74,7 @@ def check_page(path: Path | None, option: str) -> None:
     """Refuse a report that cannot be made or written."""
     if path is None:
         return
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{option} {path}: name a file with the extension .html")
+    check_extension(path, PAGE, option)
     if find_spec("jinja2") is None:
         raise UsageError(f"{option} needs jinja2: pip install 'coterie[report]'")
     check_place(path)

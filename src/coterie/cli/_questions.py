@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coterie.cli._arguments import UsageError
 from coterie.cli._commands import chosen_k, read_labels
@@ -20,6 +21,12 @@ from coterie.io import check_writable, read_table, write_table
 from coterie.io._read import features_of
 from coterie.result import Result
 from coterie.trust import Explanation
+
+if TYPE_CHECKING:
+    from coterie.select import Selection
+
+# rows of an explanation that are shown
+MOST_VOTES = 40
 
 
 def select(arguments: argparse.Namespace, journal: Journal) -> None:
@@ -54,10 +61,9 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
         )
         return
     screen.say(f"{', '.join(path.name for path in files)}: {size}")
-    screen.say("")
-    screen.say(str(selection))
+    _show_choice(screen, selection)
     if arguments.output is not None:
-        screen.say(f"table written to {arguments.output}")
+        screen.say("table written to", arguments.output)
 
 
 def report(arguments: argparse.Namespace, journal: Journal) -> None:
@@ -74,7 +80,7 @@ def report(arguments: argparse.Namespace, journal: Journal) -> None:
         screen.json(closing_facts(journal))
         return
     screen.say(f"{arguments.result.name}: {result!r}")
-    screen.say(f"report written to {output}")
+    screen.say("report written to", output)
 
 
 def explain(arguments: argparse.Namespace, journal: Journal) -> None:
@@ -88,7 +94,71 @@ def explain(arguments: argparse.Namespace, journal: Journal) -> None:
     for i, explanation in enumerate(found):
         if i:
             screen.say("")
-        screen.say(str(explanation))
+        screen.say(explanation.sentence)
+        _show_votes(screen, explanation)
+
+
+def _show_choice(screen: Screen, selection: Selection) -> None:
+    from coterie.select._selection import SHORT
+
+    found = "No stable structure"
+    if selection.structure and selection.recommended > 1:
+        tested = "" if selection.tested else ", not tested"
+        found = f"{counted(selection.recommended, 'cluster')}{tested}"
+    screen.say(found)
+    headings, columns = (
+        ["k"],
+        [[f"{'*' if k == selection.recommended else ''}{k}" for k in selection.ks]],
+    )
+    last = ["vote"]
+    for name, values in selection.criteria.items():
+        headings.append(SHORT[name])
+        columns.append([_number(value) for value in values])
+        last.append(str(selection.votes.get(name, "-")))
+        if name == "pac" and name in selection.null:
+            headings.append("null")
+            columns.append([_number(value) for value in selection.null[name]])
+            last.append("")
+    ballots = list(selection.votes.values())
+    headings += ["score", "votes"]
+    columns += [
+        [_number(value) for value in selection.scores],
+        [str(ballots.count(k)) for k in selection.ks.tolist()],
+    ]
+    rows = [*zip(*columns, strict=True), (*last, "", "")]
+    screen.table(headings, rows, text=())
+    screen.say("")
+    for text in (
+        selection.reason,
+        selection.disagreement,
+        f"Null: {selection.null_model}.",
+        *selection.notes,
+    ):
+        if text:
+            screen.say(text)
+
+
+def _show_votes(screen: Screen, explanation: Explanation) -> None:
+    """A row a member, those that see the sample elsewhere first."""
+    rows = []
+    for vote in explanation.votes.rows():
+        if vote["label"] is None:
+            rows.append([str(vote["member"]), "-", "-", "-", "-"])
+            continue
+        agrees = {True: "yes", False: "no", None: "tie"}[vote["agrees"]]
+        goes_with = str(vote["goes_with"]) if vote["goes_with"] >= 0 else "several"
+        share = f"{100 * vote['share']:.0f} %"
+        rows.append([str(vote["member"]), str(vote["label"]), agrees, goes_with, share])
+    rows.sort(key=lambda row: ["no", "tie", "yes", "-"].index(row[2]))
+    shown = rows[:MOST_VOTES]
+    screen.table(["member", "its label", "agrees", "goes with", "share"], shown, text=(0, 1))
+    if len(rows) > len(shown):
+        more = counted(len(rows) - len(shown), "member")
+        screen.say(f"and {more} more; --json tells all", indent=2)
+
+
+def _number(value: float) -> str:
+    return "-" if isnan(value) else f"{value:.2f}"
 
 
 def _sample(result: Result, text: str) -> Any:

@@ -1,24 +1,30 @@
-"""What the user sees: a summary on stdout that fits 80 columns, a bar on stderr while waiting."""
+"""What the user sees: a summary on stdout as wide as the terminal, a bar on stderr while waiting."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from shutil import get_terminal_size
 from threading import Timer
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
 
 MOST_CLUSTERS = 20
 # work that is done sooner needs no bar
 PATIENCE_SECONDS = 1.0
+# longer lines of prose are hard to read
+WIDEST_PROSE = 100
+# a terminal that says less of itself is not believed
+NARROWEST = 24
+# text in a table is not cut to less than this
+NARROWEST_TEXT = 16
+MARGIN = "  "
 
 
 def counted(number: int, noun: str) -> str:
@@ -26,47 +32,90 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-class _Terminal(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave it to the caller, who knows that it is nobody's mistake; rich would exit with 1."""
-        raise BrokenPipeError
-
-
 class Screen:
-    """The summary."""
+    """The summary: no line wider than the terminal unless a word is, none with blanks at its end."""
 
     def __init__(self) -> None:
-        # names from the user's data are text, whatever brackets they hold
-        self._console = _Terminal(highlight=False, markup=False, emoji=False)
+        self._width = max(get_terminal_size().columns, NARROWEST)
 
-    def say(self, text: str) -> None:
-        """A line, left to the terminal to break, so that a path can be copied whole."""
-        self._console.print(text, soft_wrap=True)
+    def say(self, *parts: str | Path, indent: int = 0) -> None:
+        """Words, broken between words; a path stays whole, so that it can be copied."""
+        words: list[str] = []
+        for part in parts:
+            words += [str(part)] if isinstance(part, Path) else part.split()
+        room = min(self._width, WIDEST_PROSE)
+        line = " " * indent + "".join(words[:1])
+        for word in words[1:]:
+            if cell_len(line) + 1 + cell_len(word) > room:
+                self._write(line)
+                line = " " * indent + word
+            else:
+                line += f" {word}"
+        self._write(line)
 
-    def paragraph(self, text: str) -> None:
-        """Words, broken between words."""
-        self._console.print(text)
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return self._width
+
+    def text(self, page: str) -> None:
+        """Lines that have their width already."""
+        for line in page.splitlines():
+            self._write(line)
 
     def json(self, record: dict[str, Any]) -> None:
         """One JSON document and nothing else; what is not a number is null there."""
-        self._console.print(json.dumps(_without_nan(record), indent=2), soft_wrap=True)
+        self._write(json.dumps(_without_nan(record), indent=2))
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Rows under headings, numbers to the right."""
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="")
-        for j, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if j else "left")
-        for row in rows:
-            table.add_row(*row)
-        self._console.print(Padding(table, (1, 0, 0, 1), expand=False))
+    def table(
+        self, headings: Sequence[str], rows: Sequence[Sequence[str]], text: Collection[int] = (0,)
+    ) -> None:
+        """Rows under headings, numbers to the right, after a blank line.
 
-    def entry(self, name: str, rows: Sequence[tuple[str, str]]) -> None:
-        """A name, and below it short terms with their explanations."""
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        for term, words in rows:
-            table.add_row(term, words)
-        self.say(name)
-        self._console.print(Padding(table, (0, 0, 1, 2), expand=False))
+        Where all columns do not fit side by side, those of text are cut; if that is not enough,
+        the last columns follow below, beside the first once more.
+
+        Parameters
+        ----------
+        headings : sequence of str
+        rows : sequence of sequences of str
+        text : collection of int
+            The columns that hold text and start at the left.
+        """
+        columns = [
+            # one line a cell, whatever the user's data hold
+            [" ".join(cell.split()) for cell in column]
+            for column in zip(headings, *rows, strict=True)
+        ]
+        widths = [max(map(cell_len, column)) for column in columns]
+        room = self._width - len(MARGIN)
+        # numbers that would not fit otherwise move closer together
+        gap = next((gap for gap in ("  ", " ") if _total(widths, gap) <= room), " ")
+        while _total(widths, gap) > room:
+            widest = max(text, key=lambda j: widths[j], default=None)
+            if widest is None or widths[widest] <= NARROWEST_TEXT:
+                break
+            widths[widest] -= 1
+        aligned = [
+            [_set(cell, width, j in text) for cell in column]
+            for j, (column, width) in enumerate(zip(columns, widths, strict=True))
+        ]
+        beside = [0]
+        for j in range(1, len(columns)):
+            if len(beside) > 1 and _total([widths[i] for i in [*beside, j]], gap) > room:
+                self._columns([aligned[i] for i in beside], gap)
+                beside = [0]
+            beside.append(j)
+        self._columns([aligned[i] for i in beside], gap)
+
+    def _columns(self, columns: Sequence[Sequence[str]], gap: str) -> None:
+        heading, *lines = (gap.join(cells) for cells in zip(*columns, strict=True))
+        self._write("")
+        for line in (heading, "-" * cell_len(heading), *lines):
+            self._write(f"{MARGIN}{line}")
+
+    def _write(self, line: str) -> None:
+        sys.stdout.write(f"{line.rstrip()}\n")
 
     def clusters(
         self,
@@ -83,7 +132,7 @@ class Screen:
         for cluster in shown.tolist():
             share = sizes[cluster] / len(labels)
             row = [f"{cluster:>7}", f"{sizes[cluster]:,}", f"{100 * share:.1f} %"]
-            row.append(f"{means[cluster]:.2f}")
+            row.append(f"{means[cluster]:.2f}" if len(sizes) > 1 else "-")
             if classes is not None:
                 inside = np.bincount(classes[labels == cluster])
                 row.append(f"{inside.argmax()} ({100 * inside.max() / inside.sum():.0f} %)")
@@ -91,7 +140,10 @@ class Screen:
         headings = ["cluster", "samples", "share", "confidence"]
         self.table([*headings, *([class_heading] if class_heading else [])], rows)
         if len(sizes) > len(shown):
-            self.say(f"  and {counted(len(sizes) - len(shown), 'smaller cluster')}")
+            more = len(sizes) - len(shown)
+            self.say(
+                f"and {counted(more, 'cluster')} more, none of them larger", indent=len(MARGIN)
+            )
 
     def agreement(self, column: str, truth: Any, labels: NDArray[Any]) -> None:
         """Scores against known classes, where they are known."""
@@ -107,6 +159,18 @@ class Screen:
             f"agreement with {column!r}{note}: "
             + ", ".join(f"{name} {scores[name]:.3f}" for name in ("ACC", "NMI", "ARI"))
         )
+
+
+def _total(widths: Sequence[int], gap: str) -> int:
+    return sum(widths) + len(gap) * (len(widths) - 1)
+
+
+def _set(cell: str, width: int, from_left: bool) -> str:
+    """A cell of just this width, cut where it is wider."""
+    size = cell_len(cell)
+    if size > width:
+        return f"{set_cell_size(cell, width - 3)}..."
+    return cell + " " * (width - size) if from_left else " " * (width - size) + cell
 
 
 def _without_nan(value: Any) -> Any:
@@ -167,6 +231,7 @@ class Stages:
 
 
 def _new_bar() -> Any:
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from os import PathLike
@@ -18,6 +18,8 @@ from coterie.io._parquet import require_pyarrow, write_parquet
 from coterie.io._table import Column, DataError
 
 WRITABLE = (".csv", ".tsv", ".parquet")
+RESULT = (".npz",)
+PAGE = (".html", ".htm")
 
 
 def check_writable(path: str | PathLike[str]) -> None:
@@ -32,6 +34,27 @@ def check_writable(path: str | PathLike[str]) -> None:
     if kind == ".parquet":
         require_pyarrow(path)
     check_place(path)
+
+
+def check_extension(path: str | PathLike[str], known: Sequence[str], name: str = "") -> None:
+    """Raise DataError for a file name without one of these extensions; none is added in silence.
+
+    Parameters
+    ----------
+    path : str or path
+    known : sequence of str
+        The extensions that fit, the usual one first.
+    name : str
+        What gave the path, such as an option.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a directory; name a file")
+    if path.suffix.lower() not in known:
+        raise DataError(
+            f"{f'{name} ' if name else ''}{path}: name a file with the extension {known[0]}, such "
+            f"as {path.with_suffix(known[0]).name if path.name else f'file{known[0]}'}"
+        )
 
 
 def check_place(path: str | PathLike[str]) -> None:

@@ -21,7 +21,7 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     result : Result, or a fitted solver or ConsensusClustering
         A model is made into a result first, by ``Result.of(model)``.
     path : str or path
-        The file to write, usually ``.html``; an existing one is replaced.
+        The file to write, which must end in ``.html`` or ``.htm``; an existing one is replaced.
     title : str, optional
         Heading of the page; by default it names the input.
 
@@ -37,11 +37,12 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     ...     "2 clusters of 5 samples" in path.read_text(encoding="utf-8")
     True
     """
-    from coterie.io._write import check_place, whole_file
+    from coterie.io._write import PAGE, check_extension, check_place, whole_file
     from coterie.result import Result
 
     if find_spec("jinja2") is None:
         raise ImportError("a report needs jinja2: pip install 'coterie[report]'")
+    check_extension(path, PAGE)
     check_place(path)
     found = result if isinstance(result, Result) else Result.of(result)
 

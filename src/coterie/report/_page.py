@@ -128,6 +128,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "facts": _facts(result),
         "paper": _paper(result),
         "scores": words.truth_scores(result),
+        "nan": float("nan"),
         "sure": SURE,
         "unsure": UNSURE,
         "version": plain(result.versions.get("coterie", "")),

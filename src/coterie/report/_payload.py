@@ -38,6 +38,7 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
     result = reading.result
     return {
         "n": reading.ensemble.n_samples,
+        "n_clusters": result.n_clusters,
         "sure": SURE,
         "unsure": UNSURE,
         "matrix": _matrix(reading),

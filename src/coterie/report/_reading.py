@@ -12,6 +12,7 @@ from scipy import sparse
 
 from coterie.ensemble import Ensemble
 from coterie.report._blocks import Blocks, leaves, mean_coassociation
+from coterie.report._merged import Merged, merged_clusters
 from coterie.trust import member_agreement
 from coterie.trust._clusters import clusters_of
 from coterie.trust._members import members_of
@@ -67,6 +68,11 @@ class Reading:
         return clusters_of(self.votes)
 
     @cached_property
+    def merged(self) -> list[Merged]:
+        """Clusters that join what most members keep apart."""
+        return merged_clusters(self.votes, self.clusters["nearest"])
+
+    @cached_property
     def members(self) -> Table:
         """One row a member."""
         return members_of(self.votes, self.result.member_weights)
@@ -87,7 +93,8 @@ class Reading:
         shares = self.votes.shares
         rows = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
         largest = np.maximum.reduceat(shares.data, shares.indptr[:-1])
-        best = shares.data == largest[rows]
+        # sums of float weights that are equal may differ in their last digits
+        best = shares.data >= largest[rows] * (1 - 1e-12)
         base, cluster = rows[best], shares.indices[best].astype(np.int64)
         first = np.r_[True, base[1:] != base[:-1]]
         ties: dict[int, list[int]] = {}

@@ -13,10 +13,17 @@ from coterie.trust._explain import SURE, UNSURE
 if TYPE_CHECKING:
     from coterie.result import Result
 
+# clusters that may be two, each with a sentence of its own
+MERGED = 3
+
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun: "1 cluster", "1,797 samples"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {_noun(number, noun)}"
+
+
+def _noun(number: int, noun: str) -> str:
+    return noun if number == 1 else f"{noun}s"
 
 
 def percent(share: float) -> str:
@@ -38,7 +45,9 @@ def headline(reading: Reading) -> list[str]:
     result = reading.result
     n = counted(reading.ensemble.n_samples, "sample")
     if result.n_clusters == 1:
-        return [f"All {n} are in one cluster.", *_against_truth(reading)]
+        alone = f"all {n} are left in one cluster."
+        first = f"No stable structure: {alone}" if no_structure(result) else alone.capitalize()
+        return [first, *_against_truth(reading)]
     clusters = counted(result.n_clusters, "cluster")
     if no_structure(result):
         return [
@@ -62,11 +71,11 @@ def _weakest(reading: Reading) -> list[str]:
     lowest = int(np.argmin(confidence))
     rival = int(table["nearest"][lowest])
     if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
-        return ["All clusters are about equally sure."]
-    return [
-        f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f}); "
-        f"its samples are most often taken for cluster {rival}."
-    ]
+        return ["No cluster is much less sure than the others."]
+    words = f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f})"
+    if table["separation"][lowest] > 0:
+        words += f"; its samples are most often taken for cluster {rival}"
+    return [f"{words}."]
 
 
 def _against_truth(reading: Reading) -> list[str]:
@@ -100,24 +109,30 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     """The numbers at the top: value, name, a word on it."""
     result, ensemble = reading.result, reading.ensemble
     n = ensemble.n_samples
-    unsure = unsure_samples(reading)
-    rows = ensemble.n_microclusters
-    return [
-        (f"{n:,}", "samples", f"{counted(rows, 'distinct label row')}"),
-        (f"{result.n_clusters:,}", "clusters", _chosen(result)),
-        (f"{ensemble.n_members:,}", "members", _coverage(reading)),
+    found = [
+        (f"{n:,}", "samples", counted(ensemble.n_microclusters, "distinct label row")),
+        (f"{result.n_clusters:,}", _noun(result.n_clusters, "cluster"), _chosen(result)),
         (
-            f"{np.median(result.sample_confidence):.2f}",
-            "median confidence",
-            "1 is sure, 0 a tie with a rival",
+            f"{ensemble.n_members:,}",
+            _noun(ensemble.n_members, "member"),
+            f"the clusterings combined; {_coverage(reading)}",
         ),
-        (f"{unsure:,}", "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
     ]
+    # with one cluster there is no rival to compare with, and every sample would count as sure
+    if result.n_clusters > 1:
+        unsure = unsure_samples(reading)
+        median = f"{np.median(result.sample_confidence):.2f}"
+        found += [
+            (median, "median confidence", "1 is sure, 0 a tie with a rival"),
+            (f"{unsure:,}", "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
+        ]
+    return found
 
 
 def _chosen(result: Result) -> str:
     if result.selection is None:
-        return f"by {result.method.upper()}"
+        asked = result.parameters.get("n_clusters") == result.n_clusters
+        return "as asked for" if asked else f"as {result.method.upper()} found"
     if result.selection.recommended == result.n_clusters:
         return "as recommended"
     if result.selection.recommended == 1:
@@ -149,6 +164,8 @@ def cautions(reading: Reading) -> list[str]:
             )
         if selection.disagreement:
             found.append(selection.disagreement)
+    if not no_structure(result):
+        found += _merged(reading)
     if not result.converged:
         found.append(
             f"{result.method.upper()} did not converge in "
@@ -165,6 +182,25 @@ def cautions(reading: Reading) -> list[str]:
         )
     # a warning that repeats one of these sentences under its function's name says nothing new
     return [*found, *(text for text in result.warnings if not any(one in text for one in found))]
+
+
+def _merged(reading: Reading) -> list[str]:
+    """Clusters that join what most members keep apart, in words and numbers."""
+    found = []
+    for merged in reading.merged[:MERGED]:
+        one, other = (f"{size:,.0f}" for size in merged.sizes)
+        found.append(
+            f"Cluster {merged.cluster} may be two: {merged.apart} of {merged.asked} members put a "
+            f"part of about {one} samples and one of about {other} into different clusters. They "
+            f"put two samples together in {percent(merged.inside[0])} and "
+            f"{percent(merged.inside[1])} of cases inside the parts, in {percent(merged.between)} "
+            "across them. Look at its block in the matrix, and try more clusters."
+        )
+    more = [str(merged.cluster) for merged in reading.merged[MERGED:]]
+    if more:
+        are = "cluster" if len(more) == 1 else "clusters"
+        found.append(f"The same goes for {are} {', '.join(more)}.")
+    return found
 
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:
@@ -204,12 +240,17 @@ def captions(reading: Reading) -> dict[str, str]:
 
 
 def _matrix(reading: Reading) -> str:
-    ensemble, blocks = reading.ensemble, reading.blocks
+    result, ensemble, blocks = reading.result, reading.ensemble, reading.blocks
     n, size = ensemble.n_samples, len(blocks.cluster)
     between, inside = reading.between[1], reading.clusters["cohesion"]
     words = (
-        "How often members put two samples together. Clusters follow one another along both "
-        f"sides; inside a cluster samples are ordered {blocks.order}. "
+        "How often members put two samples together. "
+        + (
+            "The"
+            if result.n_clusters == 1
+            else "Clusters follow one another along both sides; in each the"
+        )
+        + f" samples are ordered {blocks.order}. "
     )
     if size < n:
         words += (
@@ -218,7 +259,9 @@ def _matrix(reading: Reading) -> str:
         )
     known = inside[np.isfinite(inside)]
     if len(known):
-        words += f"Inside clusters the mean is {known.min():.2f} to {known.max():.2f}"
+        low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+        words += f"Inside {'it' if result.n_clusters == 1 else 'clusters'} the mean is {low}"
+        words += "" if low == high else f" to {high}"
         if len(between) > 1:
             apart = between[~np.eye(len(between), dtype=bool)]
             most = "under 0.01" if apart.max() < 0.01 else f"at most {apart.max():.2f}"
@@ -230,10 +273,12 @@ def _matrix(reading: Reading) -> str:
 def _map(reading: Reading) -> str:
     n, drawn = reading.ensemble.n_samples, len(reading.points)
     which = f"{drawn:,} of the {n:,} samples" if drawn < n else f"The {n:,} samples"
+    if reading.result.n_clusters == 1:
+        return f"{which}. The plane: {reading.result.coordinates_name}."
     return (
         f"{which}, coloured by cluster; the fainter, the less sure. "
         f"The plane: {reading.result.coordinates_name}. Numbers stand in the middle of each "
-        "cluster's surer half."
+        "cluster’s surer half."
     )
 
 

@@ -41,6 +41,9 @@
     return node;
   }
 
+  // with one cluster there is no rival, and a confidence would say nothing
+  const sureness = (value) => (data.n_clusters > 1 ? `, confidence ${fixed(value)}` : "");
+
   const name = (value) => element("bdi", {}, value);
 
   function unpack(text, kind) {
@@ -382,7 +385,7 @@
         const point = nearest(x, y);
         node.style.cursor = point >= 0 && samples?.placeOfRow(row[point]) >= 0 ? "pointer" : "default";
         if (point < 0) return null;
-        return [samples ? samples.titleOfRow(row[point]) : `Row ${row[point]}`, `cluster ${label[point]}`, `confidence ${fixed(sure[point] / 255)}`];
+        return [samples ? samples.titleOfRow(row[point]) : `Row ${row[point]}`, `cluster ${label[point]}${sureness(sure[point] / 255)}`];
       });
       node.addEventListener("click", (event) => {
         const box = node.getBoundingClientRect();
@@ -709,11 +712,19 @@
     function votes(unit) {
       return given.members.map((member, j) => {
         const code = codes[unit * m + j];
-        if (code === absent) return { member, label: null, agrees: null };
+        if (code === absent) return { member, labelled: false, label: null, goes: null, agrees: null };
         const at = given.offsets[j] + code;
-        // where clusters tie for most of a label's samples, the sample's own counts
-        const choice = given.ties[at]?.includes(cluster[unit]) ? cluster[unit] : goes[at];
-        return { member, label: given.labels ? given.labels[at] : null, goes: choice, share: share[at] / 65535, agrees: choice === cluster[unit] };
+        // where clusters tie for most of a label's samples, it goes with none of them
+        const tied = given.ties[at] ?? [];
+        const own = goes[at] === cluster[unit] || tied.includes(cluster[unit]);
+        return {
+          member,
+          labelled: true,
+          label: given.labels ? given.labels[at] : null,
+          goes: tied.length ? null : goes[at],
+          share: share[at] / 65535,
+          agrees: tied.length && own ? null : own,
+        };
       });
     }
 
@@ -749,7 +760,7 @@
       list.replaceChildren(...found.map((place, order) => {
         const unit = micro[place];
         const option = element("li", { role: "option", id: `sample-option-${order}`, "aria-selected": "false" }, name(idOf(place)),
-          element("span", { class: "quiet" }, `cluster ${cluster[unit]}, confidence ${fixed(confidence[unit] / 65535)}`));
+          element("span", { class: "quiet" }, `cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}`));
         // before the input loses the focus
         option.addEventListener("pointerdown", (event) => { event.preventDefault(); choose(place); });
         return option;
@@ -781,17 +792,19 @@
     }
 
     function sentence(unit, all) {
-      const saw = all.filter((vote) => vote.agrees !== null);
+      const saw = all.filter((vote) => vote.labelled);
       if (!saw.length) return "No member labelled it: nothing is known of it.";
       if (rival[unit] === cluster[unit]) return "There is no other cluster.";
       const agree = saw.filter((vote) => vote.agrees).length;
       const towards = saw.filter((vote) => vote.goes === rival[unit]).length;
-      const elsewhere = saw.length - agree - towards;
+      const tied = saw.filter((vote) => vote.agrees === null).length;
+      const elsewhere = saw.length - agree - towards - tied;
       const sure = confidence[unit] / 65535;
       const degree = sure >= data.sure ? "Sure" : sure >= data.unsure ? "Fairly sure" : "Unsure";
       const percent = (value) => `${Math.round((value / 65535) * 100)} %`;
       const parts = [`${degree}: of the ${saw.length === 1 ? "one member" : `${count(saw.length)} members`} that labelled it, ${agree} ${agree === 1 ? "groups" : "group"} it mostly with cluster ${cluster[unit]}`];
       if (towards) parts.push(`${towards} with cluster ${rival[unit]}`);
+      if (tied) parts.push(`${tied} as much with another cluster as with it`);
       if (elsewhere) parts.push(`${elsewhere} elsewhere`);
       let text = `${parts.join(", ")}. `;
       if (support[unit] === 65535) text += "All samples they put it with are in that cluster.";
@@ -808,19 +821,19 @@
       const most = 300;
       const rowsShown = order.slice(0, most).map((j) => {
         const vote = all[j];
-        if (vote.agrees === null) return element("tr", {}, element("th", { scope: "row" }, name(vote.member)), element("td", { colspan: "2", class: "quiet" }, "did not label it"), element("td", {}, "–"));
-        return element("tr", { class: vote.agrees ? "" : "against" },
+        if (!vote.labelled) return element("tr", {}, element("th", { scope: "row" }, name(vote.member)), element("td", { colspan: "2", class: "quiet" }, "did not label it"), element("td", {}, "–"));
+        return element("tr", { class: vote.agrees === false ? "against" : "" },
           element("th", { scope: "row" }, name(vote.member)),
           element("td", {}, name(vote.label ?? "–")),
-          element("td", {}, `cluster ${vote.goes}`, element("span", { class: "quiet" }, `${fixed(vote.share * 100, 0)} %`)),
-          element("td", {}, vote.agrees ? "✓ agrees" : "✗ differs"));
+          element("td", {}, vote.goes === null ? "several, each" : `cluster ${vote.goes}`, element("span", { class: "quiet" }, `${fixed(vote.share * 100, 0)} %`)),
+          element("td", {}, vote.agrees === null ? "– undecided" : vote.agrees ? "✓ agrees" : "✗ differs"));
       });
       const head = element("tr", {}, ...["Member", "Its label", "That label mostly goes with", "Vote"].map((text) => element("th", { scope: "col" }, text)));
       const table = element("table", { class: "votes" }, element("caption", { class: "unseen" }, "How each member votes on this sample"), element("thead", {}, head), element("tbody", {}, ...rowsShown));
       const frame = element("div", { class: "frame short", tabindex: "0", role: "region", "aria-label": "Votes of the members" }, table);
       const parts = [
         element("h3", { id: "sample-title" }, given.ids ? "Sample " : "Row ", name(idOf(place))),
-        element("p", {}, element("strong", {}, `Cluster ${cluster[unit]}, confidence ${fixed(confidence[unit] / 65535)}. `), sentence(unit, all)),
+        element("p", {}, element("strong", {}, `Cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}. `), sentence(unit, all)),
         bar(`Support of cluster ${cluster[unit]}`, support[unit] / 65535, colourOf(cluster[unit])),
       ];
       if (rival[unit] !== cluster[unit]) parts.push(bar(`Support of cluster ${rival[unit]}, the rival`, rivalSupport[unit] / 65535, colourOf(rival[unit])));
@@ -828,10 +841,10 @@
       if (order.length > most) parts.push(element("p", { class: "quiet" }, `The first ${most} of ${count(order.length)} members, those that differ first.`));
       panel.replaceChildren(...parts);
       panel.hidden = false;
-      said.textContent = `Showing sample ${idOf(place)}: cluster ${cluster[unit]}, confidence ${fixed(confidence[unit] / 65535)}.`;
+      said.textContent = `Showing sample ${idOf(place)}: cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}.`;
     }
 
-    const rank = (vote) => (vote.agrees === false ? 0 : vote.agrees ? 1 : 2);
+    const rank = (vote) => (!vote.labelled ? 3 : vote.agrees === null ? 1 : vote.agrees ? 2 : 0);
 
     input.disabled = false;
     input.addEventListener("input", suggest);

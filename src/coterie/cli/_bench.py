@@ -1,0 +1,114 @@
+"""The command ``coterie bench``: run a spec, print its tables, draw its figures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from coterie.bench import (
+    as_columns,
+    as_markdown,
+    as_text,
+    plot,
+    read_spec,
+    run,
+    shipped,
+    table,
+)
+from coterie.bench._records import Run
+from coterie.cli._outputs import Journal
+from coterie.cli._screen import Screen, Stages, counted
+from coterie.io import write_table
+from coterie.io._write import check_place, check_writable, whole_file
+
+PAGES = (".md", ".txt")
+
+
+def bench(arguments: argparse.Namespace, journal: Journal) -> None:
+    """One of the steps."""
+    {"run": _run, "table": _table, "plot": _plot, "specs": _specs}[arguments.step](
+        arguments, journal
+    )
+
+
+def _run(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    with Stages() as stages:
+        stages.begin("making members")
+
+        def follow(done: int, total: int, finished: Run | None) -> None:
+            if finished is None:
+                stages.begin("running", total)
+            stages.reach(done, total)
+
+        outcome = run(
+            arguments.spec,
+            arguments.out,
+            data=arguments.data,
+            n_jobs=arguments.jobs or 1,
+            callback=follow,
+        )
+    already = outcome.total - outcome.done_now
+    screen.say(
+        f"{counted(outcome.total, 'run')}"
+        + (f", {already:,} of them done before" if already else "")
+        + f"; {outcome.failed or 'none'} went wrong."
+    )
+    for remark in outcome.remarks:
+        screen.say(f"{remark}.")
+    if outcome.absent:
+        screen.say(f"Not found and left out: {', '.join(outcome.absent)}.")
+    screen.say("The runs are in", outcome.directory, "(coterie bench table, coterie bench plot).")
+
+
+def _table(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    output: Path | None = arguments.output
+    kind = "" if output is None else output.suffix.lower()
+    if output is not None:
+        (check_place if kind in PAGES else check_writable)(output)
+    summary = table(arguments.directory)
+    if output is None:
+        screen.text(as_text(summary, screen.width))
+        return
+    if kind in PAGES:
+        page = as_markdown(summary) if kind == ".md" else as_text(summary)
+        with whole_file(output) as file:
+            file.write(f"{page}\n".encode())
+    else:
+        write_table(output, as_columns(summary))
+    journal.written.append(("table", output))
+    screen.say("Wrote", output)
+
+
+def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    with Stages() as stages:
+        saved = plot(
+            arguments.directory,
+            arguments.output,
+            arguments.formats,
+            data=arguments.data,
+            callback=lambda figure: stages.begin(f"drawing {figure.name}"),
+        )
+    captions = saved.files[-1]
+    journal.written += [("figure", path) for path in saved.files]
+    screen.say(
+        f"Wrote {counted(len(saved.files) - 1, 'figure file')}; what each shows is in", captions
+    )
+    for reason in saved.left_out:
+        screen.say(f"Left out: {reason}", indent=2)
+
+
+def _specs(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    for name in shipped():
+        spec = read_spec(name)
+        runs = sum(len(method.settings()) for method in spec.methods)
+        screen.say(f"{name}: {spec.title}.")
+        screen.say(
+            f"Data: {', '.join(source.name for source in spec.data)}. "
+            f"{counted(len(spec.methods), 'method')} at {counted(runs, 'setting')}, "
+            f"{counted(spec.protocol.repetitions, 'repetition')}.",
+            indent=2,
+        )

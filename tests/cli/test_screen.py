@@ -1,0 +1,143 @@
+"""What stands on the terminal: as wide as it is, no blanks at the ends, paths whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from coterie.cli import main
+from coterie.cli._commands import _settable
+from coterie.cli._parameters import parameter_sentences
+from coterie.cli._screen import Screen
+from coterie.solvers._catalogue import METHODS
+
+COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
+
+
+@pytest.fixture
+def named(folder, capsys):
+    """Labels of members with long names, and the result of them."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(3), 10)
+    columns = [np.where(rng.random(30) < 0.1, rng.integers(0, 3, 30), truth) for _ in range(7)]
+    names = [f"a member with a name of many words, number {j}" for j in range(7)]
+    rows = ["who;" + ";".join(names)]
+    rows += [f"p{i};" + ";".join(f"label {c[i]}" for c in columns) for i in range(30)]
+    Path("long.tsv").write_text("\n".join(rows).replace(";", "\t") + "\n")
+    assert main(["combine", "long.tsv", "--id", "who", "-k", "3", "--save", "long.npz"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *([command, "--help"] for command in COMMANDS),
+        ["--help"],
+        ["methods"],
+        ["methods", "--brief"],
+        ["cluster", "data.csv", "--id", "name", "--truth", "kind", "-k", "3", "-o", "out.csv"],
+        ["combine", "long.tsv", "--id", "who", "-k", "3", "-o", "out.csv"],
+        ["select", "--labels", "long.tsv", "--id", "who", "-k", "2-3", "-o", "k.csv"],
+        ["report", "long.npz"],
+        ["explain", "long.npz", "p3", "p12"],
+    ],
+    ids=" ".join,
+)
+def test_no_line_is_wider_than_the_terminal(named, capsys, monkeypatch, columns, command):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert [line for line in lines if len(line) > columns] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_mistake_points_to_the_help_of_its_command(refused, command):
+    given = {"report": ["x.npz"], "explain": ["x.npz", "s1"], "demo": [], "methods": []}
+    line = refused(command, *given.get(command, ["labels.csv"]), "--nope", "nope")
+    assert "--nope" in line
+    assert f"(see: coterie {command} --help)" in line
+
+
+def test_a_sample_after_an_option_points_to_the_help(refused):
+    assert "(see: coterie explain --help)" in refused("explain", "x.npz", "s1", "--json", "nope")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_parameter_says_what_it_does(method):
+    estimator = METHODS[method].load()
+    said = parameter_sentences(estimator)
+    for name in _settable(estimator):
+        assert said[name].endswith("."), name
+        assert "``" not in said[name]
+
+
+def test_methods_tells_what_a_parameter_does(folder, capsys):
+    assert main(["methods", "eac"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "--set linkage=average How the dissimilarity of two groups follows" in words
+    assert "Takes one of 'average', 'complete', 'single'." in words
+
+
+def test_a_sentence_goes_on_after_a_number_and_ends_before_a_quote():
+    class Documented:
+        """One.
+
+        Parameters
+        ----------
+        low, high : float
+            Ends of 0.5
+            and e.g. more. "auto" takes
+            both.
+        last : int
+
+        Attributes
+        ----------
+        other_ : int
+            Not a parameter.
+        """
+
+    words = "Ends of 0.5 and e.g. more."
+    assert parameter_sentences(Documented) == {"low": words, "high": words, "last": ""}
+
+
+def test_a_path_stays_whole(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    path = Path("a directory with blanks in its name") / "labels of all of them.csv"
+    Screen().say("labels written to", path, "(row, label, confidence)")
+    assert capsys.readouterr().out.splitlines() == [
+        "labels written to",
+        str(path),
+        "(row, label, confidence)",
+    ]
+
+
+def test_wide_letters_count_twice(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    screen = Screen()
+    screen.say(" ".join(["\u6f22\u5b57"] * 30))
+    screen.table(["who", "share"], [["\u6f22\u5b57" * 20, "1.00"], ["b", "0.50"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cell_len, lines)) <= 40
+    assert lines[-2].endswith("...   1.00") or lines[-2].endswith("...  1.00")
+
+
+def test_a_table_without_room_goes_on_below(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    numbers = [f"{i}.00" for i in range(8)]
+    Screen().table(["k", *(f"name{i}" for i in range(8))], [["2", *numbers]], text=())
+    out = capsys.readouterr().out
+    blocks = [block.splitlines() for block in out.strip("\n").split("\n\n")]
+    assert [block[-1].split()[0] for block in blocks] == ["2"] * len(blocks)
+    assert [cell for block in blocks for cell in block[-1].split()[1:]] == numbers
+    assert len(blocks) == 2
+
+
+def test_clusters_left_out_are_counted(capsys):
+    Screen().clusters(np.repeat(np.arange(25), 2), np.ones(50))
+    assert "and 5 clusters more, none of them larger" in capsys.readouterr().out
