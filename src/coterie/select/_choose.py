@@ -43,6 +43,14 @@ TESTABLE_SAMPLES = 20
 # growth of the area under the CDF that still counts as appreciable
 APPRECIABLE = 0.1
 
+# criteria whose names are no words
+WORDS = {
+    "pac": "PAC",
+    "anmi": "ANMI",
+    "delta_area": "delta area",
+    "cophenetic": "cophenetic correlation",
+}
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -217,7 +225,10 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
     against = {name: vote for name, vote in votes.items() if vote != k}
     if 2 * len(against) <= len(votes):
         return None
-    listed = ", ".join(f"{name} {vote}" for name, vote in against.items())
+    by_vote: dict[int, list[str]] = {}
+    for name, vote in against.items():
+        by_vote.setdefault(vote, []).append(WORDS.get(name, name))
+    listed = "; ".join(f"{vote} by {', '.join(names)}" for vote, names in sorted(by_vote.items()))
     return (
         f"The criteria disagree: {len(votes) - len(against)} of {len(votes)} prefer k = {k}; "
         f"the others prefer {listed}. Look at the table before you rely on one number."
