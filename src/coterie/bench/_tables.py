@@ -38,6 +38,11 @@ _METRICS = {
     "pairwise_f": "pairwise F",
     "purity": "purity",
 }
+# numbers that no paper prints
+BESIDE = {
+    "stored": "the means that the authors keep beside their program, over ten ensembles",
+    "program": "the scores of the authors' program on the given ensembles",
+}
 # a message of a failed run is shown up to here
 _MESSAGE = 200
 _GAP = "  "
@@ -188,8 +193,13 @@ def _legend(summary: Summary) -> Iterator[str]:
         yield f"With one part taken away, marked -: {', '.join(parts)}."
     shown = {(row.paper, row.table): None for line in lines for row in line.published}
     if shown:
-        tables = ", ".join(f"{PAPERS[paper]} Table {table}" for paper, table in shown)
-        yield f'"{PUBLISHED}" are the papers\' own numbers ({tables}).'
+        tables = ", ".join(
+            f"{PAPERS[paper]} Table {table}" for paper, table in shown if table not in BESIDE
+        )
+        if tables:
+            yield f'"{PUBLISHED}" are the papers\' own numbers ({tables}).'
+        for table in dict.fromkeys(table for _, table in shown if table in BESIDE):
+            yield f'"{table}" in the column "{PUBLISHED}" are {BESIDE[table]}.'
 
 
 def _cell_section(cell: Cell, paper: str, wide: bool) -> _Section:
