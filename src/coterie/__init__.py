@@ -53,6 +53,7 @@ _HOME = {
     "memory_budget": "coterie._budget",
 }
 _MODULES = (
+    "bench",
     "datasets",
     "evaluate",
     "evidence",
@@ -68,6 +69,7 @@ _MODULES = (
 __all__ = [*sorted(_HOME), *_MODULES]
 
 if TYPE_CHECKING:
+    from coterie import bench as bench
     from coterie import datasets as datasets
     from coterie import evaluate as evaluate
     from coterie import evidence as evidence

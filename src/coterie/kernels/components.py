@@ -8,26 +8,41 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def _flood(matrix, above):
+def _root(parent, item):
+    while parent[item] != item:
+        parent[item] = parent[parent[item]]
+        item = parent[item]
+    return item
+
+
+@njit(cache=True, nogil=True)
+def _unite(matrix, above):
+    """Row by row, so that either triangle is read in the order of memory; ends at one component."""
     n = matrix.shape[0]
-    label = np.full(n, -1, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
+    parent = np.arange(n)
+    count = n
+    for u in range(n):
+        if count <= 1:
+            break
+        here = _root(parent, u)
+        for v in range(n):
+            if matrix[u, v] > above:
+                there = _root(parent, v)
+                if there != here:
+                    low, high = min(here, there), max(here, there)
+                    # the lowest item is the root, and comes first below
+                    parent[high] = low
+                    here = low
+                    count -= 1
+    label = np.empty(n, dtype=np.int64)
     count = 0
-    for seed in range(n):
-        if label[seed] >= 0:
-            continue
-        label[seed] = count
-        queue[0] = seed
-        head, tail = 0, 1
-        while head < tail:
-            u = queue[head]
-            head += 1
-            for v in range(n):
-                if label[v] < 0 and (matrix[u, v] > above or matrix[v, u] > above):
-                    label[v] = count
-                    queue[tail] = v
-                    tail += 1
-        count += 1
+    for u in range(n):
+        root = _root(parent, u)
+        if root == u:
+            label[u] = count
+            count += 1
+        else:
+            label[u] = label[root]
     return label, count
 
 
@@ -38,5 +53,5 @@ def dense_components(
 
     Components are numbered by their lowest item. For sparse matrices SciPy has its own.
     """
-    label, count = _flood(matrix, above)
+    label, count = _unite(matrix, above)
     return label, int(count)

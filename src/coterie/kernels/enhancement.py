@@ -8,10 +8,107 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-# side of the tiles that an entry and its mirror are met in
+# side of the tiles that an entry and its mirror are met in; all of a tile stays in cache
 TILE = 64
+# columns that a factorised system is solved for at a time
+PANEL = 32
 # waking threads costs more than this many rows
 SERIAL_ROWS = 1024
+# five squared changes, then five squared norms
+N_SUMS = 10
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _eliminate(row, solved, begin, end, indices, data):
+    """Take multiples of rows of ``solved``, none of which is ``row``, from it.
+
+    Two at a time, because the loop is bound by loads and stores.
+    """
+    entry = begin
+    if (end - begin) % 2 == 1:
+        value, other = data[entry], solved[indices[entry]]
+        for column in range(len(row)):
+            row[column] -= value * other[column]
+        entry += 1
+    while entry < end:
+        first, one = data[entry], solved[indices[entry]]
+        second, two = data[entry + 1], solved[indices[entry + 1]]
+        for column in range(len(row)):
+            row[column] -= first * one[column] + second * two[column]
+        entry += 2
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _settle(row, scale, r, target):
+    """A row of C = scale times ``row`` in the place of X; returns sum_j r_j C_j (X_j - 2 C_j)."""
+    total = 0.0
+    for column in range(len(target)):
+        c = scale * row[column]
+        total += r[column] * c * (target[column] - 2.0 * c)
+        target[column] = c
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
+    """C from X on one block and one panel of columns; returns its part of r' (C . (X - 2 C)) r."""
+    n_rows, n_columns = len(rows), X.shape[1]
+    left = panel * PANEL
+    width = min(PANEL, n_columns - left)
+    row = np.zeros(PANEL)
+    solved = np.empty((n_rows, PANEL))
+    starts, indices, data = lower
+    for i in range(n_rows):
+        row[:width] = X[rows[i], left : left + width]
+        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
+        solved[i] = row
+    total = 0.0
+    starts, indices, data = upper
+    for k in range(n_rows):
+        i = n_rows - 1 - k
+        for column in range(PANEL):
+            row[column] = solved[i, column] * inverse_pivots[i]
+        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
+        solved[i] = row
+        weight = r[rows[i]]
+        target = X[rows[i], left : left + width]
+        total += weight * _settle(row, 1.0 / weight, r[left : left + width], target)
+    return total
+
+
+@njit(cache=True, parallel=True)
+def _solve_in_parallel(X, rows, lower, upper, inverse_pivots, r):
+    n_panels = (X.shape[1] + PANEL - 1) // PANEL
+    out = np.empty(n_panels)
+    for panel in prange(n_panels):
+        out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
+    return out
+
+
+@njit(cache=True)
+def _solve_serially(X, rows, lower, upper, inverse_pivots, r):
+    n_panels = (X.shape[1] + PANEL - 1) // PANEL
+    out = np.empty(n_panels)
+    for panel in range(n_panels):
+        out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
+    return out
+
+
+def solve_factorised(
+    X: FloatArray,
+    rows: NDArray[np.int64],
+    lower: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
+    upper: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
+    inverse_pivots: FloatArray,
+    r: FloatArray,
+) -> float:
+    """Step 2 on some rows in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
+
+    ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
+    factor of R K and of its transpose without their diagonals (starts, columns, values).
+    """
+    run = _solve_in_parallel if len(r) > SERIAL_ROWS else _solve_serially
+    return float(run(X, rows, lower, upper, inverse_pivots, r).sum())
 
 
 @njit(cache=True)
@@ -19,71 +116,122 @@ def _unit(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
-@njit(cache=True)
-def _entry(a, pinned, lam, first, c, c_was, z, p, f_was, f, weight, sums):
-    """(11), (14) and the next X at one entry; the changes and new norms go to ``sums``."""
-    if pinned:
-        e_was, y_was = 0.0, z
-    else:
-        e_was, y_was = z, lam * z
-    if first:
-        y_was = a
-    if pinned:
-        e = 0.0
-        y = y_was + a - c
-        z = y
-    else:
-        e = (a - c + y_was) / (1.0 + lam)
-        y = lam * e
-        z = e
-    p = c + p - f_was
-    sums[0] += weight * (c - c_was) ** 2
-    sums[1] += weight * (e - e_was) ** 2
-    sums[2] += weight * (f - f_was) ** 2
-    sums[3] += weight * (y - y_was) ** 2
-    sums[4] += weight * (c - f) ** 2
-    sums[5] += weight * c**2
-    sums[6] += weight * e**2
-    sums[7] += weight * f**2
-    sums[8] += weight * y**2
-    sums[9] += weight * (p - f) ** 2
-    return z, p, a - e + y + 2.0 * f - p
+# the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _run(scale, r, a, pinned, lam, first, c, x, z, p, f_was, f, sums):
+    """(11), (14) and the next X along a run of entries; changes and new norms go to ``sums``.
+
+    ``x`` holds the old C on the way in.
+    """
+    change_c, change_e, change_f, change_y, change_p = 0.0, 0.0, 0.0, 0.0, 0.0
+    norm_c, norm_e, norm_f, norm_y, norm_p = 0.0, 0.0, 0.0, 0.0, 0.0
+    inverse = 1.0 / (1.0 + lam)
+    for j in range(len(r)):
+        weight = r[j]
+        held = pinned[j]
+        e_was = 0.0 if held else z[j]
+        y_was = z[j] if held else lam * z[j]
+        y_was = a[j] if first else y_was
+        gap = a[j] - c[j] + y_was
+        e = 0.0 if held else gap * inverse
+        y = gap if held else lam * e
+        shifted = c[j] + p[j] - f_was[j]
+        change_c += weight * (c[j] - x[j]) ** 2
+        change_e += weight * (e - e_was) ** 2
+        change_f += weight * (f[j] - f_was[j]) ** 2
+        change_y += weight * (y - y_was) ** 2
+        change_p += weight * (c[j] - f[j]) ** 2
+        norm_c += weight * c[j] ** 2
+        norm_e += weight * e**2
+        norm_f += weight * f[j] ** 2
+        norm_y += weight * y**2
+        norm_p += weight * (shifted - f[j]) ** 2
+        z[j] = y if held else e
+        p[j] = shifted
+        x[j] = a[j] - e + y + 2.0 * f[j] - shifted
+    sums[0] += scale * change_c
+    sums[1] += scale * change_e
+    sums[2] += scale * change_f
+    sums[3] += scale * change_y
+    sums[4] += scale * change_p
+    sums[5] += scale * norm_c
+    sums[6] += scale * norm_e
+    sums[7] += scale * norm_f
+    sums[8] += scale * norm_y
+    sums[9] += scale * norm_p
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _copies(rows, columns, C, P, f_was, f):
+    """F before and after (13) on a tile."""
+    top, bottom = rows
+    left, right = columns
+    for j in range(left, right):
+        for i in range(top, bottom):
+            f_was[i - top, j - left] = P[j, i]
+            f[i - top, j - left] = C[j, i] + P[j, i]
+    for i in range(top, bottom):
+        for j in range(left, right):
+            was = _unit(0.5 * (P[i, j] + f_was[i - top, j - left]))
+            now = _unit(0.5 * (C[i, j] + P[i, j] + f[i - top, j - left]) - was)
+            f_was[i - top, j - left] = was
+            f[i - top, j - left] = now
+
+
+@njit(cache=True, nogil=True)
+def _turn(tile):
+    for i in range(TILE):
+        for j in range(i):
+            tile[i, j], tile[j, i] = tile[j, i], tile[i, j]
+
+
+@njit(cache=True, nogil=True)
 def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
-    """One stripe of rows against all columns from the diagonal on, an entry with its mirror."""
+    """One stripe of rows against all columns from the diagonal on, a tile with its mirror."""
     size = len(r)
-    sums = np.zeros(10)
+    sums = out[stripe]
+    f_was, f = np.empty((TILE, TILE)), np.empty((TILE, TILE))
     top, bottom = stripe * TILE, min((stripe + 1) * TILE, size)
     for left in range(top, size, TILE):
+        right = min(left + TILE, size)
+        _copies((top, bottom), (left, right), C, P, f_was, f)
         for i in range(top, bottom):
-            for j in range(max(left, i), min(left + TILE, size)):
-                f_was = _unit(0.5 * (P[i, j] + P[j, i]))
-                f = _unit(0.5 * (C[i, j] + P[i, j] + C[j, i] + P[j, i]) - f_was)  # (13)
-                if i == j:
-                    Z[i, i], P[i, i], X[i, i] = _entry(
-                        A[i, i], pinned[i, i], lam, first, C[i, i], X[i, i], Z[i, i], P[i, i],
-                        f_was, f, max(r[i] * (r[i] - 1.0), 0.0), sums,
+            for turn in range(3):
+                # on the diagonal: the columns before it, those after it, and itself
+                begin, end, scale = left, right, r[i]
+                if left == top and turn == 0:
+                    end = i
+                elif left == top and turn == 1:
+                    begin = i + 1
+                elif left == top:
+                    # two samples of one microcluster are r (r - 1) pairs
+                    begin, end, scale = i, i + 1, max(r[i] - 1.0, 0.0)
+                elif turn > 0:
+                    break
+                if begin < end:
+                    _run(
+                        scale, r[begin:end], A[i, begin:end], pinned[i, begin:end], lam, first,
+                        C[i, begin:end], X[i, begin:end], Z[i, begin:end], P[i, begin:end],
+                        f_was[i - top, begin - left : end - left],
+                        f[i - top, begin - left : end - left], sums,
                     )  # fmt: skip
-                    continue
-                weight = r[i] * r[j]
-                Z[i, j], P[i, j], X[i, j] = _entry(
-                    A[i, j], pinned[i, j], lam, first, C[i, j], X[i, j], Z[i, j], P[i, j],
-                    f_was, f, weight, sums,
-                )  # fmt: skip
-                Z[j, i], P[j, i], X[j, i] = _entry(
-                    A[i, j], pinned[i, j], lam, first, C[j, i], X[j, i], Z[j, i], P[j, i],
-                    f_was, f, weight, sums,
-                )  # fmt: skip
-    out[stripe] = sums
+        if left == top:
+            continue
+        _turn(f_was)
+        _turn(f)
+        for j in range(left, right):
+            _run(
+                r[j], r[top:bottom], A[j, top:bottom], pinned[j, top:bottom], lam, first,
+                C[j, top:bottom], X[j, top:bottom], Z[j, top:bottom], P[j, top:bottom],
+                f_was[j - left, : bottom - top], f[j - left, : bottom - top], sums,
+            )  # fmt: skip
 
 
 @njit(cache=True, parallel=True)
 def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
     """Step 3 over all pairs; sums are kept by stripe so that threads cannot change them."""
     n_stripes = (len(r) + TILE - 1) // TILE
-    out = np.zeros((n_stripes, 10))
+    out = np.zeros((n_stripes, N_SUMS))
     for k in prange(n_stripes):
         # long and short stripes alternate, so that equal runs of them are equal work
         stripe = k // 2 if k % 2 == 0 else n_stripes - 1 - k // 2
@@ -95,7 +243,7 @@ def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
 def _sweep_serially(A, pinned, r, C, X, Z, P, lam, first):
     """The same by one thread."""
     n_stripes = (len(r) + TILE - 1) // TILE
-    out = np.zeros((n_stripes, 10))
+    out = np.zeros((n_stripes, N_SUMS))
     for stripe in range(n_stripes):
         _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
     return out
@@ -120,11 +268,10 @@ def sweep(
 @njit(cache=True)
 def sweep_own(a, r, c, x, z, p, lam, first):
     """Step 3 where a sample meets itself, which is never in Omega."""
-    sums = np.zeros(10)
+    f_was, f = np.empty_like(p), np.empty_like(p)
     for u in range(len(r)):
-        f_was = _unit(p[u])
-        f = _unit(c[u] + p[u] - f_was)
-        z[u], p[u], x[u] = _entry(
-            a[u], False, lam, first, c[u], x[u], z[u], p[u], f_was, f, r[u], sums
-        )
+        f_was[u] = _unit(p[u])
+        f[u] = _unit(c[u] + p[u] - f_was[u])
+    sums = np.zeros(N_SUMS)
+    _run(1.0, r, a, np.zeros(len(r), dtype=np.bool_), lam, first, c, x, z, p, f_was, f, sums)
     return sums

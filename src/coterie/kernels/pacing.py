@@ -1,4 +1,9 @@
-"""SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it."""
+"""SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it.
+
+A row of pairs is handled at a time, in loops over all its pairs that vectorise. What only concerns
+the pairs that a member joins goes by the list of the microclusters in each base cluster, which
+is much shorter than the row.
+"""
 
 from __future__ import annotations
 
@@ -34,39 +39,80 @@ def over_rows(kernel: Callable[..., None], *arguments: Any) -> None:
             run.result()
 
 
-@njit(cache=True, nogil=True)
-def _votes(by_member, u, prior, values):
-    """For row u and every v: how many members join them; over the members that saw both, the sums of
-    their priors and of their values; and the sum of the values of those that join.
-    """
+@njit(cache=True, nogil=True, error_model="numpy")
+def _observe(by_member, u, prior, values, seen, total):
+    """Over the members that saw both u and v, the sums of their priors and of their values."""
     m, n = by_member.shape
-    joined = np.zeros(n, dtype=np.int32)
-    seen = np.zeros(n)
-    total = np.zeros(n)
-    support = np.zeros(n)
+    seen[:] = 0.0
+    total[:] = 0.0
     for i in range(m):
-        label = by_member[i, u]
-        if label < 0:
+        if by_member[i, u] < 0:
             continue
         labels = by_member[i]
         for v in range(n):
-            same = labels[v] == label
             there = labels[v] >= 0
-            joined[v] += same
-            seen[v] += prior[i] * there
-            total[v] += values[i] * there
-            support[v] += values[i] * same
-    return joined, seen, total, support
+            seen[v] += prior[i] if there else 0.0
+            total[v] += values[i] if there else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _join(base, u, values, joined, support):
+    """How many members join u and v, and the sum of their values."""
+    base_clusters, starts, rows = base
+    joined[:] = 0
+    support[:] = 0.0
+    for i in range(base_clusters.shape[1]):
+        q = base_clusters[u, i]
+        if q >= 0:
+            for p in range(starts[q], starts[q + 1]):
+                joined[rows[p]] += 1
+                support[rows[p]] += values[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _apart(labels, label, apart):
+    """Sum over the microclusters to which a member gives another label."""
+    total = 0.0
+    for v in range(labels.shape[0]):
+        total += apart[v] if labels[v] != label and labels[v] >= 0 else 0.0
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _disagree(base, by_member, complete, u, together, apart, out):
+    """Every member's sum of ``together`` over the pairs that it joins and ``apart`` over the others.
+
+    Without gaps the others are all less the joined ones. Both sums run in the order of the pairs,
+    so that nothing is left where all of ``apart`` lies in the joined ones.
+    """
+    base_clusters, starts, rows = base
+    everything = 0.0
+    if complete:
+        for v in range(apart.shape[0]):
+            everything += apart[v]
+    for i in range(base_clusters.shape[1]):
+        q = base_clusters[u, i]
+        if q < 0:
+            continue
+        inside, joined = 0.0, 0.0
+        for p in range(starts[q], starts[q + 1]):
+            joined += together[rows[p]]
+            inside += apart[rows[p]]
+        if complete:
+            out[i] += joined + max(everything - inside, 0.0)
+        else:
+            out[i] += joined + _apart(by_member[i], by_member[i, u], apart)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def cover(begin, end, fixed, covered):
     """Add up the pairs that each member saw, each scaled by the votes over those that saw it."""
     _, by_member, weights, prior = fixed
     m, n = by_member.shape
     n_votes = prior.sum()
+    seen, total = np.empty(n), np.empty(n)
     for u in range(begin, end):
-        _, seen, _, _ = _votes(by_member, u, prior, prior)
+        _observe(by_member, u, prior, prior, seen, total)
         for i in range(m):
             if by_member[i, u] < 0:
                 continue
@@ -75,70 +121,99 @@ def cover(begin, end, fixed, covered):
                     covered[u, i] += weights[u] * weights[v] * n_votes / seen[v]
 
 
-@njit(cache=True, nogil=True)
-def _disagree(labels, u, v, link, pairs, row):
-    """Add ``pairs (S_uv - S^(i)_uv)^2`` for every member i that saw both."""
-    together = pairs * (1.0 - link) * (1.0 - link)
-    apart = pairs * link * link
-    for i in range(labels.shape[1]):
-        here, there = labels[u, i], labels[v, i]
-        term = together if here == there else apart
-        row[i] += term if here >= 0 and there >= 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def weigh(begin, end, fixed, moving, disagreement, mass):
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh(begin, end, fixed, complete, moving, disagreement, mass):
     """W in place; and per row its sum and every member's disagreement."""
-    labels, by_member, weights, prior = fixed
+    base, by_member, weights, prior = fixed
     values, age, consensus, out = moving
-    n = len(labels)
+    n = len(weights)
     n_votes = prior.sum()
+    seen, total = np.full(n, n_votes), np.full(n, values.sum())
+    support, together, apart = np.empty(n), np.empty(n), np.empty(n)
+    joined = np.empty(n, dtype=np.int32)
     for u in range(begin, end):
-        _, seen, total, support = _votes(by_member, u, prior, values)
+        if not complete:
+            _observe(by_member, u, prior, values, seen, total)
+        _join(base, u, values, joined, support)
+        links, row = consensus[u], out[u]
         for v in range(n):
-            out[u, v] = 0.0
-            if seen[v] == 0.0:
-                continue
-            link = consensus[u, v]
+            link = links[v]
             scale = n_votes / seen[v]
             loss = scale * (total[v] * link * link - 2.0 * link * support[v] + support[v])
             weight = age / (2.0 * loss) if 2.0 * loss > age else 1.0
-            out[u, v] = weight
-            pairs = weights[u] * weights[v]
-            mass[u] += pairs * weight
-            _disagree(labels, u, v, link, pairs * scale * weight * weight, disagreement[u])
+            row[v] = weight if seen[v] > 0.0 else 0.0
+            pairs = weights[u] * weights[v] * scale * weight * weight
+            pairs = pairs if seen[v] > 0.0 else 0.0
+            together[v] = pairs * (1.0 - link) * (1.0 - link)
+            apart[v] = pairs * link * link
+        mass[u] = weights[u] * _dot(weights, row)
+        _disagree(base, by_member, complete, u, together, apart, disagreement[u])
 
 
-@njit(cache=True, nogil=True)
-def learn(begin, end, fixed, moving, disagreement, sums):
-    """S in place; and per row its squared change, squared norm before, links and disagreements."""
-    labels, by_member, weights, prior = fixed
+@njit(cache=True, nogil=True, error_model="numpy")
+def learn(begin, end, fixed, complete, moving, disagreement, sums):
+    """S in place; and per row its squared change, squared norm before, links and disagreements.
+
+    The embedding comes with its coordinates as rows.
+    """
+    base, by_member, weights, prior = fixed
     values, (rho, gamma), embedding, pair_weights, consensus = moving
-    n, m = labels.shape
+    m, n = by_member.shape
     n_votes = prior.sum()
+    seen, total = np.full(n, n_votes), np.full(n, values.sum())
+    support, distance, links = np.empty(n), np.empty(n), np.empty(n)
+    together, apart = np.empty(n), np.empty(n)
+    joined = np.empty(n, dtype=np.int32)
     for u in range(begin, end):
-        joined, seen, total, support = _votes(by_member, u, prior, values)
+        if not complete:
+            _observe(by_member, u, prior, values, seen, total)
+        _join(base, u, values, joined, support)
+        joined[u] = m
+        distance[:] = 0.0
+        for k in range(embedding.shape[0]):
+            column = embedding[k]
+            here = column[u]
+            for v in range(n):
+                distance[v] += (column[v] - here) * (column[v] - here)
         for v in range(n):
-            # without a member that joins them S is zero, and so is every disagreement
-            if joined[v] == 0:
-                continue
             scale = n_votes / seen[v]
             squared = pair_weights[u, v] * pair_weights[u, v]
-            link = 1.0
-            if joined[v] < m and u != v:
-                distance = 0.0
-                for k in range(embedding.shape[1]):
-                    step = embedding[u, k] - embedding[v, k]
-                    distance += step * step
-                pull = scale * total[v]
-                link = (scale * support[v] - rho * distance / (2.0 * squared)) / pull
-                threshold = np.sqrt(gamma / (pull * squared))
-                if link <= max(threshold * (1.0 + ROUNDING), ROUNDING):
-                    link = 0.0
-            pairs = weights[u] * weights[v]
-            old = consensus[u, v]
-            sums[u, 0] += pairs * (link - old) * (link - old)
-            sums[u, 1] += pairs * old * old
-            sums[u, 2] += pairs if link > 0.0 else 0.0
-            consensus[u, v] = link
-            _disagree(labels, u, v, link, pairs * scale * squared, disagreement[u])
+            pull = scale * total[v]
+            link = (scale * support[v] - rho * distance[v] / (2.0 * squared)) / pull
+            threshold = np.sqrt(gamma / (pull * squared)) * (1.0 + ROUNDING)
+            threshold = threshold if threshold > ROUNDING else ROUNDING
+            link = 0.0 if link <= threshold else link
+            link = 1.0 if joined[v] == m else link
+            # without a member that joins them S is zero, and so is every disagreement
+            link = 0.0 if joined[v] == 0 else link
+            links[v] = link
+            pairs = weights[u] * weights[v] * scale * squared
+            pairs = 0.0 if joined[v] == 0 else pairs
+            together[v] = pairs * (1.0 - link) * (1.0 - link)
+            apart[v] = pairs * link * link
+        changed, before, linked = _changes(weights, links, consensus[u])
+        sums[u, 0] = weights[u] * changed
+        sums[u, 1] = weights[u] * before
+        sums[u, 2] = weights[u] * linked
+        consensus[u] = links
+        _disagree(base, by_member, complete, u, together, apart, disagreement[u])
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _dot(weights, row):
+    total = 0.0
+    for v in range(len(row)):
+        total += weights[v] * row[v]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _changes(weights, links, before):
+    """Squared change, squared norm before and number of links of a row, weighted."""
+    changed, norm, linked = 0.0, 0.0, 0.0
+    for v in range(len(links)):
+        step = links[v] - before[v]
+        changed += weights[v] * step * step
+        norm += weights[v] * before[v] * before[v]
+        linked += weights[v] if links[v] > 0.0 else 0.0
+    return changed, norm, linked

@@ -1,9 +1,9 @@
 r"""Minimise a smooth function of a matrix whose entries lie in [0, 1].
 
 Limited memory BFGS on the entries that are free to move, with an Armijo search along the projected
-path (two-metric projection). A pass over the history costs one sweep for all inner products, taken
-over the free entries only, and one for the direction; neither forms anything but arrays of the size
-of the matrix.
+path (two-metric projection). Most entries lie on a bound and are held there, so the history is kept
+as the last points and gradients themselves, and the steps and changes between them are formed for
+the free entries only.
 
 Inner products carry a weight for each row and each column. A matrix whose row u stands for r_u equal
 rows then takes exactly the path that the longer matrix would take, and so for columns.
@@ -33,6 +33,8 @@ LEAST_CURVATURE = 1e-10
 SLACK = 1e-9
 # an entry this close to a bound is put on it, for the same reason
 SNAP = 1e-12
+# free entries whose inner products are taken at a time
+CHUNK = 16384
 
 
 @dataclass(frozen=True)
@@ -98,54 +100,53 @@ def minimise_in_box(
     >>> found.point.tolist()
     [[0.25, 1.0], [0.0, 0.5]]
     """
-    point, trial = start, np.empty_like(start)
-    slope, new_slope, direction = (np.empty_like(start) for _ in range(3))
-    changes = np.empty((2, memory, *start.shape))
-    order: list[int] = []
-    now = value(point)
-    gradient(point, slope)
+    points, slopes = [start], [np.empty_like(start)]
+    spare_points: list[FloatArray] = []
+    spare_slopes: list[FloatArray] = []
+    now = value(start)
+    gradient(start, slopes[0])
     residual = 0.0
     for n_iter in range(max_iter):
-        slots = np.array(order, dtype=np.int64)
-        slack = SLACK * max(slope.max(), -slope.min())
-        products, residual = _inner_products(
-            point, slope, slack, changes, slots, row_weights, column_weights
+        point, slope = points[-1], slopes[-1]
+        places, weights, residual = _free_entries(
+            point, slope, SLACK * _largest(slope), row_weights, column_weights
         )
         if residual == 0.0:
             return BoxMinimum(point, now, n_iter, residual)
-        mix = _two_loops(products)
+        history = _history(points, slopes, places)
+        mix = _two_loops(_products(history, weights))
         step = first_step if mix is None else 1.0
-        if mix is None:
-            mix, slots = -np.ones(1), slots[:0]
-        _combine(point, slope, slack, changes, slots, mix, direction)
+        direction = -history[-1] if mix is None else mix @ history
+        trial = spare_points.pop() if spare_points else np.empty_like(start)
+        np.copyto(trial, point)
         lower = now
         for _ in range(BACKTRACKS):
-            promised = _step(point, direction, slope, step, row_weights, column_weights, trial)
+            promised = _step(point, places, direction, history[-1], weights, step, trial)
             lower = value(trial)
             if promised < 0.0 and lower <= now + ARMIJO * promised:
                 break
             step /= 2
         else:
             return BoxMinimum(point, now, n_iter, residual)
-        gradient(trial, new_slope)
-        slot = len(order) if len(order) < memory else order.pop(0)
-        np.subtract(trial, point, out=changes[0, slot])
-        np.subtract(new_slope, slope, out=changes[1, slot])
-        order.append(slot)
-        # the caller's start is not to be overwritten by the next trial
-        spare = np.empty_like(start) if point is start else point
-        point, trial = trial, spare
-        slope, new_slope = new_slope, slope
+        points.append(trial)
+        slopes.append(spare_slopes.pop() if spare_slopes else np.empty_like(start))
+        gradient(trial, slopes[-1])
+        if len(points) > memory + 1:
+            oldest = points.pop(0)
+            # the caller's start is not to be overwritten
+            if oldest is not start:
+                spare_points.append(oldest)
+            spare_slopes.append(slopes.pop(0))
         settled = now - lower <= tol * max(abs(now), abs(lower))
         now = lower
         if settled:
-            return BoxMinimum(point, now, n_iter + 1, residual)
-    return BoxMinimum(point, now, max_iter, residual)
+            return BoxMinimum(trial, now, n_iter + 1, residual)
+    return BoxMinimum(points[-1], now, max_iter, residual)
 
 
 def working_bytes(n_rows: int, n_columns: int, memory: int = 5) -> int:
-    """Memory that a search takes, the start included."""
-    return 8 * n_rows * n_columns * (2 * memory + 6)
+    """Memory that a search takes, the start included, with about a third of the entries free."""
+    return 8 * n_rows * n_columns * (3 * memory + 6)
 
 
 def _two_loops(products: FloatArray) -> FloatArray | None:
@@ -180,66 +181,74 @@ def _held(y, slope, slack):
     return (y <= 0.0 and slope >= -slack) or (y >= 1.0 and slope <= slack)
 
 
+def _history(
+    points: list[FloatArray], slopes: list[FloatArray], places: NDArray[np.int64]
+) -> FloatArray:
+    """Rows of steps, of gradient changes, and last the gradient, on the free entries."""
+    size = len(points) - 1
+    rows = np.empty((2 * size + 1, len(places)))
+    for first, matrices in ((0, points), (size, slopes)):
+        last = np.take(matrices[0], places)
+        for i in range(size):
+            new = np.take(matrices[i + 1], places)
+            np.subtract(new, last, out=rows[first + i])
+            last = new
+    np.take(slopes[-1], places, out=rows[-1])
+    return rows
+
+
+def _products(history: FloatArray, weights: FloatArray) -> FloatArray:
+    """Lower triangle of all weighted inner products."""
+    total = np.zeros((len(history), len(history)))
+    for begin in range(0, history.shape[1], CHUNK):
+        chunk = history[:, begin : begin + CHUNK]
+        total += (chunk * weights[begin : begin + CHUNK]) @ chunk.T
+    return np.tril(total)
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _largest(matrix):
+    top = 0.0
+    for value in matrix.ravel():
+        top = max(top, abs(value))
+    return top
+
+
 @njit(cache=True, nogil=True)
-def _inner_products(point, slope, slack, changes, slots, row_weights, column_weights):
-    """Lower triangle of all inner products over free entries, and the largest projected slope."""
+def _free_entries(point, slope, slack, row_weights, column_weights):
+    """Places of the entries not held at a bound, their weights, and the largest projected slope."""
     n, k = point.shape
-    size = slots.size
-    width = 2 * size + 1
-    total = np.zeros((width, width))
+    # pages that are not reached are never taken
+    places = np.empty(n * k, dtype=np.int64)
+    count = 0
+    for u in range(n):
+        for q in range(k):
+            # written in any case, kept by moving on: there is no branch to guess
+            places[count] = u * k + q
+            count += not _held(point[u, q], slope[u, q], slack)
+    places = places[:count].copy()
+    weights = np.empty(count)
     largest = 0.0
-    entry = np.empty(width)
-    row = np.empty((width, width))
-    for u in range(n):
-        row[:] = 0.0
-        for q in range(k):
-            y, e = point[u, q], slope[u, q]
-            if _held(y, e, slack):
-                continue
-            largest = max(largest, abs(min(max(y - e, 0.0), 1.0) - y))
-            for i in range(size):
-                entry[i] = changes[0, slots[i], u, q]
-                entry[size + i] = changes[1, slots[i], u, q]
-            entry[2 * size] = e
-            for i in range(width):
-                scaled = entry[i] * column_weights[q]
-                for j in range(i + 1):
-                    row[i, j] += scaled * entry[j]
-        total += row_weights[u] * row
-    return total, largest
+    for i in range(count):
+        u, q = divmod(places[i], k)
+        weights[i] = row_weights[u] * column_weights[q]
+        y = point[u, q]
+        largest = max(largest, abs(min(max(y - slope[u, q], 0.0), 1.0) - y))
+    return places, weights, largest
 
 
 @njit(cache=True, nogil=True)
-def _combine(point, slope, slack, changes, slots, mix, out):
-    """The mix of remembered changes and the gradient on free entries, zero on the others."""
-    n, k = point.shape
-    size = slots.size
-    for u in range(n):
-        for q in range(k):
-            if _held(point[u, q], slope[u, q], slack):
-                out[u, q] = 0.0
-                continue
-            sum_ = mix[2 * size] * slope[u, q]
-            for i in range(size):
-                sum_ += mix[i] * changes[0, slots[i], u, q]
-                sum_ += mix[size + i] * changes[1, slots[i], u, q]
-            out[u, q] = sum_
-
-
-@njit(cache=True, nogil=True)
-def _step(point, direction, slope, step, row_weights, column_weights, out):
+def _step(point, places, direction, slope, weights, step, out):
     """Step, project on the box, and return the decrease that the slope promises (negative)."""
-    n, k = point.shape
+    here, there = point.ravel(), out.ravel()
     promised = 0.0
-    for u in range(n):
-        sum_ = 0.0
-        for q in range(k):
-            y = point[u, q] + step * direction[u, q]
-            if y < SNAP:
-                y = 0.0
-            elif y > 1.0 - SNAP:
-                y = 1.0
-            out[u, q] = y
-            sum_ += column_weights[q] * slope[u, q] * (y - point[u, q])
-        promised += sum_ * row_weights[u]
+    for i in range(len(places)):
+        place = places[i]
+        y = here[place] + step * direction[i]
+        if y < SNAP:
+            y = 0.0
+        elif y > 1.0 - SNAP:
+            y = 1.0
+        there[place] = y
+        promised += weights[i] * slope[i] * (y - here[place])
     return promised

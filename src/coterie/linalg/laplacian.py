@@ -17,7 +17,12 @@ What is known without an eigensolve is not computed:
 - with c components or more, the null space is spanned by the normalised component indicators
   (:func:`component_embedding`);
 - with k < c components L is block diagonal over them and one null vector of each block is known, so only
-  the c - k smallest non-zero eigenvalues are sought, block by block (:func:`smallest_embedding`).
+  the c - k smallest non-zero eigenvalues are sought (:func:`smallest_embedding`): block by block where
+  the blocks are small, else by an iteration that needs products with S and a rough inverse. A sparse
+  factor, or a dense one in single precision, will do, and from one pass to the next the old one
+  mostly still does.
+
+With ``symmetric=False`` S need not be symmetric; its symmetric part is meant, and never formed.
 
 One pass of a solver is then ``rank = rank.follow(S)``:
 
@@ -34,11 +39,13 @@ One pass of a solver is then ``rank = rank.follow(S)``:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
+from scipy.linalg import blas, lapack
+from scipy.sparse.linalg import SuperLU, splu
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -49,13 +56,21 @@ TIE_TOLERANCE = 1e-10
 DENSE_ORDER = 300
 # eigenpairs sought beyond those wanted: they speed up the iteration and show ties
 GUARD = 4
-# residual of an eigenpair, relative to the largest degree
-RESIDUAL = 1e-12
-# products with the inverse before the basis is compressed, and how often it is
-KRYLOV_DEPTH = 8
-RESTARTS = 6
-# beyond so many eigenpairs the direct solver is as fast as the iteration
-MOST_ITERATED = 16
+# residual of an eigenpair, relative to the largest degree; of the first one beyond, to see a tie
+RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
+# added to the diagonal before factorising in single precision, relative to the largest degree
+SHIFT = 1e-6
+# steps that a new factor takes to settle, order at which making one costs another step, steps after
+# which an old factor is judged, and steps with a new one before giving up
+USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
+# products with a matrix that has a smaller share of entries are faster by those alone
+SPARSE_SHARE = 0.3
+# so is a factor with a smaller share; up to this order one that fills up after all costs seconds
+FILLED_SHARE, MOST_ELIMINATED = 0.1, 4000
+# the basis is compressed beyond so many columns for each eigenpair sought
+BASIS_WIDTH = 8
+# where more eigenpairs than this share of the order are sought the direct solver is as fast
+ITERATED_SHARE = 1 / 40
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,10 @@ class RankTerm:
         Components of the matrix last followed.
     component_labels : ndarray of shape (N,)
         Component of every microcluster, numbered by first appearance.
+    symmetric : bool
+        Whether the matrices are symmetric; if not, their symmetric parts are meant.
+    inverse : RoughInverse
+        What the next pass can use of this one's work; it saves time and changes nothing else.
     """
 
     weights: FloatArray
@@ -88,22 +107,35 @@ class RankTerm:
     trace: float
     n_components: int
     component_labels: IntArray
+    symmetric: bool
+    inverse: RoughInverse = field(repr=False, compare=False)
 
     @classmethod
     def start(
-        cls, matrix: FloatArray, weights: FloatArray, n_clusters: int, penalty: float = 1.0
+        cls,
+        matrix: FloatArray,
+        weights: FloatArray,
+        n_clusters: int,
+        penalty: float = 1.0,
+        *,
+        symmetric: bool = True,
     ) -> RankTerm:
         """F and components of the first matrix; rho is taken as given."""
         from coterie.kernels.components import dense_components
 
         labels, n_components = dense_components(matrix)
+        inverse = RoughInverse()
         if n_components >= n_clusters:
             # no choice of c among more null vectors is better than another; all of them together
             # say the same about every linked pair: its ends have equal rows
             embedding, trace = component_embedding(labels, weights), 0.0
         else:
-            embedding, trace = smallest_embedding(matrix, weights, n_clusters, labels)
-        return cls(weights, n_clusters, penalty, embedding, trace, n_components, labels)
+            embedding, trace = smallest_embedding(
+                matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
+            )
+        return cls(
+            weights, n_clusters, penalty, embedding, trace, n_components, labels, symmetric, inverse
+        )
 
     @property
     def satisfied(self) -> bool:
@@ -120,7 +152,9 @@ class RankTerm:
 
         labels, n_components = dense_components(matrix)
         if n_components > self.n_clusters:
-            trace = laplacian_trace(matrix, self.weights, self.embedding)
+            trace = laplacian_trace(
+                matrix, self.weights, self.embedding, symmetric=self.symmetric
+            )
             return replace(
                 self,
                 penalty=self.penalty / 2,
@@ -132,7 +166,13 @@ class RankTerm:
             embedding, trace, penalty = component_embedding(labels, self.weights), 0.0, self.penalty
         else:
             embedding, trace = smallest_embedding(
-                matrix, self.weights, self.n_clusters, labels, start=self.embedding
+                matrix,
+                self.weights,
+                self.n_clusters,
+                labels,
+                start=self.embedding,
+                inverse=self.inverse,
+                symmetric=self.symmetric,
             )
             penalty = 2 * self.penalty
         return replace(
@@ -153,10 +193,12 @@ def component_embedding(labels: IntArray, weights: FloatArray) -> FloatArray:
     return embedding
 
 
-def laplacian_trace(matrix: FloatArray, weights: FloatArray, embedding: FloatArray) -> float:
+def laplacian_trace(
+    matrix: FloatArray, weights: FloatArray, embedding: FloatArray, *, symmetric: bool = True
+) -> float:
     """``tr(F' L F)`` for rows of F at sample level, without forming L."""
     weighted = weights[:, None] * embedding
-    degrees = matrix @ weights
+    degrees = _degrees(matrix, weights, symmetric)
     quadratic = np.sum(weighted * (matrix @ weighted))
     return max(float(np.sum(degrees[:, None] * embedding * weighted) - quadratic), 0.0)
 
@@ -167,19 +209,26 @@ def smallest_embedding(
     n_vectors: int,
     labels: IntArray,
     start: FloatArray | None = None,
+    inverse: RoughInverse | None = None,
+    *,
+    symmetric: bool = True,
 ) -> tuple[FloatArray, float]:
     """Minimiser of ``tr(F' L F)`` for a graph with fewer components than vectors.
 
     Parameters
     ----------
     matrix, weights : ndarray
-        S (symmetric, non-negative) and r.
+        S (non-negative) and r.
     n_vectors : int
         How many eigenvectors, more than there are components and at most N.
     labels : ndarray, shape (N,)
         The components of ``matrix``.
     start : ndarray, shape (N, p), optional
         An earlier embedding, from which the iteration starts.
+    inverse : RoughInverse, optional
+        What an earlier call has left.
+    symmetric : bool
+        Whether S is symmetric; if not, its symmetric part is meant.
 
     Returns
     -------
@@ -197,30 +246,31 @@ def smallest_embedding(
     """
     n_components = int(labels.max()) + 1
     wanted = n_vectors - n_components
-    scale = float((matrix @ weights).max())
+    degrees = _degrees(matrix, weights, symmetric)
+    scale = float(degrees.max())
     if not np.isfinite(scale):
         raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
-    values_by_block, vectors_by_block = [], []
-    for component in range(n_components):
-        rows = np.flatnonzero(labels == component)
-        if rows.size == 1:
-            continue
-        values, vectors = _block_eigenpairs(
-            matrix, weights, rows, wanted, scale, None if start is None else start[rows]
-        )
-        lifted = np.zeros((labels.size, values.size))
-        lifted[rows] = vectors / np.sqrt(weights[rows])[:, None]
-        values_by_block.append(values)
-        vectors_by_block.append(lifted)
-    values = np.concatenate(values_by_block)
-    order = np.argsort(values, kind="stable")
-    values = values[order]
+    from coterie.kernels.laplacian import sparse_form
+
+    found = None
+    if np.bincount(labels).max() > DENSE_ORDER:
+        links = sparse_form(matrix, SPARSE_SHARE)
+        if links is not None and not symmetric:
+            links = sparse.csr_array(links + links.T) * 0.5
+        whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, links)
+        found = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
+    values, vectors = found or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
     shares = _shares(values, wanted, TIE_TOLERANCE * scale)
-    vectors = np.concatenate(vectors_by_block, axis=1)[:, order[: shares.size]]
+    vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
     embedding = np.concatenate(
         [component_embedding(labels, weights), vectors * np.sqrt(shares)], axis=1
     )
     return embedding, max(float(values[: shares.size] @ shares), 0.0)
+
+
+def _degrees(matrix: FloatArray, weights: FloatArray, symmetric: bool) -> FloatArray:
+    degrees = matrix @ weights
+    return np.asarray(degrees if symmetric else (degrees + weights @ matrix) / 2)
 
 
 def _shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
@@ -233,13 +283,27 @@ def _shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
     return shares
 
 
+def _blockwise_eigenpairs(
+    matrix: FloatArray, weights: FloatArray, labels: IntArray, wanted: int, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest non-trivial eigenpairs of all blocks, sorted, by the direct solver."""
+    values_by_block, vectors_by_block = [], []
+    for component in range(int(labels.max()) + 1):
+        rows = np.flatnonzero(labels == component)
+        if rows.size == 1:
+            continue
+        values, vectors = _block_eigenpairs(matrix, weights, rows, wanted, scale)
+        lifted = np.zeros((labels.size, values.size))
+        lifted[rows] = vectors
+        values_by_block.append(values)
+        vectors_by_block.append(lifted)
+    values = np.concatenate(values_by_block)
+    order = np.argsort(values, kind="stable")
+    return values[order], np.concatenate(vectors_by_block, axis=1)[:, order]
+
+
 def _block_eigenpairs(
-    matrix: FloatArray,
-    weights: FloatArray,
-    rows: IntArray,
-    wanted: int,
-    scale: float,
-    start: FloatArray | None,
+    matrix: FloatArray, weights: FloatArray, rows: IntArray, wanted: int, scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest non-trivial eigenpairs of one component's block, with all that tie with the last.
 
@@ -248,6 +312,7 @@ def _block_eigenpairs(
     size = rows.size
     root = np.sqrt(weights[rows])
     block = matrix[np.ix_(rows, rows)]
+    block = (block + block.T) / 2
     degrees = block @ weights[rows]
     block *= -root[:, None]
     block *= root
@@ -261,62 +326,185 @@ def _block_eigenpairs(
     count = wanted + GUARD
     while True:
         count = min(count, size - 1)
-        found = None
-        if count <= MOST_ITERATED:
-            found = _inverse_eigenpairs(block, _first_basis(null, count, start), wanted, scale)
-        if found is None:
-            found = linalg.eigh(block, subset_by_index=[0, count - 1], check_finite=False)
-        values, vectors = found
+        values, vectors = linalg.eigh(block, subset_by_index=[0, count - 1], check_finite=False)
         if count == size - 1 or values[-1] > values[wanted - 1] + TIE_TOLERANCE * scale:
             return values, vectors
         count *= 2
 
 
-def _first_basis(null: FloatArray, count: int, start: FloatArray | None) -> FloatArray:
+@dataclass(frozen=True)
+class _Laplacian:
+    """L as products.
+
+    ``nulls`` are its null vectors, orthonormal, ``links`` the symmetric part of the matrix if sparse.
+    """
+
+    matrix: FloatArray
+    root: FloatArray
+    degrees: FloatArray
+    labels: IntArray
+    scale: float
+    symmetric: bool
+    links: sparse.csr_array | None
+
+    @property
+    def nulls(self) -> FloatArray:
+        return component_embedding(self.labels, self.root**2) * self.root[:, None]
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        scaled = self.root[:, None] * vectors
+        if self.links is not None:
+            product = self.links @ scaled
+        else:
+            product = self.matrix @ scaled
+            if not self.symmetric:
+                product += self.matrix.T @ scaled
+                product /= 2.0
+        return self.degrees[:, None] * vectors - self.root[:, None] * product
+
+
+class RoughInverse:
+    """An approximate inverse of a Laplacian away from its null vectors: a factor, maybe an old one."""
+
+    def __init__(self) -> None:
+        self.factor: NDArray[np.float32] | SuperLU | None = None
+        self._fills_up = False
+
+    def renew(self, laplacian: _Laplacian) -> bool:
+        """Factorise; whether that was possible."""
+        self.factor = None
+        order, links = laplacian.root.size, laplacian.links
+        if (
+            links is not None
+            and links.nnz <= FILLED_SHARE * order**2
+            and order <= MOST_ELIMINATED
+            and not self._fills_up
+        ):
+            self.factor = _sparse_factor(laplacian, links)
+            # both triangles are counted
+            self._fills_up = self.factor.nnz > 2 * FILLED_SHARE * order**2
+        else:
+            self.factor = _dense_factor(laplacian)
+        return self.factor is not None
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        """The product with some vectors."""
+        if isinstance(self.factor, SuperLU):
+            return np.asarray(self.factor.solve(vectors))
+        solved, _ = lapack.spotrs(self.factor, vectors.astype(np.float32, order="F"), lower=0)
+        return np.asarray(solved, dtype=np.float64)
+
+
+def _sparse_factor(laplacian: _Laplacian, links: sparse.csr_array) -> SuperLU:
+    scaled = sparse.diags_array(laplacian.root) @ links @ sparse.diags_array(laplacian.root)
+    diagonal = laplacian.degrees + SHIFT * laplacian.scale
+    return splu(
+        sparse.csc_array(sparse.diags_array(diagonal) - scaled),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def _dense_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
+    from coterie.kernels.laplacian import lower_laplacian
+
+    diagonal = laplacian.degrees + SHIFT * laplacian.scale
+    block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
+    # null vectors are moved to the other end of the spectrum
+    nulls = (laplacian.nulls * np.sqrt(laplacian.scale)).astype(np.float32)
+    block = blas.ssyrk(1.0, nulls, beta=1.0, c=block, lower=0, overwrite_c=1)
+    factor, failure = lapack.spotrf(block, lower=0, overwrite_a=1, clean=0)
+    return factor if failure == 0 else None
+
+
+def _iterated_eigenpairs(
+    laplacian: _Laplacian, wanted: int, start: FloatArray | None, inverse: RoughInverse
+) -> tuple[FloatArray, FloatArray] | None:
+    """Smallest non-trivial eigenpairs, with all that tie with the last; None if not worth it."""
+    count = wanted + GUARD
+    while count <= ITERATED_SHARE * laplacian.root.size:
+        found = _davidson(laplacian, count, wanted, start, inverse)
+        if found is None:
+            return None
+        values, vectors = found
+        if values[-1] > values[wanted - 1] + TIE_TOLERANCE * laplacian.scale:
+            return found
+        start = vectors / laplacian.root[:, None]
+        count *= 2
+    return None
+
+
+def _davidson(
+    laplacian: _Laplacian, count: int, wanted: int, start: FloatArray | None, inverse: RoughInverse
+) -> tuple[FloatArray, FloatArray] | None:
+    """So many smallest eigenpairs off the null space; the wanted ones accurate, the others roughly.
+
+    A basis grows by the rough inverse of the residuals, Rayleigh-Ritz picks the best of it. With an
+    exact inverse this is block inverse iteration in a Krylov space; a rough one costs a few more
+    steps and no accuracy. None if the iteration does not settle.
+    """
+    nulls, scale = laplacian.nulls, laplacian.scale
+    basis = _first_basis(laplacian, nulls, count, start)
+    image = laplacian.times(basis)
+    fresh = inverse.factor is None
+    if fresh and not inverse.renew(laplacian):
+        return None
+    progress: list[float] = []
+    while True:
+        table = basis.T @ image
+        values, mix = linalg.eigh((table + table.T) / 2, check_finite=False)
+        values, best = values[:count], mix[:, :count]
+        vectors = basis @ best
+        residuals = image @ best - vectors * values
+        errors = np.linalg.norm(residuals, axis=0)
+        if (
+            errors[:wanted].max() <= RESIDUAL * scale
+            and errors[wanted] <= GUARD_RESIDUAL * scale
+        ):
+            return values, vectors
+        progress.append(float(np.log(errors[:wanted].max() / (RESIDUAL * scale))))
+        if not fresh and _too_slow(progress, laplacian.root.size):
+            fresh = True
+            progress.clear()
+            if not inverse.renew(laplacian):
+                return None
+        if len(progress) > MOST_STEPS or not np.isfinite(errors).all():
+            return None
+        if basis.shape[1] + count > BASIS_WIDTH * count:
+            kept = mix[:, : 2 * count]
+            basis, image = basis @ kept, image @ kept
+        # what is accurate to the last digit has nothing more to say
+        step = inverse.times(residuals[:, errors > 0.1 * RESIDUAL * scale])
+        step -= nulls @ (nulls.T @ step)
+        # twice is enough for orthogonality to rounding
+        for _ in range(2):
+            step -= basis @ (basis.T @ step)
+            step, _ = linalg.qr(step, mode="economic", check_finite=False)
+        basis = np.concatenate([basis, step], axis=1)
+        image = np.concatenate([image, laplacian.times(step)], axis=1)
+
+
+def _too_slow(progress: list[float], order: int) -> bool:
+    """Whether a new factor would settle earlier than the old one at its present pace."""
+    if len(progress) <= TRIAL_STEPS:
+        return False
+    pace = (progress[-1 - TRIAL_STEPS] - progress[-1]) / TRIAL_STEPS
+    return bool(progress[-1] > pace * (USUAL_STEPS + order / ORDER_PER_STEP))
+
+
+def _first_basis(
+    laplacian: _Laplacian, nulls: FloatArray, count: int, start: FloatArray | None
+) -> FloatArray:
     """Orthonormal columns to start from: earlier vectors, then rough ones that leave nothing out."""
-    size = null.size
+    size = laplacian.root.size
     columns = np.arange(1, count + 1) * np.sqrt(5.0)
     rough = np.modf(np.arange(1, size + 1)[:, None] * columns)[0] - 0.5
     if start is not None:
-        rough = np.concatenate([null[:, None] * start, 1e-3 * rough], axis=1)
-    rough -= null[:, None] * (null @ rough)
-    # columns that say nothing new, such as indicators of this very component, fall behind
+        rough = np.concatenate(
+            [laplacian.root[:, None] * start, 1e-3 / np.sqrt(size) * rough], axis=1
+        )
+    rough -= nulls @ (nulls.T @ rough)
+    # columns that say nothing new, such as indicators of a component, fall behind
     basis, _, _ = linalg.qr(rough, mode="economic", pivoting=True, check_finite=False)
     return np.asarray(basis[:, :count])
-
-
-def _inverse_eigenpairs(
-    block: FloatArray, basis: FloatArray, wanted: int, scale: float
-) -> tuple[FloatArray, FloatArray] | None:
-    """Smallest eigenpairs of a positive definite block, as many as the basis has columns.
-
-    Block Krylov on the inverse, Rayleigh-Ritz on the block itself, restarted from the Ritz vectors.
-    The wanted ones are accurate, the others approximate. None if the iteration does not settle.
-    """
-    shifted = block.copy()
-    # a component that hangs on a thread has an eigenvalue near rounding error
-    shifted[np.diag_indices(len(block))] += 1e-13 * scale
-    try:
-        factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        return None
-    width = basis.shape[1]
-    for _ in range(RESTARTS):
-        krylov = [basis]
-        for _ in range(KRYLOV_DEPTH):
-            step = linalg.cho_solve(factor, krylov[-1], check_finite=False)
-            done = np.concatenate(krylov, axis=1)
-            # twice is enough for orthogonality to rounding
-            for _ in range(2):
-                step -= done @ (done.T @ step)
-                step, _ = linalg.qr(step, mode="economic", check_finite=False)
-            krylov.append(step)
-        space = np.concatenate(krylov, axis=1)
-        image = block @ space
-        values, mix = linalg.eigh(space.T @ image, check_finite=False)
-        values, mix = values[:width], mix[:, :width]
-        basis = space @ mix
-        residual = np.linalg.norm(image @ mix - basis * values, axis=0)
-        if residual[:wanted].max() <= RESIDUAL * scale:
-            return values, basis
-    return None

@@ -74,7 +74,7 @@ from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.kernels.hypergraph import degrees_and_losses, edge_means, slopes
+from coterie.kernels.hypergraph import losses_and_means, slopes
 from coterie.linalg.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
@@ -297,8 +297,8 @@ class Problem:
     edges : ndarray, shape (N, m)
         The hyperedge in which each member puts each node, numbered over all members, -1 if missing:
         the ones of H.
-    offsets : ndarray, shape (m + 1,)
-        First hyperedge of each member.
+    member_of : ndarray, shape (k,)
+        The member of each hyperedge.
     least_degree : ndarray, shape (N,)
         Below this a node's degree counts more than it is, see the module's docstring.
     """
@@ -307,7 +307,7 @@ class Problem:
     edge_weights: FloatArray
     multiplicity: FloatArray
     edges: IntArray
-    offsets: IntArray
+    member_of: IntArray
     least_degree: FloatArray
     n_clusters: int
     inner_iter: int
@@ -323,7 +323,7 @@ class Problem:
             edge_weights=edge_weights,
             multiplicity=multiplicity,
             edges=np.where(ensemble.labels >= 0, ensemble.labels + offsets[:-1], -1),
-            offsets=offsets,
+            member_of=np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member),
             least_degree=max(settings.degree_floor, LEAST_FLOOR)
             * (ensemble.incidence @ (multiplicity * edge_weights)),
             n_clusters=settings.n_clusters,
@@ -536,11 +536,11 @@ class Fit:
     def value(self, incidence: FloatArray) -> float:
         """The objective (8); tr(F'F) less what the means explain is the trace."""
         problem = self.problem
-        losses = degrees_and_losses(
-            incidence, problem.edges, problem.offsets, problem.edge_weights, problem.multiplicity,
-            problem.least_degree, self.embedding, self.degrees, self.points,
+        losses, explained = losses_and_means(
+            incidence, problem.edges, problem.member_of, problem.edge_weights, problem.multiplicity,
+            problem.least_degree, problem.weights, self.embedding, self.degrees, self.points,
+            self.means,
         )  # fmt: skip
-        explained = edge_means(incidence, problem.weights, self.points, self.means)
         trace = self.rank - float(_edge_mass(problem) @ explained)
         value = float(problem.weights @ losses) + self.rho * trace
         if not np.isfinite(value):
@@ -551,7 +551,7 @@ class Fit:
         """The gradient (13)."""
         problem = self.problem
         slopes(
-            incidence, problem.edges, problem.offsets, problem.edge_weights, problem.multiplicity,
+            incidence, problem.edges, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
         )  # fmt: skip
 

@@ -34,11 +34,12 @@ Each of steps 2 to 5 minimises the objective in its own variables, so it never r
 while rho stays.
 
 On microclusters all matrices are constant on blocks, so S, W and F are those of the N distinct rows
-and every sum over pairs counts a pair r_u r_v times. U is summed up from the labels row by row: no
-member's matrix is formed.
+and every sum over pairs counts a pair r_u r_v times. U is summed up row by row from the lists of the
+base clusters' microclusters: no member's matrix is formed.
 
-Cost of a pass: O(N^2 (m + c)) and at most one factorisation of an N x N matrix (none where the
-components give F); 32 bytes a pair of microclusters.
+Cost of a pass: O(N^2 c) and the pairs that each member joins (with missing labels O(N^2 (m + c))),
+and at most one factorisation of an N x N matrix (none where the components give F); 32 bytes a
+pair of microclusters.
 
 Where paper and program differ. The paper repeats a stage until convergence; here as in the program
 it takes at most 5 passes, 20 in the last stage, and at least two. While S has more than c components F
@@ -81,6 +82,8 @@ IntArray = NDArray[np.int64]
 # tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
 STAGES = (9, 8, 7, 6, 5)
 LEAST_DISPERSION = 1e-6
+# rows looked at together where a second N x N array is to be avoided
+ROW_BLOCK = 256
 
 
 class SPCE(LabelConsensus):
@@ -265,8 +268,14 @@ class Problem:
 
     Attributes
     ----------
-    labels, by_member : ndarray, shapes (N, m) and (m, N)
-        The labels of the microclusters, -1 where missing, in both memory orders.
+    base : tuple of ndarray
+        The base cluster of each microcluster in each member (N x m, numbered over all members, -1
+        where missing); starts and rows, base cluster q holding the microclusters
+        ``rows[starts[q]:starts[q + 1]]``.
+    by_member : ndarray, shape (m, N)
+        The labels of the microclusters, -1 where missing.
+    complete : bool
+        Whether none is missing.
     weights : ndarray, shape (N,)
         Multiplicities r.
     prior, coverage : ndarray, shape (m,)
@@ -275,8 +284,9 @@ class Problem:
         m, counted with the prior.
     """
 
-    labels: NDArray[np.int32]
+    base: tuple[IntArray, IntArray, IntArray]
     by_member: NDArray[np.int32]
+    complete: bool
     weights: FloatArray
     prior: FloatArray
     coverage: FloatArray
@@ -287,7 +297,7 @@ class Problem:
     @property
     def fixed(self) -> tuple[Any, ...]:
         """What every kernel reads."""
-        return self.labels, self.by_member, self.weights, self.prior
+        return self.base, self.by_member, self.weights, self.prior
 
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, theta: float) -> Self:
@@ -295,17 +305,23 @@ class Problem:
         prior = ensemble.member_weight
         n_votes = float(prior.sum())
         weights = ensemble.weights.astype(np.float64)
-        by_member = np.ascontiguousarray(ensemble.labels.T)
+        labels, by_cluster = ensemble.labels, ensemble.incidence.tocsc()
+        base = (
+            np.where(labels >= 0, labels + ensemble.cluster_offsets[:-1], -1),
+            by_cluster.indptr.astype(np.int64),
+            by_cluster.indices.astype(np.int64),
+        )
+        by_member = np.ascontiguousarray(labels.T)
         coverage = np.ones(ensemble.n_members)
         if not ensemble.is_complete:
-            covered = np.zeros(ensemble.labels.shape)
-            fixed = (ensemble.labels, by_member, weights, prior)
-            over_rows(cover, fixed, covered)
+            covered = np.zeros(labels.shape)
+            over_rows(cover, (base, by_member, weights, prior), covered)
             coverage = covered.sum(axis=0)
             coverage *= n_votes / (prior @ coverage)
         return cls(
-            labels=ensemble.labels,
+            base=base,
             by_member=by_member,
+            complete=ensemble.is_complete,
             weights=weights,
             prior=prior,
             coverage=coverage,
@@ -340,7 +356,7 @@ class State:
 def start(problem: Problem, ensemble: Ensemble, memory_budget: Budget) -> State:
     """S = co-association, alpha = 1/m, rho = 1, as in Section III-E."""
     consensus = coassociation(ensemble, memory_budget=memory_budget)
-    linked = problem.weights @ (consensus > 0) @ problem.weights
+    linked = problem.weights @ _sums_over(consensus, problem.weights, linked=True)
     return State(
         consensus=consensus,
         pair_weights=np.empty_like(consensus),
@@ -360,10 +376,10 @@ def grow(problem: Problem, state: State, tenth: int) -> None:
 def weigh_pairs(problem: Problem, state: State, paced: bool) -> None:
     """Step 2, eq. (13); without pace every pair that a member saw weighs one."""
     mass = np.zeros(len(problem.weights))
-    disagreement = np.zeros(problem.labels.shape)
+    disagreement = np.zeros(problem.by_member.T.shape)
     age = state.age if paced else np.inf
     moving = (problem.prior / state.alpha, age, state.consensus, state.pair_weights)
-    over_rows(weigh, problem.fixed, moving, disagreement, mass)
+    over_rows(weigh, problem.fixed, problem.complete, moving, disagreement, mass)
     state.mass = float(mass.sum())
     state.disagreement = disagreement.sum(axis=0)
 
@@ -371,9 +387,9 @@ def weigh_pairs(problem: Problem, state: State, paced: bool) -> None:
 def learn_consensus(problem: Problem, state: State) -> None:
     """Step 3, eq. (16) and (17)."""
     sums = np.zeros((len(problem.weights), 3))
-    disagreement = np.zeros(problem.labels.shape)
+    disagreement = np.zeros(problem.by_member.T.shape)
     penalties = (state.rho, problem.gamma)
-    embedding = np.ascontiguousarray(state.rank.embedding)
+    embedding = np.ascontiguousarray(state.rank.embedding.T)
     moving = (
         problem.prior / state.alpha,
         penalties,
@@ -381,7 +397,7 @@ def learn_consensus(problem: Problem, state: State) -> None:
         state.pair_weights,
         state.consensus,
     )
-    over_rows(learn, problem.fixed, moving, disagreement, sums)
+    over_rows(learn, problem.fixed, problem.complete, moving, disagreement, sums)
     changed, total, linked = sums.sum(axis=0)
     state.change = float(np.sqrt(changed / total))
     state.n_links = float(linked)
@@ -427,5 +443,11 @@ def record(problem: Problem, state: State, number: int, before: float) -> Pass:
 
 def easiness(problem: Problem, state: State) -> FloatArray:
     """Mean weight of the pairs of each microcluster's samples that a member saw."""
-    seen = (state.pair_weights > 0) @ problem.weights
-    return np.asarray(state.pair_weights @ problem.weights / seen)
+    seen = _sums_over(state.pair_weights, problem.weights, linked=True)
+    return _sums_over(state.pair_weights, problem.weights, linked=False) / seen
+
+
+def _sums_over(matrix: FloatArray, weights: FloatArray, *, linked: bool) -> FloatArray:
+    """Weighted row sums of the entries, or of the number of positive ones; nothing N x N beside."""
+    blocks = [matrix[begin : begin + ROW_BLOCK] for begin in range(0, len(matrix), ROW_BLOCK)]
+    return np.concatenate([(block > 0 if linked else block) @ weights for block in blocks])

@@ -36,8 +36,8 @@ On microclusters a column counts r_j times, in the sums of step 2 and in the sim
 row of member k is constant on its cluster of s samples, so KL is
 :math:`-\log s - \tfrac{1}{s} \sum_j r_j \log B_{ij}` over it: no member's matrix is formed.
 
-Cost of a pass: O(N^2 (m + c)) and at most one factorisation of an N x N matrix (none where the
-components give F); 64 bytes a pair of microclusters.
+Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
+matrix in single precision (none where the components give F); 24 bytes a pair of microclusters.
 
 Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
 o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
@@ -69,8 +69,7 @@ from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
-from coterie.kernels.simplex import project_rows
-from coterie.kernels.smoothing import member_divergences, smooth_rows
+from coterie.kernels.smoothing import learn_rows, member_divergences
 from coterie.linalg.laplacian import RankTerm
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
@@ -196,7 +195,7 @@ class TRCE(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        require_dense(ensemble, 64, "The graph that TRCE learns", self.memory_budget)
+        require_dense(ensemble, 24, "The graph that TRCE learns", self.memory_budget)
         problem = Problem.of(ensemble, self)
         state = start(problem, ensemble)
         # where no member links more than c parts, F holds them apart and no pass can join them
@@ -242,7 +241,7 @@ class TRCE(LabelConsensus):
             },
             as_it_is={
                 "consensus_matrix_": state.graph,
-                "noise_": state.smoothed - state.graph,
+                "noise_": np.subtract(state.smoothed, state.graph, out=state.smoothed),
                 "n_components_": rank.n_components,
                 "objective_": history[-1]["objective"],
                 "residual_": history[-1]["residual"],
@@ -319,7 +318,7 @@ class State:
     """What moves: A, B, members' divergences from B (times coverage), w, alpha, gamma, F.
 
     ``rank`` holds the rho of the next pass, ``rho`` that of the current one; ``change`` is the
-    relative change of A in the current pass.
+    relative change of A in the current pass, ``noise`` the squared norm of E.
     """
 
     graph: FloatArray
@@ -331,6 +330,7 @@ class State:
     rank: RankTerm
     rho: float = 1.0
     change: float = np.inf
+    noise: float = 0.0
 
 
 def start(problem: Problem, ensemble: Ensemble) -> State:
@@ -345,7 +345,7 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
         instance_weights=np.ones(n),
         alpha=alpha,
         age=0.0,
-        rank=RankTerm.start(_symmetric(graph), problem.weights, problem.n_clusters),
+        rank=RankTerm.start(graph, problem.weights, problem.n_clusters, symmetric=False),
     )
     measure_divergence(problem, state)
     state.age = first_age(difficulties(problem, state), problem)
@@ -357,6 +357,11 @@ def measure_divergence(problem: Problem, state: State) -> None:
     member_divergences(
         problem.base, problem.weights, problem.coverage, state.smoothed, state.divergence
     )
+    refuse_divergence(state)
+
+
+def refuse_divergence(state: State) -> None:
+    """Raise where B is not finite, or a member's links have none of it."""
     if not np.isfinite(state.divergence).all():
         raise FloatingPointError(
             f"TRCE, step 2 (rows of B): non-finite numbers at rho = {state.rho:g}; lower max_iter "
@@ -394,34 +399,35 @@ def weigh_instances(problem: Problem, state: State) -> None:
 
 
 def learn_graph(problem: Problem, state: State) -> None:
-    """Steps 2 and 3, (10) and (11): B, then A."""
+    """Steps 2 and 3, (10) and (11): B, then A, row by row in the place of the old ones."""
     state.rho = state.rank.penalty
-    previous = state.graph
-    state.smoothed = np.empty_like(previous)
-    target = np.empty_like(previous)
-    smooth_rows(
+    if state.smoothed is state.graph:
+        state.smoothed = np.empty_like(state.graph)
+    sums = np.empty((len(problem.weights), 3))
+    learn_rows(
         problem.base,
         problem.weights,
-        problem.prior * state.alpha,
-        state.instance_weights**2 * problem.coverage,
-        np.ascontiguousarray(state.rank.embedding.T),
-        state.rho,
-        state.rho / (2.0 * problem.lam),
+        (problem.coverage, problem.graph_level),
+        (
+            problem.prior * state.alpha,
+            state.instance_weights**2 * problem.coverage,
+            np.ascontiguousarray(state.rank.embedding.T),
+            state.rho,
+            state.rho / (2.0 * problem.lam),
+        ),
         state.smoothed,
-        target,
+        state.graph,
+        state.divergence,
+        sums,
     )
-    measure_divergence(problem, state)
-    if problem.graph_level:
-        state.graph = project_rows(target, problem.weights, out=target)
-    else:
-        state.graph = state.smoothed
-    scale = _squared_norm(previous, problem.weights)
-    state.change = float(np.sqrt(_squared_norm(state.graph - previous, problem.weights) / scale))
+    refuse_divergence(state)
+    change, before, state.noise = (float(total) for total in sums.sum(axis=0))
+    state.change = float(np.sqrt(change / before))
 
 
 def follow_rank(state: State) -> None:
     """Step 4, (12), and the rule for rho."""
-    state.rank = state.rank.follow(_symmetric(state.graph))
+    state.rank = state.rank.follow(state.graph)
 
 
 def weigh_members(problem: Problem, state: State) -> None:
@@ -452,15 +458,5 @@ def objective(problem: Problem, state: State) -> float:
     """(4) at the current point."""
     weights, w = problem.weights, state.instance_weights
     fit = np.sum(weights * w**2 * difficulties(problem, state))
-    noise = _squared_norm(state.smoothed - state.graph, weights)
     paced = state.age * np.sum(weights * w)
-    return float(fit + problem.lam * noise - paced + 2.0 * state.rho * state.rank.trace)
-
-
-def _squared_norm(matrix: FloatArray, weights: FloatArray) -> float:
-    """Squared Frobenius norm of the sample-level matrix."""
-    return float(np.sum(weights * np.einsum("ij,ij,j->i", matrix, matrix, weights)))
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return np.asarray((matrix + matrix.T) / 2)
+    return float(fit + problem.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace)
