@@ -108,7 +108,6 @@ def slopes(incidence, edges, weights, multiplicity, least, degrees, points, mean
             q = edges[u, j]
             if q >= 0:
                 w = weights[q]
-                slope[q] = (
-                    rho * w * (squares[q] - 2.0 * nearness[q] + inside)
-                    + 2.0 * w * w * (row[q] - 1.0)
+                slope[q] = rho * w * (squares[q] - 2.0 * nearness[q] + inside) + 2.0 * w * w * (
+                    row[q] - 1.0
                 )

@@ -178,7 +178,8 @@ def _two_loops(products: FloatArray) -> FloatArray | None:
 @njit(cache=True, inline="always")
 def _held(y, slope, slack):
     """Whether an entry lies on a bound and the descent would push it beyond."""
-    return (y <= 0.0 and slope >= -slack) or (y >= 1.0 and slope <= slack)
+    # without short cuts, hence without branches
+    return ((y <= 0.0) & (slope >= -slack)) | ((y >= 1.0) & (slope <= slack))
 
 
 def _history(
@@ -188,12 +189,12 @@ def _history(
     size = len(points) - 1
     rows = np.empty((2 * size + 1, len(places)))
     for first, matrices in ((0, points), (size, slopes)):
-        last = np.take(matrices[0], places)
+        last = matrices[0].ravel()[places]
         for i in range(size):
-            new = np.take(matrices[i + 1], places)
+            new = matrices[i + 1].ravel()[places]
             np.subtract(new, last, out=rows[first + i])
             last = new
-    np.take(slopes[-1], places, out=rows[-1])
+    rows[-1] = slopes[-1].ravel()[places]
     return rows
 
 

@@ -152,9 +152,7 @@ class RankTerm:
 
         labels, n_components = dense_components(matrix)
         if n_components > self.n_clusters:
-            trace = laplacian_trace(
-                matrix, self.weights, self.embedding, symmetric=self.symmetric
-            )
+            trace = laplacian_trace(matrix, self.weights, self.embedding, symmetric=self.symmetric)
             return replace(
                 self,
                 penalty=self.penalty / 2,
@@ -380,9 +378,10 @@ class RoughInverse:
             and order <= MOST_ELIMINATED
             and not self._fills_up
         ):
-            self.factor = _sparse_factor(laplacian, links)
+            eliminated = _sparse_factor(laplacian, links)
             # both triangles are counted
-            self._fills_up = self.factor.nnz > 2 * FILLED_SHARE * order**2
+            self._fills_up = eliminated.nnz > 2 * FILLED_SHARE * order**2
+            self.factor = eliminated
         else:
             self.factor = _dense_factor(laplacian)
         return self.factor is not None
@@ -458,10 +457,7 @@ def _davidson(
         vectors = basis @ best
         residuals = image @ best - vectors * values
         errors = np.linalg.norm(residuals, axis=0)
-        if (
-            errors[:wanted].max() <= RESIDUAL * scale
-            and errors[wanted] <= GUARD_RESIDUAL * scale
-        ):
+        if errors[:wanted].max() <= RESIDUAL * scale and errors[wanted] <= GUARD_RESIDUAL * scale:
             return values, vectors
         progress.append(float(np.log(errors[:wanted].max() / (RESIDUAL * scale))))
         if not fresh and _too_slow(progress, laplacian.root.size):

@@ -468,9 +468,7 @@ class Factorised:
 
     def solve(self, X: FloatArray, weights: FloatArray) -> float:
         """C in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
-        return solve_factorised(
-            X, self.rows, self.lower, self.upper, self.inverse_pivots, weights
-        )
+        return solve_factorised(X, self.rows, self.lower, self.upper, self.inverse_pivots, weights)
 
 
 Block = Lone | Inverted | Factorised

@@ -195,6 +195,6 @@ def record(
 ) -> Pass:
     """The pass's entry in the history."""
     objective = float((problem.weights[:, None] * H * combine(problem, members, lam)).sum())
-    before = history[-1]["objective"] if history else np.inf
+    before = history[-1]["objective"] if history else 0.0
     change = abs(objective - before) / abs(objective) if objective else 0.0
     return {"pass": number, "objective": objective, "residual": change}

@@ -235,7 +235,7 @@ def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float
         weigh(problem, members, consensus)  # 5
         combined = combine(problem, members, lam)
         objective = float((problem.weights[:, None] * consensus * combined).sum())
-        before = history[-1]["objective"] if history else np.inf
+        before = history[-1]["objective"] if history else 0.0
         change = abs(objective - before) / abs(objective) if objective else 0.0
         history.append({"pass": number, "objective": objective, "residual": change})
         if number > 2 and change < tol:

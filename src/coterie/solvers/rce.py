@@ -344,10 +344,12 @@ def follow_rank(problem: Problem, state: State) -> None:
     term = problem.lam2 * (scaled @ scaled.T)
     own = np.diag(term).copy()
     alone = problem.lam2 / np.sqrt(SMOOTHING)
-    off, on = own - alone / weights, own + alone * (1.0 - 1.0 / weights)
+    # a weight below one has no second copy of itself
+    copies = np.maximum(weights, 1.0)
+    off, on = own - alone / copies, own + alone * (1.0 - 1.0 / copies)
     state.away = np.maximum(term, 0.0) * weights
     state.towards = np.maximum(-term, 0.0) * weights
-    others = weights - 1.0
+    others = copies - 1.0
     np.fill_diagonal(state.away, others * np.maximum(off, 0.0) + np.maximum(on, 0.0))
     np.fill_diagonal(state.towards, others * np.maximum(-off, 0.0) + np.maximum(-on, 0.0))
 

@@ -1,0 +1,108 @@
+"""Millions of samples: time and peak memory of compression and of methods, end to end.
+
+Samples lie in blobs that every member cuts into 10 to 30 clusters, each in its own way; now and then
+a member errs on a sample, which makes a label row of its own. The share of errors sets the number of
+distinct rows. Every method runs in a process of its own, which makes its own labels.
+
+Run: python benchmarks/scale.py [--samples 1000000] [--distinct 10000] [--methods eac spce ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter, process_time
+
+import numpy as np
+
+from coterie import Ensemble
+from coterie.evaluate import ari
+from coterie.solvers._catalogue import METHODS
+
+CLASSES, MEMBERS, BLOBS = 10, 20, 400
+CHUNK = 1_000_000
+
+
+def labels_of(samples: int, distinct: int, seed: int = 0):
+    """Labels n x 20 of 16 bits with about so many distinct rows, and the classes behind them."""
+    rng = np.random.default_rng(seed)
+    # blobs are points of classes on a line: a member cuts every class at places of its own
+    classes = np.repeat(np.arange(CLASSES), BLOBS // CLASSES)
+    place = rng.random(BLOBS)
+    parts = rng.integers(1, 4, (MEMBERS, CLASSES))
+    shift = rng.random((MEMBERS, CLASSES))
+    columns = []
+    for part, moved in zip(parts, shift, strict=True):
+        piece = ((place + moved[classes]) % 1.0 * part[classes]).astype(np.int64)
+        columns.append(np.concatenate([[0], np.cumsum(part)[:-1]])[classes] + piece)
+    prototypes = np.stack(columns, axis=1).astype(np.int16)
+    n_labels = parts.sum(axis=1)
+    errors = max(distinct - len(np.unique(prototypes, axis=0)), 0) / samples
+    labels = np.empty((samples, MEMBERS), dtype=np.int16)
+    hidden = np.empty(samples, dtype=np.int64)
+    for begin in range(0, samples, CHUNK):
+        blob = rng.integers(0, BLOBS, min(CHUNK, samples - begin))
+        chunk = prototypes[blob]
+        # two errors a sample, so that few erring samples share a row
+        wrong = np.flatnonzero(rng.random(len(blob)) < 1.02 * errors)
+        for _ in range(2):
+            member = rng.integers(0, MEMBERS, len(wrong))
+            chunk[wrong, member] = rng.integers(0, n_labels[member])
+        labels[begin : begin + len(blob)] = chunk
+        hidden[begin : begin + len(blob)] = classes[blob]
+    return labels, hidden
+
+
+def peak() -> float:
+    return getrusage(RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def run(method: str, samples: int, distinct: int) -> dict[str, float]:
+    """One method on labels made here, so that the peak is that of labels, ensemble and method."""
+    labels, hidden = labels_of(samples, distinct)
+    solver = METHODS[method].load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # the first fit loads the compiled kernels
+        solver(3, random_state=0).fit(labels[:2_000, :6])
+        before = peak()
+        start, used = perf_counter(), process_time()
+        ensemble = Ensemble.from_labels(labels)
+        compressed = perf_counter() - start
+        model = solver(CLASSES, random_state=0).fit(ensemble)
+    return {
+        "N": ensemble.n_microclusters,
+        "compression": compressed,
+        "whole": perf_counter() - start,
+        "processor": process_time() - used,
+        "before": before,
+        "peak": peak(),
+        "ari": ari(hidden, model.labels_),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--distinct", type=int, default=10_000)
+    parser.add_argument("--methods", nargs="+", default=["eac", "spce"])
+    given = parser.parse_args()
+    for method in given.methods:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            found = pool.submit(run, method, given.samples, given.distinct).result()
+        pairs = 8 * found["N"] ** 2 / 2**30
+        print(
+            f"{method}: n = {given.samples:,}, N = {found['N']:,}: compression "
+            f"{found['compression']:.1f} s, with the method {found['whole']:.1f} s "
+            f"({found['processor']:.1f} s of processor), peak {found['peak']:.2f} GiB of which "
+            f"{found['before']:.2f} before it (N x N doubles: {pairs:.2f}), "
+            f"ARI {found['ari']:.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
