@@ -48,6 +48,7 @@ _HOME = {
     "Result": "coterie.result",
     "select_k": "coterie.select",
     "ConsensusClustering": "coterie.consensus",
+    "Council": "coterie.council",
     "MemoryBudgetError": "coterie._budget",
     "ParameterError": "coterie._params",
     "memory_budget": "coterie._budget",
@@ -61,6 +62,7 @@ _MODULES = (
     "io",
     "plot",
     "report",
+    "scale",
     "select",
     "solvers",
     "trust",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from coterie import io as io
     from coterie import plot as plot
     from coterie import report as report
+    from coterie import scale as scale
     from coterie import select as select
     from coterie import solvers as solvers
     from coterie import trust as trust
@@ -84,6 +87,7 @@ if TYPE_CHECKING:
     from coterie._budget import memory_budget as memory_budget
     from coterie._params import ParameterError as ParameterError
     from coterie.consensus import ConsensusClustering as ConsensusClustering
+    from coterie.council import Council as Council
     from coterie.ensemble import Ensemble as Ensemble
     from coterie.ensemble import LabelError as LabelError
     from coterie.result import Result as Result

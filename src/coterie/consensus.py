@@ -155,10 +155,16 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
-            The index of a pandas frame, where it names the samples, becomes their ids.
+            The index of a pandas frame, where it names the samples, becomes their ids. A dask
+            collection gives lazy labels; see :func:`coterie.scale.fit_dask`.
         y : None
             Ignored; there for scikit-learn's sake.
         """
+        if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+            from coterie.scale import fit_dask
+
+            fit_dask(self, X)
+            return self
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         # an unknown name is told before the members are made
         chosen = solver_of("eac" if self.solver is None else self.solver)
@@ -217,7 +223,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         # rows that the members cannot tell apart are looked up once
         rows, inverse = np.unique(codes, axis=0, return_inverse=True)
         cluster_of = np.empty(self.ensemble_.n_microclusters, dtype=np.int64)
-        cluster_of[self.ensemble_.inverse] = self.labels_
+        cluster_of[self.ensemble_.inverse] = self.solver_.labels_
         found = nearest_clusters(
             rows,
             self.ensemble_.labels,

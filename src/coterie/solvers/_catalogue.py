@@ -52,6 +52,14 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method(
+            name="council",
+            home="coterie.council:Council",
+            summary="Several methods at many settings vote: for when nobody knows how to set one.",
+            cost="that of its settings: nine of EC-CMS and six of SPCE, over --set n_jobs threads",
+            paper="none; the method is coterie's own.",
+            scaling="quadratic",
+        ),
+        Method(
             name="eac",
             home="coterie.solvers.eac:EAC",
             summary="Evidence accumulation: hierarchical clustering of how often samples meet. "

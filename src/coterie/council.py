@@ -1,0 +1,544 @@
+r"""Council: no labels, no tuning; the settings vote.
+
+The published methods have hyper-parameters that their papers choose with the true labels. Without
+labels no internal score finds the good settings, but the partitions that many settings give agree where
+they are right more than where they are wrong. So: run several solvers over their settings on one
+compressed ensemble, take the partitions as votes, and let them elect one.
+
+Steps
+  1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
+     coarse to fine, solvers in turn, so that a budget leaves out the finest
+  2. left out: partitions that fall into far fewer effective clusters than the others (one giant and
+     many tiny ones), unless the most are so
+  3. agreement of each two partitions: the adjusted Rand index over samples, A_ij
+  4. weights: every solver has the same in all, shared equally by its settings, so that a solver with
+     many settings does not outvote the others
+  5. combine="medoid": the partition with the greatest weighted agreement with all. combine="eac" or
+     another method's name: that method on the partitions as members with these weights
+
+The confidence of a sample is that of the elected partition over the council: one minus the share of
+votes for its next best cluster over that for its own.
+
+Cost: that of its settings, over ``n_jobs`` threads; O(S^2 N) for the agreement of S partitions.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie._budget import Budget
+from coterie._estimator import LabelConsensus
+from coterie._params import (
+    BUDGET,
+    CALLBACK,
+    SEED,
+    Domain,
+    Integer,
+    Kind,
+    ParameterError,
+    check_parameters,
+)
+from coterie._random import child_seeds
+from coterie._result import Partition, by_first_appearance
+from coterie._table import Table
+from coterie.ensemble import Ensemble
+from coterie.evaluate import ari
+from coterie.solvers._catalogue import METHODS, find_method
+from coterie.trust._votes import ClusterVotes
+
+Combine = Literal["medoid"] | str
+# the grids that the study of docs/council.md arrived at; other solvers bring their papers' grids
+GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "eccms": {"alpha": (0.7, 0.75, 0.8), "lam": (0.1, 0.2, 0.4)},
+    "spce": {"theta": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
+}
+SOLVERS = ("eccms", "spce")
+# a partition with fewer effective clusters than this share of the council's median is degenerate
+DEGENERATE = 0.5
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A solver with a setting."""
+
+    solver: str
+    setting: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The setting as people write it."""
+        return ", ".join(f"{name}={value}" for name, value in self.setting.items())
+
+    def __str__(self) -> str:
+        return f"{self.solver}({self.words})"
+
+
+@dataclass(frozen=True, eq=False)
+class Vote:
+    """The partition that a seat arrived at."""
+
+    seat: Seat
+    labels: NDArray[np.int64]
+    member_weights: NDArray[np.float64]
+    converged: bool
+    seconds: float
+
+
+class Council(LabelConsensus):
+    """Many solvers and settings, one partition, no labels.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        Number of clusters; "auto" asks :func:`coterie.select_k` for it.
+    solvers : sequence of str, default ("eccms", "spce")
+        Methods by name.
+    settings : "grid" or mapping, default "grid"
+        "grid": the documented settings of each solver. A mapping gives, for some or all of the
+        solvers, a grid (parameter to values) or a list of settings.
+    combine : str, default "medoid"
+        "medoid" elects the partition that agrees most with the council; the name of a method
+        combines the partitions as its members.
+    budget : float, str or None, default None
+        Seconds after which no further setting is begun, or text such as "12 settings". The best
+        so far is returned, and ``left_out_`` says what was not run.
+    n_jobs : int or None, default None
+        Settings at a time, as in joblib; it does not change the result.
+    callback : callable, optional
+        Called with a record after each setting.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that each setting may allocate.
+    random_state : int, Generator or None, default None
+
+    Attributes
+    ----------
+    council_ : Table
+        One row a partition: solver, setting, weight, agreement with the council (weighted mean ARI),
+        ARI with the result, effective clusters, converged, seconds, and whether it was left out.
+    left_out_ : list of str
+        Settings that the budget did not allow.
+    elected_ : str
+        The setting whose partition was elected; empty where partitions were combined.
+    sample_confidence_ : ndarray, shape (n,)
+        How sure the council is of each sample.
+
+    See Also
+    --------
+    coterie.ECCMS, coterie.SPCE : one solver, one setting.
+
+    Notes
+    -----
+    What was tried and what it is worth is in the docs (council).
+
+    Examples
+    --------
+    >>> from coterie import Council
+    >>> from coterie.datasets import load
+    >>> from coterie.generate import kmeans_pool
+    >>> pool = kmeans_pool(load("iris").X, 10, random_state=0)
+    >>> model = Council(n_clusters=3).fit(pool)
+    >>> len(model.council_), model.n_clusters_
+    (15, 3)
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Kind(
+            lambda value: Integer(1).admits(value) or (isinstance(value, str) and value == "auto"),
+            "a whole number of at least 1, or 'auto'",
+            read=lambda text: text if text == "auto" else int(text),
+        ),
+        "solvers": Kind(
+            lambda value: (
+                not isinstance(value, str)
+                and isinstance(value, Sequence)
+                and len(value) > 0
+                and all(isinstance(name, str) for name in value)
+            ),
+            "a sequence of names of methods, such as ('eccms', 'spce')",
+            read=lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
+        ),
+        "settings": Kind(
+            lambda value: (
+                isinstance(value, Mapping) or (isinstance(value, str) and value == "grid")
+            ),
+            "'grid', or a mapping of methods to grids or lists of settings",
+            read=str,
+        ),
+        "combine": Kind(
+            lambda value: isinstance(value, str), "'medoid' or the name of a method", read=str
+        ),
+        "budget": Kind(
+            lambda value: value is None or _read_budget(value) is not None,
+            "None, a positive number of seconds, or text such as '12 settings'",
+            read=lambda text: text if "setting" in text else float(text),
+        ),
+        "n_jobs": Kind(
+            lambda value: value is None or (isinstance(value, int) and value != 0),
+            "None or a whole number other than 0",
+            read=int,
+        ),
+        "callback": CALLBACK,
+        "memory_budget": BUDGET,
+        "random_state": SEED,
+    }
+
+    n_clusters: Any
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"],
+        *,
+        solvers: Sequence[str] = SOLVERS,
+        settings: Literal["grid"] | Mapping[str, Any] = "grid",
+        combine: Combine = "medoid",
+        budget: float | str | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.solvers = solvers
+        self.settings = settings
+        self.combine = combine
+        self.budget = budget
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _check_n_clusters(self, ensemble: Ensemble) -> None:
+        if self.n_clusters != "auto":
+            super()._check_n_clusters(ensemble)
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        invited = list(seats(self.solvers, self.settings))
+        if self.combine != "medoid":
+            find_method(self.combine)
+        seed, combining, choosing = (int(one) for one in child_seeds(rng, 3))
+        n_clusters = self._chosen_k(ensemble, choosing)
+        if n_clusters == 1:
+            return _one_cluster(ensemble, invited)
+        votes = self._votes(ensemble, invited, n_clusters, seed)
+        council = Assembly.of(ensemble, votes)
+        if self.combine == "medoid":
+            elected = int(np.argmax(council.agreement))
+            labels, name = votes[elected].labels, str(votes[elected].seat)
+        else:
+            solver = _solver(self.combine, {}, n_clusters, self.memory_budget, combining)
+            labels, name = solver.fit(council.ensemble).labels_, ""
+        labels = by_first_appearance(labels)
+        confidence = council.ensemble.expand(ClusterVotes.of(council.ensemble, labels).confidence())
+        heard = {str(vote.seat) for vote in votes}
+        left_out = [str(seat) for seat in invited if str(seat) not in heard]
+        if left_out:
+            warnings.warn(
+                f"Council: the budget ({self.budget}) allowed {len(votes)} of {len(invited)} "
+                "settings; left_out_ names the others",
+                UserWarning,
+                stacklevel=4,
+            )
+        return Partition(
+            labels=labels,
+            member_weights=council.member_weights(),
+            converged=all(vote.converged for vote in votes),
+            history=tuple(council.records()),
+            by_sample={"sample_confidence_": confidence},
+            as_it_is={
+                "council_": council.table(labels),
+                "left_out_": left_out,
+                "elected_": name,
+            },
+        )
+
+    def _chosen_k(self, ensemble: Ensemble, seed: int) -> int:
+        if self.n_clusters != "auto":
+            return int(self.n_clusters)
+        from coterie.select import select_k
+
+        selection = select_k(ensemble, random_state=seed, memory_budget=self.memory_budget)
+        return int(selection.recommended)
+
+    def _votes(
+        self, ensemble: Ensemble, invited: Sequence[Seat], n_clusters: int, seed: int
+    ) -> list[Vote]:
+        """The partitions, in the order of the seats whatever the number of threads."""
+        limit = _read_budget(self.budget) if self.budget is not None else Limit()
+        assert limit is not None
+        end = monotonic() + limit.seconds
+        chosen = invited[: limit.settings]
+
+        def work(place: int, seat: Seat) -> Vote | None:
+            # the first is always heard
+            if place and monotonic() > end:
+                return None
+            return _vote(ensemble, seat, n_clusters, self.memory_budget, seed)
+
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        votes = []
+        for vote in jobs(delayed(work)(place, seat) for place, seat in enumerate(chosen)):
+            if vote is None:
+                continue
+            votes.append(vote)
+            if self.callback is not None:
+                self.callback(
+                    {
+                        "pass": len(votes),
+                        "of": len(chosen),
+                        "setting": str(vote.seat),
+                        "seconds": vote.seconds,
+                    }
+                )
+        return votes
+
+
+# ---------------------------------------------------------------------- 1. seats and votes
+
+
+def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator[Seat]:
+    """Every solver with every setting: defaults first, then coarse to fine, solvers in turn."""
+    names = list(dict.fromkeys(find_method(name).name for name in solvers))
+    given: Mapping[str, Any] = {} if isinstance(settings, str) else settings
+    for name in given:
+        if name not in names:
+            raise ParameterError(
+                f"Council: settings names {name!r}, which is not among solvers ({', '.join(names)})"
+            )
+    queues = [_coarse_to_fine(_settings(name, given.get(name))) for name in names]
+    for place in range(max(len(queue) for queue in queues)):
+        for name, queue in zip(names, queues, strict=True):
+            if place < len(queue):
+                yield Seat(name, queue[place])
+
+
+def _settings(name: str, given: Any) -> list[dict[str, Any]]:
+    if name == "council":
+        raise ParameterError("Council: a council cannot sit in a council")
+    grid = GRIDS.get(name, METHODS[name].grid) if given is None else given
+    if isinstance(grid, Mapping):
+        for parameter, values in grid.items():
+            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+                raise ParameterError(
+                    f"Council: settings[{name!r}][{parameter!r}] must be a list of values, but is "
+                    f"{values!r}"
+                )
+        found = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    elif isinstance(grid, Sequence) and all(isinstance(one, Mapping) for one in grid):
+        found = [dict(one) for one in grid]
+    else:
+        raise ParameterError(
+            f"Council: settings[{name!r}] must be a grid (parameter to values) or a list of "
+            f"settings, but is {grid!r}"
+        )
+    domains = METHODS[name].load()._domains
+    for setting in found:
+        for parameter, value in setting.items():
+            if parameter not in domains:
+                raise ParameterError(f"Council: {name} has no parameter {parameter!r}")
+            check_parameters(
+                f"Council: {name}", {parameter: value}, {parameter: domains[parameter]}
+            )
+    if not found:
+        raise ParameterError(f"Council: settings[{name!r}] is empty")
+    return list({json.dumps(one, sort_keys=True, default=str): one for one in found}.values())
+
+
+def _coarse_to_fine(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The middle, then the middles of the halves, and so on: any beginning covers the range."""
+    order: list[int] = []
+    spans = [(0, len(settings))]
+    while spans:
+        low, high = spans.pop(0)
+        if low < high:
+            middle = (low + high) // 2
+            order.append(middle)
+            spans += [(low, middle), (middle + 1, high)]
+    return [settings[place] for place in order]
+
+
+def _vote(
+    ensemble: Ensemble, seat: Seat, n_clusters: int, memory_budget: Budget, seed: int
+) -> Vote:
+    solver = _solver(seat.solver, seat.setting, n_clusters, memory_budget, seed)
+    start = monotonic()
+    with warnings.catch_warnings():
+        # the table says which settings did not converge
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        partition = solver._solve(ensemble, np.random.default_rng(seed))
+    weights = partition.member_weights / partition.member_weights.sum()
+    return Vote(seat, partition.labels, weights, partition.converged, monotonic() - start)
+
+
+def _solver(
+    name: str, setting: Mapping[str, Any], n_clusters: int, memory_budget: Budget, seed: int
+) -> LabelConsensus:
+    make: Any = METHODS[name].load()
+    solver: LabelConsensus = make(n_clusters, **setting, random_state=seed)
+    if "memory_budget" in solver.get_params(deep=False):
+        solver.set_params(memory_budget=memory_budget)
+    return solver
+
+
+# ---------------------------------------------------------------------- 2. to 4. the assembly
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """Partitions with their weights and agreement.
+
+    Attributes
+    ----------
+    votes : sequence of Vote
+    weights : ndarray, shape (S,)
+        Zero for partitions that are left out; they sum to one.
+    agreement : ndarray, shape (S,)
+        Weighted mean of the ARI with the others.
+    effective : ndarray, shape (S,)
+        Effective clusters: exp of the entropy of the sizes.
+    ensemble : Ensemble
+        The microclusters as samples, the partitions that count as members.
+    """
+
+    votes: Sequence[Vote]
+    weights: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    effective: NDArray[np.float64]
+    ensemble: Ensemble
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, votes: Sequence[Vote]) -> Assembly:
+        """Weigh the votes."""
+        samples = ensemble.weights.astype(np.float64)
+        effective = np.array([_effective_clusters(vote.labels, samples) for vote in votes])
+        sound = effective >= DEGENERATE * np.median(effective)
+        families = np.array([vote.seat.solver for vote in votes])
+        weights = np.zeros(len(votes))
+        for family in dict.fromkeys(families[sound].tolist()):
+            own = sound & (families == family)
+            weights[own] = 1.0 / own.sum()
+        weights /= weights.sum()
+        agreement = _agreement(votes, samples, weights)
+        # what was left out cannot be elected
+        agreement[~sound] = -np.inf
+        seated = np.flatnonzero(sound)
+        second = Ensemble.from_labels(
+            np.column_stack([votes[int(place)].labels for place in seated]),
+            sample_weight=ensemble.weights,
+            member_weight=weights[seated],
+        )
+        return cls(votes, weights, agreement, effective, second)
+
+    def member_weights(self) -> NDArray[np.float64]:
+        """Influence of the original members: the solvers' own, averaged over the council."""
+        own = np.stack([vote.member_weights for vote in self.votes])
+        return np.asarray(self.weights @ own)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One record a setting."""
+        for place, vote in enumerate(self.votes):
+            yield {
+                "pass": place + 1,
+                "setting": str(vote.seat),
+                "agreement": float(self.agreement[place]),
+                "seconds": vote.seconds,
+            }
+
+    def table(self, labels: NDArray[np.int64]) -> Table:
+        """One row a partition, the most agreeing first."""
+        order = np.argsort(-self.agreement, kind="stable")
+        votes = [self.votes[place] for place in order]
+        agreement = self.agreement[order]
+        samples = self.ensemble.sample_weight
+        return Table(
+            {
+                "solver": np.array([vote.seat.solver for vote in votes], dtype=object),
+                "setting": np.array([vote.seat.words for vote in votes], dtype=object),
+                "weight": self.weights[order],
+                "agreement": np.where(np.isfinite(agreement), agreement, np.nan),
+                "with_result": np.array([ari(labels, vote.labels, samples) for vote in votes]),
+                "effective_clusters": self.effective[order],
+                "converged": np.array([vote.converged for vote in votes]),
+                "left_out": self.weights[order] == 0,
+                "seconds": np.array([vote.seconds for vote in votes]),
+            }
+        )
+
+
+def _effective_clusters(labels: NDArray[np.int64], samples: NDArray[np.float64]) -> float:
+    shares = np.bincount(labels, weights=samples)
+    shares = shares[shares > 0] / shares.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def _agreement(
+    votes: Sequence[Vote], samples: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted mean of the ARI of each partition with all, itself included.
+
+    Settings often arrive at the same partition, which is compared once.
+    """
+    distinct, inverse = np.unique(
+        np.stack([by_first_appearance(vote.labels) for vote in votes]),
+        axis=0,
+        return_inverse=True,
+    )
+    inverse = np.ravel(inverse)
+    between = np.eye(len(distinct))
+    for i in range(len(distinct)):
+        for j in range(i):
+            value = ari(distinct[i], distinct[j], samples)
+            between[i, j] = between[j, i] = value
+    return np.asarray(between[np.ix_(inverse, inverse)] @ weights)
+
+
+def _one_cluster(ensemble: Ensemble, invited: Sequence[Seat]) -> Partition:
+    """No structure was found, so that there is nothing to vote on."""
+    nothing = np.zeros(0)
+    return Partition(
+        labels=np.zeros(ensemble.n_microclusters, dtype=np.int64),
+        member_weights=ensemble.member_weight.astype(np.float64),
+        as_it_is={
+            "council_": Table({"solver": nothing, "setting": nothing, "weight": nothing}),
+            "left_out_": [str(seat) for seat in invited],
+            "elected_": "",
+        },
+    )
+
+
+# ---------------------------------------------------------------------- the budget
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a budget allows."""
+
+    seconds: float = np.inf
+    settings: int | None = None
+
+
+def _read_budget(budget: object) -> Limit | None:
+    """The limit that a budget stands for, None where it stands for none."""
+    if isinstance(budget, str):
+        number, _, unit = budget.strip().partition(" ")
+        if unit.strip() in ("setting", "settings") and number.isdecimal() and int(number) > 0:
+            return Limit(settings=int(number))
+        if unit.strip() in ("s", "seconds"):
+            try:
+                return _read_budget(float(number))
+            except ValueError:
+                return None
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, int | float | np.number):
+        return None
+    return Limit(seconds=float(budget)) if float(budget) > 0 else None

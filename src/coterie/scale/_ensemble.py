@@ -1,0 +1,236 @@
+"""Labels of any number of rows to one Ensemble: only the distinct rows come home."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from coterie._budget import Budget, MemoryBudgetError, shown_bytes
+from coterie._budget import memory_budget as bytes_allowed
+from coterie._params import BUDGET, CALLBACK, Domain, Integer, check_parameters
+from coterie.ensemble import Ensemble, LabelError
+from coterie.ensemble._columns import Missing
+from coterie.ensemble._compress import DistinctRows
+from coterie.ensemble._ensemble import _weights
+from coterie.generate.members import Progress
+from coterie.scale._engine import compute
+from coterie.scale._sketch import Sketch
+from coterie.scale._source import Layout, Source, is_array, open_labels, read_blocks
+from coterie.scale._table import LabelTable, merge_tables
+
+# tables merged at a time
+SPLIT_EVERY = 8
+# of fewer rows a clustering may well give each its own label
+FEWEST_IDS = 8
+
+
+def ensemble_from_dask(
+    labels: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    missing: Missing = -1,
+    member_weight: ArrayLike | None = None,
+    blank_samples: Literal["refuse", "keep"] = "refuse",
+    memory_budget: Budget = None,
+    split_every: int = SPLIT_EVERY,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> Ensemble:
+    """Compress labels where they are; the distinct rows and their counts become an Ensemble.
+
+    Every partition collapses to its distinct label rows, neighbours are merged in a tree, and only
+    the last table reaches this process. The *samples* of the ensemble are therefore the N distinct
+    rows, in the order in which they first occur, and ``sample_weight`` and ``weights`` hold how often
+    each does: a method finds the same clusters, with the same numbers, as on all rows in memory.
+    ``labels_`` of a fitted method has one entry per distinct row; :func:`expand_to_dask` and
+    :func:`labels_to_parquet` carry it back to all rows.
+
+    Parameters
+    ----------
+    labels : dask dataframe, dask array (n x m), or path, directory or pattern of parquet files
+        A row per sample, a column per member; labels as in ``Ensemble.from_labels``. Paths must be
+        readable here and by all workers.
+    columns : sequence of str, optional
+        The columns with labels; by default all but the id. For a dask array, names of the members.
+    id : str, optional
+        A column that names the rows and is no member; for names in the index of a dataframe call its
+        ``reset_index`` first.
+    missing : value, collection of values or None, default -1
+        Values that mean "no label", beside NaN, None and NA.
+    member_weight : array, optional
+        Positive weight per member.
+    blank_samples : {"refuse", "keep"}, default "refuse"
+        Whether a row without a label in any member is an error.
+    memory_budget : int, str or None, default None
+        Bytes that the distinct rows may take here. A sketch of their number, which takes 4 KiB per
+        partition, is compared with it while partitions are read, and too many are refused at once.
+    split_every : int, default 8
+        Tables that are merged at a time.
+    client : distributed.Client, optional
+        The cluster to work on; by default the one that Dask uses, else threads of this process.
+    callback : callable, optional
+        Called with (partitions read, partitions in all).
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from coterie import EAC
+    >>> from coterie.scale import ensemble_from_dask, expand_to_dask
+    >>> labels = da.from_array(np.repeat([[0, 0], [0, 1], [2, 2]], 1000, axis=0), chunks=(700, 2))
+    >>> ensemble = ensemble_from_dask(labels)
+    >>> ensemble.n_samples, ensemble.weights.tolist()
+    (3, [1000, 1000, 1000])
+    >>> model = EAC(2).fit(ensemble)
+    >>> expand_to_dask(ensemble, model.labels_, labels)[[0, 1500, 2999]].compute().tolist()
+    [0, 0, 1]
+    """
+    given = {"split_every": split_every, "memory_budget": memory_budget, "callback": callback}
+    domains: dict[str, Domain] = {
+        "split_every": Integer(2),
+        "memory_budget": BUDGET,
+        "callback": CALLBACK,
+    }
+    check_parameters("ensemble_from_dask", given, domains)
+    if blank_samples not in ("refuse", "keep"):
+        raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
+    source = open_labels(labels, columns, id, missing)
+    weight = _weights(member_weight, len(source.layout.names))
+    table = _compressed(source, split_every, memory_budget, client, callback)
+    if table.n_rows == 0:
+        raise LabelError("no samples: the partitions are empty")
+    if blank_samples == "refuse" and table.blank is not None:
+        count = int(table.counts[(table.codes < 0).all(axis=1)].sum())
+        raise LabelError(
+            f"{count:,} row{'' if count == 1 else 's'} without a label in any member, the first in "
+            f"{table.blank}; leave out such rows"
+        )
+    if not is_array(source.collection):
+        _refuse_ids(table, source.layout)
+    size = len(table.codes)
+    rows = DistinctRows(
+        table.codes.astype(np.int32), np.arange(size, dtype=np.int32), table.categories
+    )
+    return Ensemble._assemble(rows, source.layout.names, table.counts, weight, None)
+
+
+def _compressed(
+    source: Source,
+    split_every: int,
+    memory_budget: Budget,
+    client: Any,
+    callback: Progress | None,
+) -> LabelTable:
+    """The distinct rows of all partitions, or a refusal as soon as they are known to be too many."""
+    from dask import delayed
+
+    level = [
+        delayed(collapse)(part, source.layout, place)
+        for part, place in zip(source.parts, source.places, strict=True)
+    ]
+    sketches = [delayed(Sketch.of)(table) for table in level]
+    while len(level) > 1:
+        level = [
+            delayed(merge_tables)(level[begin : begin + split_every])
+            for begin in range(0, len(level), split_every)
+        ]
+    watch = _Watch(source.layout, len(sketches), memory_budget, callback)
+    try:
+        table: LabelTable = compute(sketches, level[0], watch, client)
+    except KeyError:
+        # Dask itself takes the columns out of a dataframe's partitions, and names no partition
+        source.blame(client)
+        raise
+    return table
+
+
+def collapse(part: Any, layout: Layout, place: str) -> LabelTable:
+    """The distinct rows of one partition."""
+    table = LabelTable.empty(len(layout.names))
+    for begin, rows, _ in read_blocks(part, layout, place):
+        block = LabelTable.of(rows, place, begin)
+        table = block if len(table.codes) == 0 else merge_tables([table, block])
+    return table
+
+
+class _Watch:
+    """Adds up the sketches as they come, and refuses as soon as their sum is too large."""
+
+    def __init__(
+        self, layout: Layout, parts: int, budget: Budget, callback: Progress | None
+    ) -> None:
+        self._layout = layout
+        self._parts = parts
+        self._budget = bytes_allowed(budget)
+        self._callback = callback
+        self._done = 0
+        self._sum: Sketch | None = None
+
+    def __call__(self, sketch: Sketch) -> None:
+        self._sum = sketch if self._sum is None else self._sum.merge(sketch)
+        self._done += 1
+        estimate = self._sum.estimate()
+        needed = estimate * bytes_per_row(len(self._layout.names))
+        if needed > self._budget:
+            raise MemoryBudgetError(self._refusal(estimate, needed))
+        if self._callback is not None:
+            self._callback(self._done, self._parts)
+
+    def _refusal(self, estimate: float, needed: float) -> str:
+        assert self._sum is not None
+        read = (
+            f"the {self._parts} partitions"
+            if self._done == self._parts
+            else f"{self._done} of {self._parts} partitions"
+        )
+        text = (
+            f"about {estimate:,.0f} distinct label rows in {read} ({self._sum.rows:,} rows) need "
+            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self._budget)}. "
+        )
+        unique = np.flatnonzero(self._sum.labels == self._sum.rows)
+        if unique.size and self._sum.rows >= FEWEST_IDS:
+            name = self._layout.names[unique[0]]
+            return (
+                f"{text}Column {name!r} differs in every row, as an id does: name it with id=, or "
+                "leave it out with columns=."
+            )
+        widest = self._layout.names[int(np.argmax(self._sum.labels))]
+        return (
+            f"{text}Give fewer members, or members with fewer clusters (the most are in {widest!r}), "
+            "or raise memory_budget."
+        )
+
+
+def bytes_per_row(n_members: int) -> int:
+    """What a distinct row takes while it is put in order: its copies, hashes, weight and place."""
+    return 10 * n_members + 80
+
+
+def _refuse_ids(table: LabelTable, layout: Layout) -> None:
+    """Refuse text that differs in every row; warn once of such numbers, as for labels in memory."""
+    rows = table.n_rows
+    if rows < FEWEST_IDS:
+        return
+    suspects = []
+    for name, categories in zip(layout.names, table.categories, strict=True):
+        if len(categories) < rows:
+            continue
+        if categories.dtype.kind in "OUS":
+            raise LabelError(
+                f"column {name!r} holds another text in each of the {rows:,} rows: that is an id, not "
+                "a clustering; name it with id=, or leave it out with columns="
+            )
+        suspects.append(repr(name))
+    if suspects:
+        warnings.warn(
+            f"{', '.join(suspects[:5])}{', ...' if len(suspects) > 5 else ''}: another number in each "
+            f"of the {rows:,} rows, as ids have; a member like that says nothing. If it is an id, name "
+            "it with id=",
+            UserWarning,
+            stacklevel=3,
+        )

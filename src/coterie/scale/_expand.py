@@ -1,0 +1,355 @@
+"""From the distinct rows of an ensemble back to all rows, in their partitions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie._params import CALLBACK, check_parameters
+from coterie.ensemble import Ensemble, LabelError
+from coterie.ensemble._columns import Missing
+from coterie.generate.members import Progress
+from coterie.io import DataError
+from coterie.io._parquet import require_pyarrow
+from coterie.io._write import whole_file
+from coterie.scale._engine import compute
+from coterie.scale._source import Layout, Source, open_labels, read_blocks
+from coterie.scale._table import Lookup
+
+
+def expand_to_dask(
+    ensemble: Ensemble,
+    values: ArrayLike,
+    labels: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    missing: Missing = -1,
+    name: str = "cluster",
+) -> Any:
+    """Values per sample of the ensemble, copied to all rows that it was made of; nothing is computed yet.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        Of :func:`ensemble_from_dask`: its samples are the distinct rows.
+    values : array, shape (N,) or (N, c)
+        One row per sample of the ensemble, as ``labels_``, ``sample_confidence_`` and
+        ``soft_labels_`` of a fitted method have. What is indexed by microclusters goes through
+        ``ensemble.expand`` first.
+    labels : dask dataframe, dask array, or path, directory or pattern of parquet files
+        The rows that the ensemble was made of; they may be divided otherwise.
+    columns, id, missing
+        As they were given to :func:`ensemble_from_dask`.
+    name : str, default "cluster"
+        Name of the series, and the beginning of the columns' where values have several.
+
+    Returns
+    -------
+    dask series or dataframe for a dask dataframe, else dask array
+        In the partitions of ``labels``, row by row.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> from coterie import EAC
+    >>> from coterie.scale import ensemble_from_dask, expand_to_dask
+    >>> frame = pd.DataFrame({"a": ["x", "x", "y", "y"], "b": [1, 1, 2, None]})
+    >>> labels = dd.from_pandas(frame, npartitions=2)
+    >>> ensemble = ensemble_from_dask(labels)
+    >>> labels.assign(cluster=expand_to_dask(ensemble, EAC(2).fit(ensemble).labels_, labels)).compute()
+       a    b  cluster
+    0  x  1.0        0
+    1  x  1.0        0
+    2  y  2.0        1
+    3  y  NaN        1
+    """
+    from dask import delayed
+
+    source = open_labels(labels, columns, id, missing)
+    array = _per_sample({"values": values}, ensemble)["values"]
+    if array.ndim > 2:
+        raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
+    # one task of its own: the graph holds the table once, whatever the number of partitions
+    lookup = delayed(_lookup(ensemble, source.layout, [array]))
+    if source.collection is not None and hasattr(source.collection, "map_partitions"):
+        meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
+        return source.collection.map_partitions(
+            _expand_frame, lookup, source.layout, name, meta=meta
+        )
+    return _as_array(source, lookup, array)
+
+
+def labels_to_parquet(
+    path: str | PathLike[str],
+    ensemble: Ensemble,
+    values: Mapping[str, ArrayLike],
+    labels: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    missing: Missing = -1,
+    overwrite: bool = False,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> int:
+    """Write values for all rows to a directory of parquet files, one per partition, in order.
+
+    The workers write; the directory appears under its name when all of it is there, and nothing is
+    left behind if anything fails.
+
+    Parameters
+    ----------
+    path : str or path
+        The directory to make, on a disk that this process and the workers share.
+    ensemble : Ensemble
+        Of :func:`ensemble_from_dask`.
+    values : mapping of name to array
+        One row per sample of the ensemble, such as ``{"label": model.labels_}``; an array of two
+        dimensions gives a column for each of its own.
+    labels : dask dataframe, dask array, or path, directory or pattern of parquet files
+        The rows that the ensemble was made of.
+    columns, id, missing
+        As they were given to :func:`ensemble_from_dask`; the id becomes the first column.
+    overwrite : bool, default False
+        Whether a directory that is there already is replaced, once the new one is complete.
+    client : distributed.Client, optional
+        The cluster to work on; by default the one that Dask uses, else threads of this process.
+    callback : callable, optional
+        Called with (partitions written, partitions in all).
+
+    Returns
+    -------
+    int
+        Number of rows written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from coterie import EAC
+    >>> from coterie.scale import ensemble_from_dask, labels_to_parquet
+    >>> labels = da.from_array(np.repeat([[0, 0], [0, 1], [2, 2]], 1000, axis=0), chunks=(1500, 2))
+    >>> ensemble = ensemble_from_dask(labels)
+    >>> with TemporaryDirectory() as folder:
+    ...     target = Path(folder, "labels")
+    ...     rows = labels_to_parquet(target, ensemble, {"label": EAC(2).fit_predict(ensemble)}, labels)
+    ...     rows, sorted(file.name for file in target.iterdir())
+    (3000, ['part-00000.parquet', 'part-00001.parquet'])
+    """
+    from dask import delayed
+
+    check_parameters("labels_to_parquet", {"callback": callback}, {"callback": CALLBACK})
+    target = Path(path)
+    require_pyarrow(target)
+    _check_target(target, overwrite)
+    source = open_labels(labels, columns, id, missing)
+    arrays = _written_columns(_per_sample(values, ensemble), source.layout)
+    lookup = delayed(_lookup(ensemble, source.layout, [*arrays.values()]))
+    temporary = _directory_beside(target)
+    try:
+        tasks = [
+            delayed(_write_part)(
+                part,
+                lookup,
+                source.layout,
+                place,
+                tuple(arrays),
+                str(temporary / f"part-{i:05d}.parquet"),
+            )
+            for i, (part, place) in enumerate(zip(source.parts, source.places, strict=True))
+        ]
+        rows = _Written(len(tasks), callback)
+        compute(tasks, delayed(len)(tasks), rows, client)
+        expected = int(ensemble.weights.sum())
+        if rows.total != expected:
+            raise LabelError(
+                f"labels has {rows.total:,} rows, but the ensemble was made of {expected:,}; give the "
+                "labels that the ensemble was made of"
+            )
+        _rename(temporary, target)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return rows.total
+
+
+# ---------------------------------------------------------------------- in this process
+
+
+def _per_sample(values: Mapping[str, ArrayLike], ensemble: Ensemble) -> dict[str, NDArray[Any]]:
+    size = ensemble.n_samples
+    if size != ensemble.n_microclusters:
+        raise LabelError(
+            f"the ensemble has {size:,} samples, but only {ensemble.n_microclusters:,} distinct rows; "
+            "expand_to_dask is for ensembles of ensemble_from_dask, whose samples are the distinct "
+            "rows, and any other has its labels in memory"
+        )
+    arrays = {str(name): np.asarray(value) for name, value in values.items()}
+    for name, array in arrays.items():
+        if array.ndim == 0 or len(array) != size:
+            raise ValueError(
+                f"{name} must have one row per sample of the ensemble ({size:,}), "
+                f"but has shape {array.shape}"
+            )
+    return arrays
+
+
+def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) -> Lookup:
+    if layout.names != ensemble.members:
+        raise LabelError(
+            f"labels has the members {', '.join(layout.names[:5])}, but the ensemble "
+            f"{', '.join(ensemble.members[:5])}; give the labels that the ensemble was made of"
+        )
+    # the values follow the samples, the codes the microclusters
+    sample_of = np.argsort(ensemble.inverse)
+    return Lookup.of(ensemble.labels, ensemble.categories, [array[sample_of] for array in arrays])
+
+
+def _as_array(source: Source, lookup: Any, values: NDArray[Any]) -> Any:
+    import dask.array as da
+    from dask import delayed
+
+    sizes = (float("nan"),) * len(source.parts) if source.rows is None else source.rows
+    blocks = [
+        da.from_delayed(
+            delayed(_expand_part)(part, lookup, source.layout, place),
+            shape=(size, *values.shape[1:]),
+            meta=values[:0],
+        )
+        for part, place, size in zip(source.parts, source.places, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
+
+
+def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict[str, NDArray[Any]]:
+    columns = {} if layout.id is None else {str(layout.id): np.empty(0)}
+    for name, array in values.items():
+        several = (
+            {f"{name}_{q}": array[:, q] for q in range(array.shape[1])} if array.ndim == 2 else {}
+        )
+        for column, content in (several or {name: array}).items():
+            if column in columns:
+                raise LabelError(f"two columns would be named {column!r}; names must differ")
+            columns[column] = content
+    columns.pop(str(layout.id), None)
+    return columns
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.exists() and not target.is_dir():
+        raise DataError(f"{target} is a file; name a directory for the labels of all partitions")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise DataError(f"{target} is not empty; name another directory, or pass overwrite=True")
+    if not target.parent.is_dir():
+        raise DataError(f"{target} cannot be written: there is no directory {target.parent}")
+
+
+def _directory_beside(target: Path) -> Path:
+    """A new directory on the same disk, where a rename is atomic."""
+    target = target.absolute()
+    attempt = 0
+    while True:
+        temporary = target.with_name(f".{target.name}.{os.getpid()}-{attempt}.tmp")
+        try:
+            temporary.mkdir()
+            return temporary
+        except FileExistsError:
+            # left by a process of the same number that was killed
+            attempt += 1
+        except OSError as error:
+            raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def _rename(temporary: Path, target: Path) -> None:
+    if not target.exists():
+        temporary.rename(target)
+        return
+    old = _directory_beside(target)
+    # an empty directory may be renamed over
+    target.replace(old)
+    try:
+        temporary.rename(target)
+    except OSError:
+        old.replace(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class _Written:
+    """Adds up the rows written, and tells how far the work is."""
+
+    def __init__(self, parts: int, callback: Progress | None) -> None:
+        self.total = 0
+        self._done = 0
+        self._parts = parts
+        self._callback = callback
+
+    def __call__(self, rows: int) -> None:
+        self.total += rows
+        self._done += 1
+        if self._callback is not None:
+            self._callback(self._done, self._parts)
+
+
+# ---------------------------------------------------------------------- in the workers
+
+
+def _expand_part(part: Any, lookup: Lookup, layout: Layout, place: str) -> NDArray[Any]:
+    blocks = [
+        lookup.expand(rows, place, begin)[0] for begin, rows, _ in read_blocks(part, layout, place)
+    ]
+    return np.concatenate([lookup.values[0][:0], *blocks])
+
+
+def _expand_frame(frame: Any, lookup: Lookup, layout: Layout, name: str) -> Any:
+    return _as_pandas(_expand_part(frame, lookup, layout, "labels"), frame.index, name)
+
+
+def _as_pandas(values: NDArray[Any], index: Any, name: str) -> Any:
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=index, name=name)
+    names = [f"{name}_{q}" for q in range(values.shape[1])]
+    return pd.DataFrame(values, index=index, columns=names)
+
+
+def _write_part(
+    part: Any, lookup: Lookup, layout: Layout, place: str, names: tuple[str, ...], path: str
+) -> int:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    total = 0
+    writer = None
+    with whole_file(path) as file:
+        for begin, rows, ids in read_blocks(part, layout, place):
+            found = dict(zip(names, lookup.expand(rows, place, begin), strict=True))
+            block = pa.table(
+                {column: pa.array(content) for column, content in (ids | found).items()}
+            )
+            if writer is None:
+                writer = parquet.ParquetWriter(file, block.schema)
+            writer.write_table(block.cast(writer.schema))
+            total += block.num_rows
+        if writer is None:
+            empty = {
+                name: pa.array(values[:0])
+                for name, values in zip(names, lookup.values, strict=True)
+            }
+            ids = {} if layout.id is None else {str(layout.id): pa.nulls(0)}
+            writer = parquet.ParquetWriter(file, pa.table(ids | empty).schema)
+        writer.close()
+    return total

@@ -1,0 +1,114 @@
+"""ConsensusClustering on features that do not fit: lazy labels of all rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie._budget import Budget
+from coterie._params import ParameterError, check_parameters
+from coterie._random import generator
+from coterie.generate.members import Pool, Progress
+from coterie.scale._expand import expand_to_dask
+from coterie.scale._pool import SAMPLE, DaskPool, make_pool
+from coterie.solvers._catalogue import solver_of
+
+if TYPE_CHECKING:
+    from coterie.consensus import ConsensusClustering
+
+
+def fit_dask(
+    estimator: ConsensusClustering,
+    X: Any,
+    *,
+    sample: int = SAMPLE,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    memory_budget: Budget = None,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> DaskPool:
+    """Fit a ConsensusClustering on rows in partitions.
+
+    The members are fitted on a sample (see :func:`kmeans_pool_dask`), label all rows in their
+    partitions, and are combined on the distinct label rows. ``labels_`` and ``sample_confidence_``
+    of the estimator are lazy, in the partitions of X; ``ensemble_`` and ``solver_`` are those of the
+    distinct rows. Where the rows are no more than ``sample``, the labels are those of the same fit
+    in memory.
+
+    Parameters
+    ----------
+    estimator : ConsensusClustering
+        Its fitted attributes are set. With ``n_clusters="auto"`` the number of clusters is chosen on
+        the sample. ``generator="spectral"``, whose members cannot label other rows, is refused.
+    X : dask dataframe, dask array (n x d), or path, directory or pattern of parquet files
+    sample, columns, id
+        As in :func:`kmeans_pool_dask`.
+    memory_budget : int, str or None
+        Bytes that the distinct rows may take here.
+    client : distributed.Client, optional
+    callback : callable, optional
+        Called with (partitions done, partitions in all) while the labels are compressed; the
+        estimator's own callback is told of the members.
+
+    Returns
+    -------
+    DaskPool
+        The members and their lazy labels, for :func:`labels_to_parquet`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from coterie import ConsensusClustering
+    >>> from coterie.datasets import load
+    >>> from coterie.scale import fit_dask
+    >>> blobs = load("blobs").X
+    >>> model = ConsensusClustering(5, random_state=0)
+    >>> pool = fit_dask(model, da.from_array(blobs, chunks=(100, -1)))
+    >>> bool((model.labels_.compute() == ConsensusClustering(5, random_state=0).fit(blobs).labels_).all())
+    True
+    """
+    name = type(estimator).__name__
+    check_parameters(name, estimator.get_params(deep=False), estimator._domains)
+    if isinstance(estimator.generator, str) and estimator.generator == "spectral":
+        raise ParameterError(
+            f"{name}: generator is 'spectral', whose members cannot label rows outside of a sample; "
+            "with dask collections take 'kmeans', 'subsample', 'features' or clusterers that predict"
+        )
+    chosen = solver_of("eac" if estimator.solver is None else estimator.solver)
+    rng = generator(estimator.random_state)
+    estimator.__dict__.pop("selection_", None)
+
+    def fitted(rows: Any) -> Pool:
+        features = estimator._checked(rows, reset=True)
+        if isinstance(estimator.n_clusters, str):
+            pool, estimator.selection_ = estimator._choose(features, rng)
+            return pool
+        return estimator._make_members(features, rng, estimator.callback)
+
+    lazy, pool = make_pool(X, fitted, rng, sample=sample, columns=columns, id=id, client=client)
+    ensemble = lazy.ensemble(memory_budget=memory_budget, client=client, callback=callback)
+    n_clusters: Any = estimator.n_clusters
+    if isinstance(n_clusters, str):
+        n_clusters = estimator.selection_.recommended
+    solver = estimator._configured_solver(chosen, n_clusters, rng)
+    with warnings.catch_warnings():
+        if hasattr(estimator, "selection_") and n_clusters == 1:
+            # that the evidence has more parts than the one cluster left is known by now
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.solver_ = solver.fit(ensemble)
+    estimator._pool = pool
+    estimator.members_ = list(pool.estimators)
+    estimator.ensemble_ = ensemble
+    for attribute, title in (("labels_", "cluster"), ("sample_confidence_", "confidence")):
+        values = getattr(solver, attribute)
+        expanded = expand_to_dask(
+            ensemble, values, lazy.labels, columns=lazy.names, id=id, name=title
+        )
+        setattr(estimator, attribute, expanded)
+    for attribute in ("n_clusters_", "member_weights_", "converged_", "history_", "n_iter_"):
+        setattr(estimator, attribute, getattr(solver, attribute))
+    return lazy

@@ -1,0 +1,344 @@
+"""Members for features of any number of rows: fitted on a sample, asked in the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from coterie._budget import Budget
+from coterie._params import CALLBACK, Integer, ParameterError, check_parameters
+from coterie._random import RandomState, generator
+from coterie.ensemble import Ensemble
+from coterie.generate.features import as_features
+from coterie.generate.members import MemberPlan, Pool, Progress, _seen, fit_members
+from coterie.generate.pools import ClusterCount, kmeans_plans
+from coterie.scale._engine import compute
+from coterie.scale._ensemble import ensemble_from_dask
+from coterie.scale._source import is_array, is_frame, open_labels
+
+SAMPLE = 100_000
+# rows whose labels are computed at a time
+BLOCK_ROWS = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPool:
+    """Fitted members, and the labels that they will give where the rows are.
+
+    Attributes
+    ----------
+    labels : dask dataframe or dask array of int32
+        A column per member (and the id, where there is one), computed when asked for. Every pass over
+        it asks the members again: persist it, or write it to parquet, where that takes long.
+    members : tuple of fitted clusterers
+    names : tuple of str
+    id : str or None
+    sampled : int
+        Rows that the members were fitted on.
+    rows : int
+        Rows in all.
+    """
+
+    labels: Any
+    members: tuple[Any, ...]
+    names: tuple[str, ...]
+    id: str | None
+    sampled: int
+    rows: int
+
+    def ensemble(
+        self,
+        *,
+        member_weight: ArrayLike | None = None,
+        memory_budget: Budget = None,
+        client: Any = None,
+        callback: Progress | None = None,
+    ) -> Ensemble:
+        """The labels compressed; see :func:`ensemble_from_dask`."""
+        return ensemble_from_dask(
+            self.labels,
+            columns=self.names,
+            id=self.id,
+            member_weight=member_weight,
+            memory_budget=memory_budget,
+            client=client,
+            callback=callback,
+        )
+
+
+def kmeans_pool_dask(
+    X: Any,
+    n_members: int = 20,
+    n_clusters: ClusterCount = "sqrt",
+    *,
+    sample: int = SAMPLE,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> DaskPool:
+    """k-means members fitted on a random sample of rows, which label all rows in their partitions.
+
+    The sample depends on the seed and on the rows' places among all rows only: each place is hashed
+    with the seed, and the rows with the smallest hashes are taken, in their order. So is the label
+    that a member gives: no partitioning and no number of workers changes either. Where the rows are
+    no more than ``sample``, the members are those of :func:`coterie.generate.kmeans_pool`.
+
+    Parameters
+    ----------
+    X : dask dataframe, dask array (n x d), or path, directory or pattern of parquet files
+    n_members : int, default 20
+    n_clusters : int, "sqrt" or (low, high), default "sqrt"
+        Clusters of each member; "sqrt" stands for 2 to the square root of the number of rows in the
+        sample. Of many rows, members with few clusters leave far fewer distinct label rows.
+    sample : int, default 100,000
+        Rows to fit on, gathered in this process.
+    columns : sequence of str, optional
+        The features; by default all columns but the id.
+    id : str, optional
+        A column that names the rows, carried along with the labels.
+    random_state : int, Generator or None
+    n_jobs : int or None
+        Members fitted at a time, as in joblib; within ``joblib.parallel_config("dask")`` the workers
+        fit them.
+    client : distributed.Client, optional
+        The cluster that draws the sample; by default the one that Dask uses.
+    callback : callable, optional
+        Called with (members done, members in all).
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from coterie.datasets import load
+    >>> from coterie.scale import kmeans_pool_dask
+    >>> X = da.from_array(load("iris").X, chunks=(40, 4))
+    >>> pool = kmeans_pool_dask(X, 10, n_clusters=3, random_state=0)
+    >>> pool.labels.shape, pool.rows, int(pool.ensemble().weights.sum())
+    ((150, 10), 150, 150)
+    """
+    rng = generator(random_state)
+
+    def fitted(features: Any) -> Pool:
+        numbers = as_features(features)
+        plans = kmeans_plans(numbers, n_members, n_clusters, rng)
+        return fit_members(numbers, plans, n_jobs=n_jobs, callback=callback)
+
+    check_parameters("kmeans_pool_dask", {"callback": callback}, {"callback": CALLBACK})
+    return make_pool(X, fitted, rng, sample=sample, columns=columns, id=id, client=client)[0]
+
+
+def make_pool(
+    X: Any,
+    fit: Callable[[Any], Pool],
+    rng: np.random.Generator,
+    *,
+    sample: int,
+    columns: Sequence[str] | None,
+    id: str | None,
+    client: Any,
+) -> tuple[DaskPool, Pool]:
+    """Draw a sample, fit the members on it, and let them label all rows."""
+    check_parameters("pool", {"sample": sample}, {"sample": Integer(2)})
+    features = Features.of(X, columns, id)
+    rows = features.lengths(client)
+    # a child of its own leaves the stream from which members are drawn as it is in memory
+    seed = int(rng.spawn(1)[0].integers(2**63))
+    drawn = features.draw(rows, sample, seed, client)
+    pool = fit(drawn)
+    silent = pool.cannot_predict()
+    if silent:
+        raise ParameterError(
+            "members fitted on a sample must be able to label other rows; these cannot predict: "
+            f"{', '.join(silent[:5])}"
+        )
+    labels = features.labelled(pool.plans, pool.estimators, rows)
+    names = tuple(plan.name for plan in pool.plans)
+    found = DaskPool(labels, pool.estimators, names, id, len(drawn), sum(rows))
+    return found, pool
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features in partitions: a dask dataframe with its columns, or a dask array."""
+
+    collection: Any
+    columns: tuple[Any, ...]
+    id: str | None
+
+    @classmethod
+    def of(cls, X: Any, columns: Sequence[str] | None, id: str | None) -> Features:
+        """Of a collection, or of parquet files that all have the same columns."""
+        if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
+            import dask.dataframe as dd
+
+            # every file is looked at, so that one with other columns is named
+            source = open_labels(X, columns, id, None)
+            files = list(dict.fromkeys(part.path for part in source.parts))
+            wanted = [*source.layout.columns, *([] if id is None else [id])]
+            return cls(dd.read_parquet(files, columns=wanted), source.layout.columns, id)
+        if is_frame(X):
+            layout = open_labels(X, columns, id, None).layout
+            return cls(X, layout.columns, id)
+        if is_array(X):
+            if X.ndim != 2 or id is not None or columns is not None:
+                raise ParameterError(
+                    f"a dask array of features is n x d and has no named columns, but it has shape "
+                    f"{X.shape} with columns={columns!r} and id={id!r}"
+                )
+            return cls(X.rechunk({1: -1}), (), None)
+        raise ParameterError(
+            "X must be a dask dataframe, a dask array or the path of parquet files, but is "
+            f"{type(X).__name__}"
+        )
+
+    def parts(self) -> list[Any]:
+        """The partitions, delayed."""
+        parts = self.collection.to_delayed()
+        return [*parts.ravel()] if isinstance(parts, np.ndarray) else [*parts]
+
+    def lengths(self, client: Any) -> list[int]:
+        """Rows of each partition; counted where they are not known."""
+        from dask import delayed
+
+        if is_array(self.collection) and not np.isnan(self.collection.shape[0]):
+            return [int(size) for size in self.collection.chunks[0]]
+        # one column is enough to count
+        parts = self.collection[[self.columns[0]]].to_delayed() if self.columns else self.parts()
+        tasks = [delayed(len)(part) for part in parts]
+        found = compute([], delayed(list)(tasks), lambda _: None, client)
+        return [int(size) for size in found]
+
+    def draw(self, rows: Sequence[int], size: int, seed: int, client: Any) -> Any:
+        """The rows with the smallest hashes of their places, in the order of the places."""
+        from dask import delayed
+
+        total = sum(rows)
+        if total < 2:
+            raise ParameterError(
+                f"n_samples={total}: at least two rows are needed to cluster anything"
+            )
+        # a little more than wanted, so that fewer are found once in many millions of times
+        share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
+        starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
+        tasks = [
+            delayed(_draw)(part, start, share, seed, self.columns)
+            for part, start in zip(self.parts(), starts[:-1], strict=True)
+        ]
+        found = compute([], delayed(list)(tasks), lambda _: None, client)
+        hashes = np.concatenate([hashes for hashes, _ in found])
+        kept = np.arange(len(hashes))
+        if len(hashes) > size:
+            kept = np.sort(np.argpartition(hashes, size - 1)[:size])
+        blocks = [block for _, block in found]
+        if hasattr(blocks[0], "iloc"):
+            import pandas as pd
+
+            filled = [block for block in blocks if len(block)]
+            return pd.concat(filled, ignore_index=True).iloc[kept].reset_index(drop=True)
+        return np.concatenate(blocks)[kept]
+
+    def labelled(
+        self, plans: Sequence[MemberPlan], estimators: Sequence[Any], rows: Sequence[int]
+    ) -> Any:
+        """The labels of all rows, to be computed in the partitions."""
+        from dask import delayed
+
+        # the rows that a member was fitted on are no more of use
+        light = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in plans)
+        members = delayed((light, tuple(estimators)), traverse=False)
+        names = [plan.name for plan in plans]
+        if is_frame(self.collection):
+            meta = self.collection._meta[[] if self.id is None else [self.id]]
+            meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
+            return self.collection.map_partitions(
+                _label_frame, members, self.columns, self.id, meta=meta
+            )
+        import dask.array as da
+
+        blocks = [
+            da.from_delayed(
+                delayed(_label_array)(part, members, f"partition {i}"),
+                shape=(size, len(names)),
+                dtype=np.int32,
+            )
+            for i, (part, size) in enumerate(zip(self.parts(), rows, strict=True))
+        ]
+        return da.concatenate(blocks, axis=0)
+
+
+# ---------------------------------------------------------------------- in the workers
+
+
+def place_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
+    """One hash per place among all rows: splitmix64 of the place and the seed."""
+    x = np.arange(start, start + count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x ^= np.uint64(seed)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _draw(
+    part: Any, start: int, share: float, seed: int, columns: tuple[Any, ...]
+) -> tuple[NDArray[np.uint64], Any]:
+    hashes = place_hashes(start, len(part), seed)
+    chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
+    if share >= 1.0:
+        chosen = np.arange(len(part))
+    block = part[[*columns]].iloc[chosen] if hasattr(part, "iloc") else np.asarray(part)[chosen]
+    return hashes[chosen], block
+
+
+def _label_frame(
+    frame: Any, members: tuple[Any, Any], columns: tuple[Any, ...], id: str | None
+) -> Any:
+    import pandas as pd
+
+    plans, _ = members
+    labels = assign_members(frame[[*columns]], members, "X")
+    found = pd.DataFrame(labels, index=frame.index, columns=[plan.name for plan in plans])
+    if id is not None:
+        found.insert(0, id, frame[id])
+    return found
+
+
+def _label_array(part: NDArray[Any], members: tuple[Any, Any], place: str) -> NDArray[np.int32]:
+    return assign_members(part, members, place)
+
+
+def assign_members(
+    X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]], place: str
+) -> NDArray[np.int32]:
+    """Labels of some rows by every member; those of a row do not depend on the others."""
+    from coterie.kernels.centres import nearest_centres
+
+    plans, estimators = members
+    labels = np.empty((len(X), len(plans)), dtype=np.int32)
+    if len(X) == 0:
+        return labels
+    try:
+        features = as_features(X)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    for j, (plan, estimator) in enumerate(zip(plans, estimators, strict=True)):
+        centres = None
+        if type(estimator) is KMeans:
+            centres = np.ascontiguousarray(estimator.cluster_centers_.T, dtype=np.float64)
+        for begin in range(0, len(features), BLOCK_ROWS):
+            block = slice(begin, begin + BLOCK_ROWS)
+            seen = np.ascontiguousarray(_seen(features[block], None, plan.columns))
+            if centres is not None:
+                nearest_centres(seen, centres, labels[block, j])
+                continue
+            with threadpool_limits(limits=1):
+                labels[block, j] = estimator.predict(seen)
+    return labels

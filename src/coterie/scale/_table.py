@@ -1,0 +1,207 @@
+"""Tables of distinct label rows with their counts: made of a partition, merged two by two.
+
+The rows of a table stand in the order of their first appearance, and tables are merged in the order
+of their partitions; so the last table stands in the order of first appearance among all rows, however
+they were divided. That order is what an in-memory ensemble falls back on where rows are symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.ensemble import LabelError
+from coterie.ensemble._columns import Categorical, MissingValues, encode
+from coterie.ensemble._compress import (
+    DistinctRows,
+    distinct_rows_of_columns,
+    distinct_rows_of_matrix,
+)
+
+Column = NDArray[Any] | Categorical | list[Any]
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """Distinct label rows of some partitions.
+
+    Attributes
+    ----------
+    codes : ndarray of int8, int16 or int32, shape (N, m)
+        Codes of the labels, -1 where missing; as narrow as they can be, for they travel.
+    counts : ndarray of int64, shape (N,)
+    categories : tuple of ndarray
+        Per member, the label that each code stands for.
+    blank : str or None
+        Where the first row without any label was met.
+    """
+
+    codes: NDArray[np.signedinteger[Any]]
+    counts: NDArray[np.int64]
+    categories: tuple[NDArray[Any], ...]
+    blank: str | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that the table stands for."""
+        return int(self.counts.sum())
+
+    @classmethod
+    def of(cls, rows: DistinctRows, place: str, first_row: int) -> Self:
+        """Of the distinct rows of a block, which begins at a row of a place."""
+        counts = np.bincount(rows.inverse, minlength=len(rows.codes)).astype(np.int64)
+        empty = np.flatnonzero((rows.codes < 0).all(axis=1))
+        blank = None
+        if empty.size:
+            blank = f"{place}, row {first_row + int(np.argmax(rows.inverse == empty[0]))}"
+        return cls(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
+
+    @classmethod
+    def empty(cls, n_members: int) -> Self:
+        """Of no rows."""
+        return cls(
+            np.empty((0, n_members), dtype=np.int8),
+            np.empty(0, dtype=np.int64),
+            (np.empty(0, dtype=np.int64),) * n_members,
+        )
+
+
+def distinct_rows(
+    columns: Sequence[Column], names: Sequence[str], missing: MissingValues
+) -> DistinctRows:
+    """Compress one block of rows, given column by column."""
+    if all(is_plain_integer(column) for column in columns):
+        return distinct_rows_of_matrix(np.stack(columns, axis=1), names, missing)  # type: ignore[arg-type]
+    coded = [encode(column, name, missing) for column, name in zip(columns, names, strict=True)]
+    return distinct_rows_of_columns(coded)
+
+
+def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
+    """The distinct rows of tables of neighbouring partitions, in their order."""
+    from coterie.kernels.rows import RowTable
+
+    if len(tables) == 1:
+        return tables[0]
+    n_members = tables[0].codes.shape[1]
+    codes = np.empty((sum(len(table.codes) for table in tables), n_members), dtype=np.int32)
+    categories = []
+    for j in range(n_members):
+        known, places = _union([table.categories[j] for table in tables])
+        begin = 0
+        for table, place in zip(tables, places, strict=True):
+            # a missing label has the code -1 and finds the one at the end
+            target = np.append(place, np.int32(-1))
+            codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
+            begin += len(table.codes)
+        categories.append(known)
+    # numbered by hash and compared row by row: two rows with one hash stay two
+    numbered = RowTable(n_members)
+    ids = np.empty(len(codes), dtype=np.int32)
+    numbered.add(codes, ids)
+    rows = numbered.rows()
+    counts = np.zeros(len(rows), dtype=np.int64)
+    np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
+    blank = next((table.blank for table in tables if table.blank is not None), None)
+    return LabelTable(_narrow(rows, categories), counts, tuple(categories), blank)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The label rows of an ensemble, to be found again in the partitions.
+
+    Attributes
+    ----------
+    codes : ndarray, shape (N, m)
+    categories : tuple of ndarray
+    values : tuple of ndarray, N rows each
+        What is copied to the rows of a partition.
+    """
+
+    codes: NDArray[np.signedinteger[Any]]
+    categories: tuple[NDArray[Any], ...]
+    values: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def of(
+        cls, codes: NDArray[Any], categories: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]]
+    ) -> Self:
+        """Of an ensemble's codes and categories."""
+        return cls(_narrow(codes, categories), tuple(categories), tuple(values))
+
+    def expand(self, rows: DistinctRows, place: str, first_row: int) -> list[NDArray[Any]]:
+        """The values of each row of a block, by hash and then by the row itself."""
+        from coterie.kernels.rows import RowTable
+
+        sought = np.empty(rows.codes.shape, dtype=np.int32)
+        for j, known in enumerate(self.categories):
+            _, places = _union([known, rows.categories[j]], keep_first=True)
+            sought[:, j] = np.append(places[1], np.int32(-1))[rows.codes[:, j]]
+        numbered = RowTable(len(self.categories))
+        numbered.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
+        ids = np.empty(len(sought), dtype=np.int32)
+        numbered.add(sought, ids)
+        if (unknown := ids >= len(self.codes)).any():
+            row = first_row + int(np.argmax(unknown[rows.inverse]))
+            raise LabelError(
+                f"{place}, row {row}: its labels are in no row of the ensemble; give the labels "
+                "that the ensemble was made of"
+            )
+        return [values[ids][rows.inverse] for values in self.values]
+
+
+def is_plain_integer(column: Column) -> bool:
+    """Whether a column or its categories fit into 64-bit signed numbers."""
+    # 64-bit unsigned and signed numbers together would become floats
+    return isinstance(column, np.ndarray) and (
+        column.dtype.kind == "i" or (column.dtype.kind == "u" and column.dtype.itemsize < 8)
+    )
+
+
+def _narrow(
+    codes: NDArray[np.signedinteger[Any]], categories: Sequence[NDArray[Any]]
+) -> NDArray[np.signedinteger[Any]]:
+    most = max(len(values) for values in categories)
+    return codes.astype(np.int8 if most <= 127 else np.int16 if most <= 32767 else np.int32)
+
+
+def _union(
+    given: Sequence[NDArray[Any]], *, keep_first: bool = False
+) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The labels of all, and where each one's are among them.
+
+    Whole numbers come in ascending order, others in that of appearance; with ``keep_first`` the
+    first ones keep their places.
+    """
+    first = given[0]
+    if first.dtype.kind != "O" and all(
+        values.dtype == first.dtype and np.array_equal(values, first) for values in given[1:]
+    ):
+        return first, [np.arange(len(first), dtype=np.int32)] * len(given)
+    filled = [values for values in given if len(values)]
+    if not keep_first and all(is_plain_integer(values) for values in filled):
+        whole = [values.astype(np.int64) for values in given]
+        known: NDArray[Any] = np.unique(np.concatenate(whole))
+        return known, [np.searchsorted(known, values).astype(np.int32) for values in whole]
+    # True equals 1 to Python, not here
+    place: dict[tuple[type, Any], int] = {}
+    places = [
+        np.array(
+            [place.setdefault((type(value), value), len(place)) for value in values.tolist()],
+            dtype=np.int32,
+        )
+        for values in given
+    ]
+    kinds = {values.dtype.kind for values in filled}
+    labels = [value for _, value in place]
+    if kinds <= {"i", "u"}:
+        known = np.array(labels)
+    elif kinds == {"b"}:
+        known = np.array(labels, dtype=np.bool_)
+    else:
+        known = np.empty(len(labels), dtype=object)
+        known[:] = labels
+    return known, places

@@ -1,0 +1,176 @@
+"""Members fitted on a sample: the same sample and the same labels for every partitioning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask.dataframe", reason="dask is not installed")
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from sklearn.cluster import AgglomerativeClustering, Birch
+
+from coterie import ConsensusClustering, LabelError, ParameterError
+from coterie.datasets import load
+from coterie.generate import kmeans_pool
+from coterie.kernels.centres import nearest_centres
+from coterie.scale import fit_dask, kmeans_pool_dask
+from coterie.scale._pool import Features, place_hashes
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(5, 3)) * 6
+    return centres[rng.integers(0, 5, 3000)] + rng.normal(size=(3000, 3))
+
+
+def test_a_sample_of_all_rows_gives_the_pool_in_memory():
+    X = load("iris").X
+    whole = kmeans_pool(X, 6, (2, 6), random_state=3)
+    found = kmeans_pool_dask(da.from_array(X, chunks=(37, 2)), 6, (2, 6), random_state=3)
+    assert found.names == whole.members
+    labels = found.labels.compute()
+    for j, name in enumerate(whole.members):
+        codes = whole.expand(whole.labels)[:, whole.members.index(name)]
+        pairs = {*zip(codes.tolist(), labels[:, j].tolist(), strict=True)}
+        assert len(pairs) == len(set(codes.tolist()))
+
+
+def test_sample_and_labels_do_not_depend_on_the_partitions(X):
+    pools = [
+        kmeans_pool_dask(da.from_array(X, chunks=(chunk, 3)), 4, 6, sample=500, random_state=1)
+        for chunk in (3000, 700, 64)
+    ]
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=5)
+    pools.append(kmeans_pool_dask(frame, 4, 6, sample=500, random_state=1))
+    assert {pool.sampled for pool in pools} == {500}
+    first = pools[0].labels.compute()
+    for pool in pools[1:]:
+        np.testing.assert_array_equal(np.asarray(pool.labels.compute()), first)
+    other = kmeans_pool_dask(da.from_array(X), 4, 6, sample=500, random_state=2)
+    assert (other.labels.compute() != first).any()
+
+
+def test_the_sample_is_even_over_the_rows(X):
+    places = np.flatnonzero(place_hashes(0, 200_000, 99).astype(float) < 0.1 * 2.0**64)
+    counts = np.histogram(places, bins=20, range=(0, 200_000))[0]
+    # 1,000 expected in each, with a standard deviation of 30
+    assert abs(counts - 1000).max() < 150
+    assert abs(len(places) - 20_000) < 700
+
+
+def test_the_rows_of_a_sample_keep_their_order(X):
+    features = Features.of(
+        da.from_array(np.arange(6000.0).reshape(-1, 1), chunks=(500, 1)), None, None
+    )
+    drawn = features.draw(features.lengths(None), 300, 5, None)
+    assert drawn.shape == (300, 1)
+    assert (np.diff(drawn[:, 0]) > 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_centre_by_definition(dtype):
+    rng = np.random.default_rng(0)
+    rows, centres = rng.normal(size=(200, 5)).astype(dtype), rng.normal(size=(9, 5))
+    found = np.empty(200, dtype=np.int32)
+    nearest_centres(rows, np.ascontiguousarray(centres.T), found)
+    distances = ((rows[:, None, :].astype(float) - centres) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(found, distances.argmin(axis=1))
+
+
+def test_ties_between_centres_do_not_depend_on_the_neighbours():
+    grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
+    X = np.tile(grid, (10, 1))
+    whole = kmeans_pool_dask(
+        da.from_array(X, chunks=(1440, 2)), 5, 7, random_state=0
+    ).labels.compute()
+    parts = kmeans_pool_dask(
+        da.from_array(X, chunks=(31, 2)), 5, 7, random_state=0
+    ).labels.compute()
+    np.testing.assert_array_equal(whole, parts)
+    for row in range(144):
+        assert len(np.unique(whole[row::144], axis=0)) == 1
+
+
+def test_parquet_features_carry_their_id(tmp_path, X):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["who"] = [f"p{i}" for i in range(len(frame))]
+    frame.iloc[:1000].to_parquet(tmp_path / "part.0.parquet")
+    frame.iloc[1000:].to_parquet(tmp_path / "part.1.parquet")
+    pool = kmeans_pool_dask(tmp_path, 3, 5, sample=400, id="who", random_state=0)
+    table = pool.labels.compute()
+    assert table["who"].tolist() == frame["who"].tolist()
+    alone = kmeans_pool_dask(da.from_array(X), 3, 5, sample=400, random_state=0).labels.compute()
+    np.testing.assert_array_equal(table.drop(columns="who").to_numpy(), alone)
+    assert int(pool.ensemble().weights.sum()) == 3000
+    frame.iloc[:10].drop(columns="b").to_parquet(tmp_path / "part.2.parquet")
+    with pytest.raises(LabelError, match=r"part\.2\.parquet has no column 'b'"):
+        kmeans_pool_dask(tmp_path, 3, 5, id="who")
+
+
+# ---------------------------------------------------------------------- ConsensusClustering
+
+
+@pytest.mark.parametrize("generator", ["kmeans", "features", "subsample"])
+def test_the_fit_equals_that_in_memory_where_the_sample_is_everything(X, generator):
+    model = ConsensusClustering(5, members=8, generator=generator, random_state=4)
+    fit_dask(model, da.from_array(X[:600], chunks=(130, 3)))
+    lazy = model.labels_
+    assert lazy.chunks == ((130, 130, 130, 130, 80),)
+    if generator == "subsample":
+        # in memory the rows outside of a member's share have no label; here each member is asked
+        assert len(np.unique(lazy.compute())) == 5
+        return
+    whole = ConsensusClustering(5, members=8, generator=generator, random_state=4).fit(X[:600])
+    np.testing.assert_array_equal(lazy.compute(), whole.labels_)
+    np.testing.assert_array_equal(model.sample_confidence_.compute(), whole.sample_confidence_)
+    np.testing.assert_array_equal(model.member_weights_, whole.member_weights_)
+
+
+def test_labels_of_a_frame_are_a_series_of_it(X):
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=3)
+    labels = []
+    for lazy in (frame, frame.repartition(npartitions=2)):
+        model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
+        fit_dask(model, lazy, sample=800)
+        assert [*model.feature_names_in_] == ["a", "b", "c"]
+        labels.append(lazy.assign(cluster=model.labels_).compute()["cluster"].to_numpy())
+    np.testing.assert_array_equal(labels[0], labels[1])
+    assert model.n_clusters_ == 5
+    assert int(model.ensemble_.weights.sum()) == 3000
+
+
+def test_the_number_of_clusters_is_chosen_on_the_sample(X):
+    model = ConsensusClustering("auto", members=20, random_state=0)
+    fit_dask(model, da.from_array(X, chunks=(1000, 3)), sample=400)
+    assert model.selection_.recommended == model.n_clusters_
+    assert len(np.unique(model.labels_.compute())) == model.n_clusters_
+
+
+def test_members_that_cannot_predict_are_refused(X):
+    array = da.from_array(X, chunks=(1000, 3))
+    with pytest.raises(ParameterError, match="generator is 'spectral'"):
+        fit_dask(ConsensusClustering(3, generator="spectral"), array)
+    with pytest.raises(ParameterError, match="cannot predict: AgglomerativeClustering_0"):
+        fit_dask(ConsensusClustering(3, generator=[AgglomerativeClustering(3)]), array, sample=300)
+    model = ConsensusClustering(
+        3, generator=[Birch(n_clusters=3), Birch(n_clusters=4)], random_state=0
+    )
+    fit_dask(model, array, sample=300)
+    assert model.labels_.shape == (3000,)
+
+
+def test_features_that_are_no_numbers_are_told_with_their_partition(X):
+    broken = X.copy()
+    broken[1700, 1] = np.nan
+    array = da.from_array(broken, chunks=(1000, 3))
+    pool = kmeans_pool_dask(da.from_array(X, chunks=(1000, 3)), 3, 4, sample=100, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"partition 1: X has NaN .* column 1 \(first in row 700\)"
+    ):
+        kmeans_pool_dask(array, 3, 4, sample=20, random_state=0).labels.compute()
+    assert pool.rows == 3000
+    with pytest.raises(ParameterError, match="X must be a dask dataframe"):
+        kmeans_pool_dask(X)
