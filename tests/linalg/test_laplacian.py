@@ -127,3 +127,34 @@ def test_not_finite_is_refused():
     S[0, 1] = S[1, 0] = np.nan
     with pytest.raises(FloatingPointError, match="eigenvectors of the Laplacian"):
         smallest_embedding(S, np.ones(6), 2, np.zeros(6, dtype=np.int64))
+
+
+@pytest.mark.parametrize("density", [0.02, 0.25, 0.6])
+def test_the_symmetric_part_of_a_matrix_is_meant(density):
+    S = blocks(9, (420, 30), density=density)
+    upper = np.triu(S, 1) * 2.0 + np.diag(np.diag(S))
+    weights = np.random.default_rng(10).integers(1, 6, len(S)).astype(float)
+    labels, count = dense_components(S)
+    assert np.array_equal(dense_components(upper)[0], labels)
+    F, trace = smallest_embedding(S, weights, count + 3, labels)
+    G, other = smallest_embedding(upper, weights, count + 3, labels, symmetric=False)
+    np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-9)
+    np.testing.assert_allclose(trace, other, rtol=1e-10)
+    np.testing.assert_allclose(
+        laplacian_trace(upper, weights, F, symmetric=False), trace, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("sparse_order", [0, 10**6])
+def test_an_old_inverse_saves_time_and_changes_nothing(monkeypatch, sparse_order):
+    monkeypatch.setattr(laplacian, "MOST_ELIMINATED", sparse_order)
+    inverse = laplacian.RoughInverse()
+    weights = np.ones(460)
+    for seed, density in ((11, 0.03), (12, 0.03), (13, 0.05)):
+        S = blocks(seed, (460,), density=density)
+        labels, _ = dense_components(S)
+        F, trace = smallest_embedding(S, weights, 4, labels, inverse=inverse)
+        assert inverse.factor is not None
+        fresh, expected = smallest_embedding(S, weights, 4, labels)
+        np.testing.assert_allclose(F @ F.T, fresh @ fresh.T, atol=1e-9)
+        np.testing.assert_allclose(trace, expected, rtol=1e-10)

@@ -353,7 +353,30 @@ def test_threads_do_not_matter(monkeypatch):
         numba.set_num_threads(before)
 
 
+def test_factors_and_inverses_do_the_same(monkeypatch):
+    labels = noisy_members(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=True)
+    runs, posed, blocks_of = [], [], steps._blocks
+    monkeypatch.setattr(
+        steps, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
+    )
+    for share, largest_small in ((1.0, 64), (0.0, 1), (1.0, 1)):
+        monkeypatch.setattr(steps, "SPARSE_SHARE", share)
+        monkeypatch.setattr(steps, "SMALL_BLOCK", largest_small)
+        runs.append(fit_quietly(ECCMS(8), labels))
+    kinds = [{type(block) for block in blocks} for blocks in posed]
+    assert steps.Factorised in kinds[0]
+    assert steps.Inverted in kinds[1]
+    assert steps.Factorised not in kinds[1]
+    for other in runs[1:]:
+        np.testing.assert_allclose(other.consensus_matrix_, runs[0].consensus_matrix_, atol=1e-12)
+        np.testing.assert_allclose(other.objective_, runs[0].objective_, rtol=1e-9)
+        np.testing.assert_array_equal(other.labels_, runs[0].labels_)
+
+
 def test_panels_do_not_matter(monkeypatch):
+    # inverses are what panels are for
+    monkeypatch.setattr(steps, "SPARSE_SHARE", 0.0)
+    monkeypatch.setattr(steps, "SMALL_BLOCK", 1)
     labels = noisy_members(12, n=200, n_members=10)
     whole = fit_quietly(ECCMS(4), labels)
     monkeypatch.setattr(steps, "PANEL_BYTES", 1)

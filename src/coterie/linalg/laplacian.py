@@ -254,7 +254,8 @@ def smallest_embedding(
     if np.bincount(labels).max() > DENSE_ORDER:
         links = sparse_form(matrix, SPARSE_SHARE)
         if links is not None and not symmetric:
-            links = sparse.csr_array(links + links.T) * 0.5
+            links = sparse.csr_array(links + links.T)
+            links.data *= 0.5
         whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, links)
         found = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
     values, vectors = found or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)

@@ -37,7 +37,7 @@ row of member k is constant on its cluster of s samples, so KL is
 :math:`-\log s - \tfrac{1}{s} \sum_j r_j \log B_{ij}` over it: no member's matrix is formed.
 
 Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
-matrix in single precision (none where the components give F); 24 bytes a pair of microclusters.
+matrix in single precision (none where the components give F); 36 bytes a pair of microclusters.
 
 Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
 o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
@@ -195,7 +195,7 @@ class TRCE(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        require_dense(ensemble, 24, "The graph that TRCE learns", self.memory_budget)
+        require_dense(ensemble, 36, "The graph that TRCE learns", self.memory_budget)
         problem = Problem.of(ensemble, self)
         state = start(problem, ensemble)
         # where no member links more than c parts, F holds them apart and no pass can join them
