@@ -412,3 +412,10 @@ def test_a_reader_that_leaves_early_is_no_error(folder):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_warmup_compiles_what_is_asked_for(capsys):
+    assert main(["warmup", "eac", "pce"]) == 0
+    assert "2 methods compiled" in capsys.readouterr().out
+    assert main(["warmup", "eacc"]) == 2
+    assert "did you mean 'eac'" in capsys.readouterr().err

@@ -10,7 +10,17 @@ from typing import Any, NoReturn
 import coterie
 from coterie.cli._bench_arguments import add_bench
 
-KNOWN_COMMANDS = ("demo", "cluster", "combine", "select", "report", "explain", "methods", "bench")
+KNOWN_COMMANDS = (
+    "demo",
+    "cluster",
+    "combine",
+    "select",
+    "report",
+    "explain",
+    "methods",
+    "bench",
+    "warmup",
+)
 AUTO = (2, 10)
 
 
@@ -70,6 +80,7 @@ def _parser() -> _Parser:
     _add_explain(commands)
     _add_methods(commands)
     add_bench(commands, _add_jobs)
+    _add_warmup(commands)
     return parser
 
 
@@ -214,6 +225,17 @@ def _add_methods(commands: Any) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
     parser.add_argument("--brief", action="store_true", help="only the table of capabilities")
+
+
+def _add_warmup(commands: Any) -> None:
+    parser = commands.add_parser(
+        "warmup",
+        allow_abbrev=False,
+        help="compile everything once, so that later runs start at once",
+        description="Compile the kernels of every method and keep them on disk. Without it, the "
+        "first use of a method on a machine takes some seconds more.",
+    )
+    parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
 
 
 def _add_solver(parser: argparse.ArgumentParser) -> None:

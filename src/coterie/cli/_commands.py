@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ from coterie.solvers._catalogue import METHODS, find_method
 
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
+# enough for the parts that only larger problems reach
+WARMUP_SAMPLES = 400
 # halves of fewer members are too unsteady to choose by
 CHOOSING_MEMBERS = 30
 
@@ -358,3 +361,24 @@ def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal)
         screen.say(f"{kind} written to", path, columns)
     if not any(kind == "labels" for kind, _ in journal.written):
         screen.say("labels were not written; name a file with -o")
+
+
+def warmup(arguments: argparse.Namespace, journal: Journal) -> None:
+    """Every method once on small labels, complete and partial."""
+    names = [find_method(name).name for name in arguments.names] or list(METHODS)
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), WARMUP_SAMPLES // 4)
+    noise = rng.integers(0, 6, (WARMUP_SAMPLES, 8))
+    labels = np.where(rng.random(noise.shape) < 0.5, noise, truth[:, None]).astype(float)
+    partial = np.where(rng.random(labels.shape) < 0.1, np.nan, labels)
+    partial[:, 0] = labels[:, 0]
+    with Stages() as stages, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for done, name in enumerate(names):
+            stages.begin(f"compiling {name}", len(names))
+            stages.reach(done, len(names))
+            method = METHODS[name]
+            for given in (labels, partial) if method.missing else (labels,):
+                method.load()(4, random_state=0).fit(given)
+    screen = Screen()
+    screen.say(f"{counted(len(names), 'method')} compiled in {journal.seconds():.0f} s.")
