@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint docs bench bench-docs asv golden setup clean
+.PHONY: help demo browser test lint docs bench bench-docs asv golden adversarial setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
@@ -65,6 +65,9 @@ asv: .venv/core.stamp .venv/bench.group  ## time, memory and agreement by size, 
 
 golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own runs, where the data are
 	$(BIN)/python -m tests.golden.agreement
+
+adversarial: .venv/core.stamp .venv/test.group  ## awkward ensembles, torn files, kills and faults; violations must be 0
+	$(BIN)/python -m tests.adversarial
 
 clean:  ## remove everything that was made
 	rm -rf .venv demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -72,9 +72,9 @@ def _parse(budget: int | float | str, source: str) -> int:
             raise ValueError(
                 f"{source} must be a number of bytes or text such as '4GB', but is {budget!r}"
             )
-        return int(float(match[1]) * _UNITS[match[2].upper()])
-    if isinstance(budget, bool) or not budget > 0:
-        raise ValueError(f"{source} must be positive, but is {budget!r}")
+        budget = float(match[1]) * _UNITS[match[2].upper()]
+    if isinstance(budget, bool) or not 0 < budget < float("inf"):
+        raise ValueError(f"{source} must be positive and finite, but is {budget!r}")
     return int(budget)
 
 

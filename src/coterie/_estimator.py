@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from coterie._params import Domain, ParameterError, check_parameters
 from coterie._random import generator
 from coterie._result import Partition, by_first_appearance
 from coterie._table import Table
+from coterie._threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble, LabelError
 from coterie.trust import Explanation, clusters, explain, members, samples, soft_labels
 from coterie.trust._votes import ClusterVotes
@@ -78,12 +78,13 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
             Only with raw labels; an Ensemble carries its own.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        refuse_lost_threads()
         ensemble = _as_ensemble(labels, sample_weight, member_weight)
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order()
         # the last digits of a BLAS product depend on its threads, and labels can on those digits
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
         self._keep(partition, ensemble, order)
         return self

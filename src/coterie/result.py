@@ -257,12 +257,12 @@ class Result:
         A file that is cut short, altered, of another format or of a newer version raises
         ``ResultFileError`` with a line that says so.
         """
-        from coterie.io._result_file import ResultFileError, read_result
+        from coterie.io._result_file import MISFITS, ResultFileError, read_result
 
         record = read_result(path)
         try:
             return cls.from_record(record)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except MISFITS as error:
             raise ResultFileError(f"{path}: the result does not fit together ({error})") from None
 
     def to_record(self) -> dict[str, Any]:
@@ -281,6 +281,7 @@ class Result:
         if missing := sorted(known - set(record)):
             raise ValueError(f"no {missing[0]}")
         values = {name: record[name] for name in known}
+        _check_kinds(values, _KINDS)
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -291,7 +292,13 @@ class Result:
             np.unique(labels), np.arange(n_clusters)
         ):
             raise ValueError(f"labels are not {n_clusters} clusters of the samples")
-        return cls(**values)
+        result = cls(**values)
+        confidence, influence = result.sample_confidence, result.member_weights
+        if not ((confidence >= 0) & (confidence <= 1)).all():
+            raise ValueError("confidences outside of [0, 1]")
+        if not (np.isfinite(influence) & (influence >= 0)).all():
+            raise ValueError("weights of members that are no weights")
+        return result
 
     def __repr__(self) -> str:
         ensemble = self.ensemble
@@ -309,9 +316,64 @@ class Result:
         return f"Result({', '.join(parts)})"
 
 
+# what the parts of a record are: a type, or the kinds of numpy type that an array may have
+_KINDS: dict[str, Any] = {
+    "method": str,
+    "parameters": dict,
+    "seed": (int, type(None)),
+    "labels": "iu",
+    "sample_confidence": "f",
+    "member_weights": "f",
+    "n_clusters": int,
+    "converged": bool,
+    "history": list,
+    "ensemble": dict,
+    "selection": (dict, type(None)),
+    "coordinates": "f?",
+    "coordinates_name": str,
+    "matrix": "f?",
+    "matrix_name": str,
+    "truth": "biufmMUSO?",
+    "input": dict,
+    "versions": dict,
+    "warnings": list,
+    "seconds": (int, float, type(None)),
+    "created": str,
+}
+_ENSEMBLE_KINDS: dict[str, Any] = {
+    "labels": "i",
+    "weights": "if",
+    "inverse": "i",
+    "members": list,
+    "categories": list,
+    "member_weight": "f",
+    "sample_weight": "biuf?",
+    "sample_ids": "biufmMUSO?",
+}
+
+
+def _check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+    """ValueError for a part that is not of its kind."""
+    for name, kind in kinds.items():
+        value = values[name]
+        if not isinstance(kind, str):
+            fits = isinstance(value, kind)
+        elif isinstance(value, np.ndarray):
+            fits = value.dtype.kind in kind
+        else:
+            fits = value is None and "?" in kind
+        if not fits:
+            raise ValueError(f"{name} is no {name}")
+
+
 def _ensemble(record: Mapping[str, Any]) -> Ensemble:
     """The ensemble of a record, its arrays checked against each other."""
     values = dict(record)
+    _check_kinds(values, _ENSEMBLE_KINDS)
+    if not all(isinstance(name, str) for name in values["members"]):
+        raise ValueError("a member without a name")
+    if not all(isinstance(found, np.ndarray) and found.ndim == 1 for found in values["categories"]):
+        raise ValueError("a member without clusters")
     values["members"] = tuple(values["members"])
     values["categories"] = tuple(values["categories"])
     ensemble = Ensemble(**values)
@@ -332,6 +394,10 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
         np.unique(ensemble.inverse), np.arange(size)
     ):
         raise ValueError("the samples do not fill the microclusters")
+    for name in ("weights", "member_weight"):
+        weight = getattr(ensemble, name)
+        if not (np.isfinite(weight) & (weight > 0)).all():
+            raise ValueError(f"{name} is not positive everywhere")
     if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
         raise ValueError("labels beyond the members' clusters")
     return ensemble

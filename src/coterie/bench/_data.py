@@ -19,6 +19,8 @@ from coterie.bench._spec import DataSource, Generate, SpecError
 from coterie.ensemble import Ensemble
 from coterie.generate import feature_pool, kmeans_pool, spectral_pool, subsample_pool
 from coterie.io import DataError, read_table
+from coterie.io._arrays import UNREADABLE, npy_header
+from coterie.io._mat import read_shapes
 from coterie.io._table import Column, Table, numbers
 from coterie.io._table import labels as labels_of_column
 from coterie.io._write import whole_file
@@ -149,27 +151,16 @@ def holds_labels(path: Path) -> bool:
 
 def _sizes(path: Path) -> dict[str, int]:
     """The arrays of an archive by name, and how many entries each has; no data are read."""
-    if path.suffix.lower() == ".mat":
-        from scipy.io import whosmat
-
-        try:
-            return {name: math.prod(shape) for name, shape, _ in whosmat(path)}
-        except Exception as error:
-            # the reader raises whatever it stumbles over
-            raise DataError(f"{path} is not a MATLAB file of version 5 to 7: {error}") from None
     sizes = {}
     try:
+        if path.suffix.lower() == ".mat":
+            return {name: math.prod(shape) for name, shape in read_shapes(path).items()}
         with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                with archive.open(name) as file:
-                    version = np.lib.format.read_magic(file)
-                    read = (
-                        np.lib.format.read_array_header_1_0
-                        if version == (1, 0)
-                        else np.lib.format.read_array_header_2_0
-                    )
-                    sizes[name.removesuffix(".npy")] = math.prod(read(file)[0])
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
+            for entry in archive.infolist():
+                with archive.open(entry) as file:
+                    shape, _ = npy_header(file)
+                    sizes[entry.filename.removesuffix(".npy")] = math.prod(shape)
+    except UNREADABLE as error:
         raise DataError(f"{path} is damaged or cut short: {error}") from None
     return sizes
 

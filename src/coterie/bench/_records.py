@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Status = Literal["ok", "failed", "time cap", "memory cap"]
+# whole numbers are kept in 32 bits, these in 64
+LARGEST, LARGEST_OF_ALL = 2**31 - 1, 2**63 - 1
+WIDE = ("n_samples", "n_microclusters", "seed")
 # stands in for a method: the members themselves, scored one by one
 BASE_AVERAGE, BASE_BEST = "base average", "base best"
 
@@ -86,7 +89,58 @@ class Run:
         known = {part.name for part in fields(cls)}
         if unknown := found.keys() - known:
             raise ValueError(f"unknown fields {sorted(unknown)}")
-        return cls(**found)
+        made = cls(**found)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raise ValueError where a field does not hold what it should: what was read may be damaged."""
+        for record in (self.key, self):
+            for name, kinds in _FIELDS[type(record)].items():
+                value = getattr(record, name)
+                most = LARGEST_OF_ALL if name in WIDE else LARGEST
+                if type(value) not in kinds or (type(value) is int and abs(value) > most):
+                    raise ValueError(f"{name} is {value!r}")
+        numbers = [*self.scores.values(), *self.objective]
+        if self.status not in get_args(Status) or not all(
+            type(number) is float or (type(number) is int and abs(number) <= LARGEST)
+            for number in numbers
+        ):
+            raise ValueError(f"status, scores or objective of {self.key} are damaged")
+        if not isinstance(self.parameters, dict):
+            raise ValueError(f"setting is {self.key.setting!r}")
+
+
+_REAL = (int, float)
+_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+    RunKey: {
+        "data": (str,),
+        "members": (int,),
+        "missing": _REAL,
+        "repetition": (int,),
+        "method": (str,),
+        "setting": (str,),
+    },
+    Run: {
+        "solver": (str,),
+        "default": (bool,),
+        "ablation_of": (str,),
+        "status": (str,),
+        "message": (str,),
+        "scores": (dict,),
+        "n_clusters": (int, type(None)),
+        "n_clusters_wanted": (int, type(None)),
+        "n_samples": (int,),
+        "n_microclusters": (int,),
+        "seconds": (*_REAL, type(None)),
+        "peak_mib": (*_REAL, type(None)),
+        "converged": (bool, type(None)),
+        "passes": (int, type(None)),
+        "objective": (tuple,),
+        "labels_digest": (str,),
+        "seed": (int,),
+    },
+}
 
 
 def setting_text(parameters: Mapping[str, Any]) -> str:

@@ -23,6 +23,8 @@ from coterie.solvers._catalogue import METHODS
 Kind = Literal["draw", "groups"]
 Fill = Literal["random", "no"]
 Generator = Literal["kmeans", "spectral", "subsample", "features"]
+# numbers are kept in 64 bits
+LARGEST = 2**63
 PAPERS = ("spce", "eccms", "trce", "pce", "ceshl")
 
 
@@ -158,6 +160,9 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{source} is not toml: {error}") from None
+    except (ValueError, RecursionError):
+        # numbers of thousands of digits, brackets of thousands of levels
+        raise SpecError(f"{source} is no spec: a number or a list in it is out of bounds") from None
     top = _Reader(source, "", content)
     title = top.text("title", "")
     paper = top.one_of("paper", "", ("", *PAPERS))
@@ -306,7 +311,7 @@ def _check_parameters(reader: _Reader, method: MethodSpec) -> None:
 
 
 def _caps(reader: _Reader) -> Caps:
-    seconds = float(reader.content.pop("seconds", Caps.seconds))
+    seconds = reader.real("seconds", Caps.seconds)
     memory = reader.content.pop("memory", Caps.memory)
     if not seconds > 0:
         raise reader.error("seconds", f"must be positive, but is {seconds:g}")
@@ -379,12 +384,18 @@ class _Reader:
 
     def whole(self, key: str, default: int, low: int) -> int:
         value = self._take(key, default)
-        if type(value) is not int or value < low:
+        if type(value) is not int or not low <= value < LARGEST:
             raise self.error(key, f"must be a whole number of at least {low}, but is {value!r}")
         return value
 
     def wholes(self, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(int(one) for one in self._numbers(key, default, (int,), "whole numbers"))
+
+    def real(self, key: str, default: float) -> float:
+        values = self.reals(key, (default,))
+        if len(values) > 1:
+            raise self.error(key, f"must be one number, but is {list(values)!r}")
+        return values[0]
 
     def reals(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(float(one) for one in self._numbers(key, default, (int, float), "numbers"))
@@ -394,7 +405,7 @@ class _Reader:
     ) -> list[float]:
         value = self._take(key, list(default))
         values = value if isinstance(value, list) else [value]
-        if not values or not all(type(one) in kinds for one in values):
+        if not values or not all(type(one) in kinds and abs(one) < LARGEST for one in values):
             raise self.error(key, f"must be {words}, one or a list, but is {value!r}")
         return list(dict.fromkeys(values))
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from coterie.bench._records import Run, RunKey
 from coterie.bench._score import METRICS
-from coterie.bench._spec import Spec, SpecError, parse_spec
+from coterie.bench._spec import Spec, SpecError, read_spec
 from coterie.io import DataError
 from coterie.io._parquet import require_pyarrow
 from coterie.io._write import whole_file
@@ -72,7 +72,7 @@ class RunStore:
                 f"{self.directory} is no directory of runs (it has no {SPEC}); "
                 "coterie bench run makes one"
             )
-        return parse_spec(path.read_text(encoding="utf-8"), str(path))
+        return read_spec(path)
 
     def keep_facts(self, facts: dict[str, Any]) -> None:
         """Machine, versions and what was found of the data."""
@@ -83,7 +83,7 @@ class RunStore:
         """What :meth:`keep_facts` wrote, empty where that is missing or damaged."""
         try:
             found = json.loads((self.directory / FACTS).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -152,7 +152,14 @@ class RunStore:
         try:
             rows = pq.read_table(path, schema=_schema()).to_pylist()
             return [_from_row(row) for row in rows]
-        except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        except (
+            pa.ArrowException,
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ) as error:
             self._set_aside(path, error)
             return []
 
@@ -167,7 +174,7 @@ class RunStore:
         for line in lines[:-1]:
             try:
                 runs.append(_from_line(line))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 bad.append(line)
         if bad:
             folder = self.directory / ASIDE
@@ -258,7 +265,9 @@ def _from_row(row: dict[str, Any]) -> Run:
     scores = {metric: row[metric] for metric in METRICS if row[metric] is not None}
     plain = {name: row[name] for name in _PLAIN}
     plain["objective"] = tuple(plain["objective"])
-    return Run(key=key, scores=scores, **plain)
+    run = Run(key=key, scores=scores, **plain)
+    run.check()
+    return run
 
 
 def _schema() -> Any:

@@ -23,6 +23,9 @@ from coterie.ensemble._compress import (
 from coterie.ensemble._join import join_tables
 from coterie.ensemble._read import index_ids, read_labels, read_members
 
+# squares of weights, and squares of their sums, stay far from the ends of the number range
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ensemble:
@@ -105,7 +108,8 @@ class Ensemble:
             Values that mean "no label", beside NaN, None and NA, which always do. With None, -1 is
             a label like any other.
         sample_weight, member_weight : array, optional
-            Positive weights per sample (the microclusters' multiplicities) and per member.
+            Weights per sample (the microclusters' multiplicities) and per member, between 1e-30
+            and 1e30.
         sample_ids : array, optional
             A name per sample, no two alike, kept for output; by default the index of a pandas frame,
             unless it only counts the rows, names two alike or has several levels.
@@ -571,14 +575,23 @@ def _weights(given: ArrayLike | None, length: int, name: str = "member_weight") 
     weights = np.array(given)
     if weights.shape != (length,):
         raise LabelError(f"{name} must hold {length} numbers, but has shape {weights.shape}")
-    if weights.dtype.kind in "iuf" and (np.isfinite(weights) & (weights > 0)).all():
-        return weights
-    for i, value in enumerate(weights.tolist()):
-        if not isinstance(value, int | float) or not (np.isfinite(value) and value > 0):
+    if weights.dtype.kind not in "iuf" or not (np.isfinite(weights) & (weights > 0)).all():
+        for i, value in enumerate(weights.tolist()):
+            if not isinstance(value, int | float) or not (np.isfinite(value) and value > 0):
+                raise LabelError(
+                    f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
+                )
+        weights = weights.astype(np.float64)
+    for i in (int(np.argmin(weights)), int(np.argmax(weights))):
+        if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:
             raise LabelError(
-                f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
+                f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but entry {i} is "
+                f"{weights[i].item()!r}; scale them all alike"
             )
-    return weights.astype(np.float64)
+    # beyond this, sums of whole numbers are exact in no type
+    if weights.dtype.kind in "iu" and weights.sum(dtype=np.float64) > 2.0**53:
+        return weights.astype(np.float64)
+    return weights
 
 
 def _distinguished(first: Sequence[str], second: Sequence[str]) -> list[str]:

@@ -16,6 +16,8 @@ from coterie.evidence.coassociation import require_dense, share
 from coterie.evidence.contingency import contingency
 
 THETA = Real(0, closed_low=False)
+# far below what a theta of any paper gives, far above where products of two would vanish
+FAINTEST = 1e-100
 
 
 def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.float64]:
@@ -42,7 +44,9 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
     ratio = overlaps.data / seen[cluster, member_of[other]]
     bits = np.bincount(cluster, weights=-ratio * np.log2(ratio), minlength=k)
     entropy = np.maximum(bits, 0.0) * m / (seen > 0).sum(axis=1)
-    return np.exp(-entropy / (theta * m))
+    # with a tiny theta, clusters that anybody scatters count next to nothing, but never nothing
+    with np.errstate(over="ignore", under="ignore"):
+        return np.maximum(np.exp(-entropy / (theta * m)), FAINTEST)
 
 
 def locally_weighted_coassociation(

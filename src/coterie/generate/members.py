@@ -10,8 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
+from coterie._threads import one_thread
 from coterie.ensemble import Ensemble
 
 Progress = Callable[[int, int], None]
@@ -88,7 +88,7 @@ def fit_members(
 def _fit_one(X: Any, plan: MemberPlan) -> tuple[Any, NDArray[Any]]:
     estimator = clone(plan.estimator)
     # sums over several threads end in another last digit, and k-means then in another label
-    with threadpool_limits(limits=1):
+    with one_thread():
         labels = np.asarray(estimator.fit_predict(_seen(X, plan.rows, plan.columns)))
     return estimator, labels
 

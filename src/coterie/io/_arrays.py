@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie._budget import require
+from coterie.io._mat import MatError, Other, read_variables
 from coterie.io._table import Column, DataError, Table
 
 Purpose = Literal["features", "labels"]
@@ -23,15 +26,32 @@ _USUAL: dict[Purpose, tuple[str, ...]] = {
     "labels": ("members", "Yi", "labels", "base"),
 }
 _COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
-_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+# what numpy and zipfile raise for damage: the header of an array is parsed as Python, a zip may ask
+# for a password (RuntimeError) or for a compression that is not known
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def read_npy(path: Path, purpose: Purpose) -> Table:
     """One array: n x d, or n values."""
     try:
         with path.open("rb") as file:
+            size = _npy_bytes(file, path.stat().st_size)
+            _require(size, path)
+            file.seek(0)
             array = np.load(file, allow_pickle=False)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise _broken(path, error) from None
     return _as_table(path, {path.stem: array}, purpose)
 
@@ -41,26 +61,59 @@ def read_npz(path: Path, purpose: Purpose) -> Table:
     arrays: dict[str, Any] = {}
     try:
         # opened here: numpy leaves a damaged archive open
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            for name in archive.files:
-                arrays[name] = archive[name]
-    except _UNREADABLE as error:
+        with path.open("rb") as file:
+            # all sizes before any array is unpacked
+            with zipfile.ZipFile(file) as packed:
+                total = 0
+                for entry in packed.infolist():
+                    with packed.open(entry) as start:
+                        total += _npy_bytes(start, entry.file_size)
+            _require(total, path)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                for name in archive.files:
+                    arrays[name] = archive[name]
+    except UNREADABLE as error:
         raise _broken(path, error) from None
     return _as_table(path, arrays, purpose)
 
 
 def read_mat(path: Path, purpose: Purpose) -> Table:
     """Variables of a MATLAB file, version 5 to 7."""
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
     try:
-        with path.open("rb") as file:
-            content = loadmat(file)
-    except (*_UNREADABLE, MatReadError, TypeError, IndexError) as error:
+        arrays = read_variables(path)
+    except (MatError, OSError) as error:
         raise _broken(path, error) from None
-    arrays = {name: value for name, value in content.items() if not name.startswith("__")}
     return _as_table(path, arrays, purpose)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type from the beginning of a .npy; raises one of UNREADABLE where that is none."""
+    version = np.lib.format.read_magic(file)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(file)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"an array of shape {shape}")
+    return shape, dtype
+
+
+def _npy_bytes(file: IO[bytes], stored: int) -> int:
+    """Bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
+    shape, dtype = npy_header(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects (pickles)")
+    size = math.prod(shape) * dtype.itemsize
+    if size > stored - file.tell():
+        raise ValueError(f"{size} bytes of numbers in a file of {stored}")
+    return size
+
+
+def _require(size: int, path: Path) -> None:
+    require(size, f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine.")
 
 
 def _broken(path: Path, error: BaseException) -> DataError:
@@ -120,12 +173,7 @@ def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
 def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDArray[Any]]:
     """Columns of an n x d array of numbers or text."""
     if sparse.issparse(value):
-        require(
-            8.0 * value.shape[0] * value.shape[1],
-            f"{path}: the sparse {name!r} ({_shown_shape(value)}) as a full matrix",
-            "Reduce its columns first.",
-        )
-        value = value.toarray()
+        value = _full(f"{path}: the sparse {name!r}", value)
     if not isinstance(value, np.ndarray) or value.ndim == 0 or value.dtype.names is not None:
         raise DataError(f"{path}: {name!r} must be an n x d array, but is {_shown_shape(value)}")
     if value.ndim > 2:
@@ -141,12 +189,23 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
     return [*value.T]
 
 
+def _full(words: str, value: Any) -> NDArray[Any]:
+    """A sparse matrix with its zeros, where the memory budget has room for them."""
+    require(
+        8.0 * value.shape[0] * value.shape[1],
+        f"{words} ({_shown_shape(value)}) as a full matrix",
+        "Reduce its columns first.",
+    )
+    full: NDArray[Any] = value.toarray()
+    return full
+
+
 def _members_of_cells(path: Path, name: str, cells: NDArray[Any]) -> list[NDArray[Any]]:
     """Members of a MATLAB cell array: a label vector each, or a one-hot matrix n x clusters."""
     members = []
     for j, cell in enumerate(cells.ravel()):
         place = f"{path}: cell {j + 1} of {name!r}"
-        array = np.asarray(cell.toarray() if sparse.issparse(cell) else cell)
+        array = np.asarray(_full(place, cell) if sparse.issparse(cell) else cell)
         if array.ndim != 2 or array.dtype.kind not in "iufb" or array.size == 0:
             raise DataError(
                 f"{place} must be labels or a one-hot matrix, but is {array.dtype.name}"
@@ -190,6 +249,8 @@ def _vector_of(value: Any) -> Column | None:
 
 
 def _shown_shape(value: Any) -> str:
+    if isinstance(value, Other):
+        return value.kind
     shape = getattr(value, "shape", None)
     if not shape:
         return type(value).__name__

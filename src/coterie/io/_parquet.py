@@ -9,7 +9,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from coterie._budget import require
 from coterie.io._table import Column, DataError, Table, quoted
+
+ROWS_AT_A_TIME = 2**16
 
 
 def require_pyarrow(path: Path) -> None:
@@ -29,8 +32,8 @@ def read_parquet(path: Path) -> Table:
     try:
         # one file, opened here: a path would also be taken as part of a partitioned data set
         with path.open("rb") as file:
-            found = parquet.ParquetFile(file).read()
-    except (pa.ArrowException, OSError, ValueError) as error:
+            found = _within_budget(path, parquet.ParquetFile(file))
+    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
     names = found.schema.names
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -41,6 +44,31 @@ def read_parquet(path: Path) -> Table:
     if found.num_rows == 0:
         raise DataError(f"{path} has columns but no rows")
     return Table(path, {name: _values(found.column(name)) for name in names}, main)
+
+
+def _within_budget(path: Path, file: Any) -> Any:
+    """The whole table, refused as soon as it is known to outgrow the memory budget.
+
+    A few bytes can stand for a million equal values: what the file declares is asked for first, and
+    what its pages unpack to as they come.
+    """
+    import pyarrow as pa
+
+    declared = file.metadata
+    groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
+    # a bit a value is the least that any column takes
+    least = max(
+        sum(max(group.total_byte_size, 0) for group in groups),
+        max(declared.num_rows, 0) * max(declared.num_columns, 0) // 8,
+    )
+    words, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
+    require(least, words, advice)
+    batches, held = [], 0
+    for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
+        held += batch.nbytes
+        require(held, words, advice)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=file.schema_arrow)
 
 
 def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import tokenize
 import zipfile
 import zlib
 from contextlib import suppress
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._budget import MemoryBudgetError, require
+from coterie.io._arrays import npy_header
 from coterie.io._table import DataError
 from coterie.io._write import whole_file
 
@@ -33,6 +35,10 @@ HEADER = "header.json"
 LARGEST_HEADER = 256 * 1024**2
 # type and shape stand before the numbers of an .npy
 NPY_PREAMBLE = 4096
+# a header takes a few times its length once it is parsed
+PARSED = 8
+# what a record that is not what it says it is makes Python raise
+MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # kinds of numpy types that mean the same everywhere: truth values, numbers, dates, text
 PLAIN = "biufmMUS"
 
@@ -106,7 +112,12 @@ def _unpack_array(value: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> NDA
         for start, end in zip(starts, ends, strict=True)
     ]
     if kind == "text":
-        return np.array(texts, dtype=value["dtype"]).reshape(value["shape"])
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind != "U":
+            raise ValueError(f"{key} is of type {dtype}, not text")
+        # the type is as wide as the longest text was once, which the checksum does not bound
+        require(len(texts) * dtype.itemsize, f"The texts of {key}", "The file may be damaged.")
+        return np.array(texts, dtype=dtype).reshape(value["shape"])
     array = np.empty(len(texts), dtype=object)
     array[:] = [json.loads(text) for text in texts]
     return array.reshape(value["shape"])
@@ -202,7 +213,7 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         )
     try:
         record = unpack(header["content"], arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except (*MISFITS, MemoryBudgetError) as error:
         raise ResultFileError(f"{path}: the header is damaged ({error})") from None
     if not isinstance(record, dict):
         raise ResultFileError(f"{path}: the header is damaged")
@@ -227,8 +238,10 @@ def _read_header(archive: zipfile.ZipFile, path: str | PathLike[str]) -> dict[st
             f"{path} is not a coterie result: the archive has no {HEADER} "
             "(Result.save writes one; labels and features are read by other commands)"
         )
-    if archive.getinfo(HEADER).file_size > LARGEST_HEADER:
+    size = archive.getinfo(HEADER).file_size
+    if size > LARGEST_HEADER:
         raise ResultFileError(f"{path}: the header is larger than any header; the file is damaged")
+    _require(PARSED * size, path)
     try:
         header = json.loads(archive.read(HEADER))
     except (ValueError, RecursionError):
@@ -273,11 +286,15 @@ def _read_arrays(
                 "the file was altered or damaged"
             )
         total += size
+    _require(2 * total, path)
+    return {name: _read_array(archive, name, entry, path) for name, entry in declared.items()}
+
+
+def _require(size: int, path: str | PathLike[str]) -> None:
     try:
-        require(2 * total, f"Reading {path}", "Read it on a larger machine.")
+        require(size, f"Reading {path}", "Read it on a larger machine.")
     except MemoryBudgetError as error:
         raise ResultFileError(str(error)) from None
-    return {name: _read_array(archive, name, entry, path) for name, entry in declared.items()}
 
 
 def _declared_bytes(entry: Any) -> int | None:
@@ -301,12 +318,15 @@ def _read_array(
 ) -> NDArray[Any]:
     content = archive.read(f"{name}.npy")
     try:
-        array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except ValueError:
+        # the header first: it alone decides how much is allocated
+        shape, dtype = npy_header(io.BytesIO(content))
+        if dtype.str != entry["dtype"] or list(shape) != entry["shape"]:
+            raise ResultFileError(
+                f"{path}: {name} has another type or shape than the header declares; "
+                "the file was altered or damaged"
+            )
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except ResultFileError:
+        raise
+    except (*MISFITS, SyntaxError, tokenize.TokenError):
         raise ResultFileError(f"{path}: {name} is no plain array; the file is damaged") from None
-    if array.dtype.str != entry["dtype"] or list(array.shape) != entry["shape"]:
-        raise ResultFileError(
-            f"{path}: {name} has another type or shape than the header declares; "
-            "the file was altered or damaged"
-        )
-    return array

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie._budget import require
 from coterie._params import nearest
 
 Column = NDArray[Any] | list[Any]
@@ -100,6 +101,11 @@ def numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
             f"{'holds' if one else 'hold'} text, not numbers; leave {'it' if one else 'them'} out "
             f"(--drop), list the features (--columns), or name the sample's id (--id)"
         )
+    require(
+        8.0 * table.n_rows * len(names),
+        f"{table.path}: {table.n_rows:,} rows of {len(names):,} numbers",
+        "Keep fewer rows or columns.",
+    )
     matrix = np.empty((table.n_rows, len(names)))
     for j, name in enumerate(names):
         matrix[:, j] = table.column(name)

@@ -24,6 +24,8 @@ _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # larger blocks are slower: their rows outlive the garbage collector's young generation
 _BLOCK = 2_000
 _EXACT = 2**53
+# digits and sign of the longest whole number of 64 bits
+_LONGEST = 20
 
 
 def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> Table:
@@ -178,8 +180,10 @@ def _value(cell: str) -> int | float | str | None:
     """None for missing, int where it is written as one writes integers, float, or the text."""
     if cell in MISSING:
         return None
-    if cell.isascii() and cell.lstrip("-").isdigit() and len(cell) < 19 and str(int(cell)) == cell:
-        return int(cell)
+    if cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= _LONGEST:
+        whole = int(cell)
+        if str(whole) == cell and -(2**63) <= whole < 2**63:
+            return whole
     number = as_number(cell)
     # whole numbers too long for 64 bits are codes, and rounding would make different ones equal
     if number is None or (abs(number) > _EXACT and cell.lstrip("+-").isdigit()):

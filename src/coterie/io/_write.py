@@ -115,9 +115,14 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
-        file, temporary = _beside(target)
+        file, temporary = _nameless(target) or _beside(target)
         with file:
             yield file
+            file.flush()
+            # on the disk before it has the name: a crash of the system leaves the old file or the new
+            os.fsync(file.fileno())
+            if temporary is None:
+                temporary = _named(file, target)
         temporary.replace(target)
         temporary = None
     except OSError as error:
@@ -128,10 +133,46 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
                 temporary.unlink()
 
 
+def _nameless(path: Path) -> tuple[BinaryIO, None] | None:
+    """A new file in the same directory that has no name yet, so that not even a kill leaves it there.
+
+    None where the system or the file system knows no such files.
+    """
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        place = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666)
+    except OSError:
+        # whatever the reason, the usual way succeeds or says it better
+        return None
+    return os.fdopen(place, "wb"), None
+
+
+def _named(file: BinaryIO, path: Path) -> Path:
+    """Give a nameless file a passing name, for a link cannot replace what has the right one."""
+    # only by a descriptor of the folder does Python's link follow /proc's own link to the file
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        for attempt in count():
+            name = _passing_name(path, attempt)
+            with suppress(FileExistsError):
+                os.link(
+                    f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=folder, follow_symlinks=True
+                )
+                return path.with_name(name)
+    finally:
+        os.close(folder)
+    raise AssertionError
+
+
+def _passing_name(path: Path, attempt: int) -> str:
+    return f".{path.name}.{os.getpid()}-{attempt}.tmp"
+
+
 def _beside(path: Path) -> tuple[BinaryIO, Path]:
     """A new file in the same directory, where a rename is atomic, with the user's usual rights."""
     for attempt in count():
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{attempt}.tmp")
+        temporary = path.with_name(_passing_name(path, attempt))
         try:
             return temporary.open("xb"), temporary
         except FileExistsError:

@@ -14,9 +14,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import linalg
-from threadpoolctl import threadpool_limits
 
 from coterie._budget import Budget
+from coterie._threads import one_blas_thread
 from coterie.ensemble import Ensemble
 from coterie.evaluate.internal import cophenetic_correlation
 from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
@@ -214,7 +214,7 @@ def eigengaps(
         matrix *= scale[:, None]
         matrix *= scale[None, :]
     wanted = min(int(ks.max()) + 1, len(matrix))
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         top = linalg.eigh(
             matrix,
             eigvals_only=True,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from coterie._threads import one_blas_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.members import MemberPlan, fit_members
 from coterie.generate.pools import kmeans_plans
@@ -44,7 +44,7 @@ def in_the_box(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
     dense = np.asarray(X, dtype=np.float64)
     centre = dense.mean(axis=0)
     n, d = dense.shape
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if d <= n:
             axes = np.linalg.eigh((dense - centre).T @ (dense - centre))[1].T
         else:

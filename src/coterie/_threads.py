@@ -1,0 +1,107 @@
+"""One thread for a while, also where several threads of Python ask for it at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+
+class _BlasLimit:
+    """The first to come in notes how many BLAS threads there were, the last to go out restores it.
+
+    That number belongs to the whole process. Were every caller to save and restore it by itself, one
+    that leaves would take the limit from the others, and the last would restore what it had found:
+    the limit.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._original: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            # by everyone: in a BLAS built on OpenMP the number belongs to the thread
+            limits = threadpool_limits(limits=1, user_api="blas")
+            if self._inside == 0:
+                self._original = limits
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            # forgotten in between
+            if self._inside == 0:
+                return
+            self._inside -= 1
+            if self._inside == 0:
+                self._original.restore_original_limits()
+
+    def forget(self) -> None:
+        """In the child of a fork the other threads are gone, and with them what they held."""
+        original = self._original if self._inside else None
+        self.__init__()  # type: ignore[misc]
+        if original is not None:
+            original.restore_original_limits()
+
+
+class ForkedError(RuntimeError):
+    """This process was forked from one whose kernels had started threads of GNU OpenMP.
+
+    Those threads do not survive a fork, and numba ends a process that would use them: a pool of such
+    processes waits for ever. Start processes by "spawn" or "forkserver", or fork before the first fit.
+    """
+
+
+_BLAS = _BlasLimit()
+_LOST: list[str] = []
+
+
+def _after_fork() -> None:
+    _BLAS.forget()
+    numba = sys.modules.get("numba")
+    if numba is None or sys.platform != "linux":
+        return
+    try:
+        layer = numba.threading_layer()
+    except ValueError:
+        # no kernel has run in parallel yet
+        return
+    if layer == "omp":
+        _LOST.append(layer)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def refuse_lost_threads() -> None:
+    """Raise ForkedError where kernels could not run; see there."""
+    if _LOST:
+        raise ForkedError(
+            "this process was forked after coterie had run in its parent, and the threads of GNU "
+            'OpenMP did not come along; start processes by "spawn" or "forkserver" '
+            '(multiprocessing.get_context("spawn")), or set NUMBA_THREADING_LAYER=workqueue'
+        )
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread: the last digits of a product depend on how many there are."""
+    _BLAS.enter()
+    try:
+        yield
+    finally:
+        _BLAS.leave()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP on one thread; OpenMP's number belongs to the thread that asks."""
+    with one_blas_thread(), threadpool_limits(limits=1, user_api="openmp"):
+        yield

@@ -1,0 +1,1 @@
+"""Hostile and clumsy use: awkward ensembles, extreme numbers, damaged files, faults and kills."""
