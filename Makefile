@@ -67,7 +67,7 @@ golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own ru
 	$(BIN)/python -m tests.golden.agreement
 
 adversarial: .venv/core.stamp .venv/test.group  ## awkward ensembles, torn files, kills and faults; violations must be 0
-	$(BIN)/python -m tests.adversarial
+	$(BIN)/python -m tests.adversarial --cases 100
 
 clean:  ## remove everything that was made
 	rm -rf .venv demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.bench import as_markdown, read_spec, run, table
-from coterie.bench._figure import BenchFigure
+from coterie.bench._figure import BenchFigure, file_name
 from coterie.bench._figures import figures, save_figures
 from coterie.bench._results import _ensembles
 from coterie.bench._store import RunStore
@@ -81,11 +81,17 @@ def worth_showing(figure: BenchFigure, spec: Any) -> bool:
     if any(f"-{other}" in figure.name for other in others):
         return False
     kind = figure.name.partition("-")[0]
-    if kind in ("evidence", "matrix"):
-        return spec.data[0].name.lower() in figure.name and bool(spec.paper)
+    if kind == "evidence":
+        return file_name(spec.data[0].name) in figure.name and bool(spec.paper)
+    if kind == "matrix":
+        return figure.name == file_name("matrix", spec.paper, spec.data[0].name)
     if kind in ("parameter", "parameters", "objective"):
-        own = [method.name for method in spec.methods if method.solver == spec.paper]
-        return bool(own) and f"-{own[0].lower()}" in figure.name.lower()
+        own = [file_name(one.name) for one in spec.methods if one.solver == spec.paper]
+        # the first is the whole method, the others are parts of it
+        whole, parts = own[:1], own[1:]
+        return any(name in figure.name for name in whole) and not any(
+            part in figure.name for part in parts
+        )
     return metric in figure.name or kind in ("time", "memory")
 
 

@@ -73,6 +73,11 @@ def test_a_sample_given_twice_is_a_weight_of_two(labels):
     assert ari(twice.labels_[:60], weighted.labels_) == 1
 
 
+def test_weights_below_one_only_set_the_scale(labels, model):
+    small = Council(3, settings=SMALL, random_state=0).fit(labels, sample_weight=np.full(60, 0.01))
+    assert ari(small.labels_, model.labels_) == 1
+
+
 def test_partitions_can_be_combined(labels):
     combined = Council(3, settings=SMALL, combine="eac").fit(labels)
     assert combined.elected_ == ""

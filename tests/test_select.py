@@ -378,3 +378,17 @@ def test_missing_labels_are_no_evidence_against_structure(n_members):
     selection = select_k(Ensemble.from_labels(labels), k=range(2, 9), random_state=0)
     assert selection.recommended == 4
     assert ("could not be tested" in selection.reason) == (n_members < 6)
+
+
+def test_samples_with_weights_choose_as_repeated_samples_do():
+    rng = np.random.default_rng(0)
+    truth = np.arange(24) % 3
+    rows = np.where(rng.random((24, 8)) < 0.8, truth[:, None], rng.integers(0, 4, (24, 8)))
+    rows = np.unique(rows, axis=0)
+    weight = rng.integers(1, 30, len(rows))
+    one = select_k(Ensemble.from_labels(rows, sample_weight=weight), range(2, 5), random_state=0)
+    repeated = Ensemble.from_labels(rows.repeat(weight, axis=0))
+    other = select_k(repeated, range(2, 5), random_state=0)
+    np.testing.assert_allclose(one.scores, other.scores)
+    np.testing.assert_array_equal(one.labels.repeat(weight, axis=1), other.labels)
+    assert one.reason == other.reason

@@ -198,4 +198,4 @@ def test_disagreement_names_who_prefers_what():
     found = choose(KS, values, null, [null, null])
     assert found.recommended == 3
     assert "1 of 4 prefer k = 3" in found.disagreement
-    assert "crossing 2, lifetime 2, eigengap 4" in found.disagreement
+    assert "2 by crossing, lifetime; 4 by eigengap" in found.disagreement

@@ -420,6 +420,8 @@ class Assembly:
     def of(cls, ensemble: Ensemble, votes: Sequence[Vote]) -> Assembly:
         """Weigh the votes."""
         samples = ensemble.weights.astype(np.float64)
+        # pairs are counted, and nobody pairs with less than one
+        samples = samples / min(1.0, samples.min())
         effective = np.array([_effective_clusters(vote.labels, samples) for vote in votes])
         sound = effective >= DEGENERATE * np.median(effective)
         families = np.array([vote.seat.solver for vote in votes])
@@ -434,7 +436,7 @@ class Assembly:
         seated = np.flatnonzero(sound)
         second = Ensemble.from_labels(
             np.column_stack([votes[int(place)].labels for place in seated]),
-            sample_weight=ensemble.weights,
+            sample_weight=samples,
             member_weight=weights[seated],
         )
         return cls(votes, weights, agreement, effective, second)

@@ -24,7 +24,7 @@ from coterie._table import Table
 from coterie.ensemble import Ensemble
 from coterie.linalg.embedding import principal_plane, spectral_plane
 from coterie.solvers._catalogue import METHODS
-from coterie.trust._clusters import clusters_of
+from coterie.trust._clusters import clusters_of, shown_count, total_count
 from coterie.trust._explain import Explanation, explain_from
 from coterie.trust._members import members_of
 from coterie.trust._samples import samples_of, soft_labels_of
@@ -288,8 +288,10 @@ class Result:
 
             values["selection"] = Selection.from_record(values["selection"])
         labels, n_clusters = values["labels"], values["n_clusters"]
-        if labels.shape != (ensemble.n_samples,) or not np.array_equal(
-            np.unique(labels), np.arange(n_clusters)
+        if (
+            labels.shape != (ensemble.n_samples,)
+            or not 1 <= n_clusters <= ensemble.n_samples
+            or not np.array_equal(np.unique(labels), np.arange(n_clusters))
         ):
             raise ValueError(f"labels are not {n_clusters} clusters of the samples")
         result = cls(**values)
@@ -303,12 +305,14 @@ class Result:
     def __repr__(self) -> str:
         ensemble = self.ensemble
         sizes = {
-            "sample": ensemble.n_samples,
+            "sample": total_count(ensemble),
             "member": ensemble.n_members,
             "cluster": self.n_clusters,
         }
         parts = [self.method]
-        parts += [f"{size:,} {noun}{'' if size == 1 else 's'}" for noun, size in sizes.items()]
+        parts += [
+            f"{shown_count(size)} {noun}{'' if size == 1 else 's'}" for noun, size in sizes.items()
+        ]
         # one cluster has no rival, and its confidence of 1 would say nothing
         if self.n_clusters > 1:
             mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
@@ -477,6 +481,8 @@ def _hash(ensemble: Ensemble, X: Any) -> str:
     parts: list[Any]
     if X is None:
         parts = [ensemble.labels, ensemble.inverse]
+        # where a sample stands for several, how many is part of the data
+        parts += [] if ensemble.sample_weight is None else [ensemble.sample_weight]
     elif sparse.issparse(X):
         rows = sparse.csr_array(X)
         parts = [rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]

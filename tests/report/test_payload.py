@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble
+from coterie.report import _words as words
 from coterie.report._payload import payload
-from coterie.report._reading import Reading
+from coterie.report._reading import Reading, weighted_median
 from coterie.result import Result
+from coterie.select import select_k
 from tests.report.test_blocks import random_ensemble
 
 
@@ -136,3 +138,31 @@ def test_selection_and_tracking():
             table[source, target] = weight
         assert table.sum(axis=1).tolist() == sizes
         assert table.sum(axis=0).tolist() == after
+
+
+def test_weights_count_as_repeated_samples():
+    rng = np.random.default_rng(3)
+    rows = np.unique(random_ensemble(n=30, seed=5).labels, axis=0)
+    weight = rng.integers(1, 9, len(rows))
+    repeated = Ensemble.from_labels(rows.repeat(weight, axis=0))
+    both = []
+    for ensemble in (Ensemble.from_labels(rows, sample_weight=weight), repeated):
+        selection = select_k(ensemble, range(2, 5), solver=EAC(), random_state=0)
+        both.append(Reading(Result.of(EAC(3).fit(ensemble), selection=selection)))
+    one, other = both
+    assert one.n == other.n == weight.sum()
+    assert one.medians.tolist() == other.medians.tolist()
+    assert words.tiles(one)[1:] == words.tiles(other)[1:]
+    assert words.headline(one) == words.headline(other)
+    assert "counted by weight" in words.by_weight(one)
+    assert not words.by_weight(other)
+    mine, theirs = payload(one), payload(other)
+    for part in ("matrix", "confidence", "selection", "tracking", "agreement"):
+        assert mine[part] == theirs[part], part
+    assert mine["map"]["legend"] == theirs["map"]["legend"]
+
+
+@pytest.mark.parametrize("counts", [[1, 1, 1, 1], [3, 1, 1, 2], [1, 5, 1, 1], [2, 2, 2, 2]])
+def test_weighted_median_is_that_of_repeated_values(counts):
+    values = np.array([0.4, 0.1, 0.9, 0.6])
+    assert weighted_median(values, np.array(counts)) == np.median(values.repeat(counts))

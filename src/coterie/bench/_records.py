@@ -101,6 +101,9 @@ class Run:
                 most = LARGEST_OF_ALL if name in WIDE else LARGEST
                 if type(value) not in kinds or (type(value) is int and abs(value) > most):
                     raise ValueError(f"{name} is {value!r}")
+                if isinstance(value, str):
+                    # half a letter is a ValueError too
+                    value.encode()
         numbers = [*self.scores.values(), *self.objective]
         if self.status not in get_args(Status) or not all(
             type(number) is float or (type(number) is int and abs(number) <= LARGEST)

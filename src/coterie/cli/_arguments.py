@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from glob import has_magic
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +50,21 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
             f"(see: {parser.prog} {arguments.command} --help)"
         )
     return arguments
+
+
+def in_partitions(arguments: argparse.Namespace, paths: Sequence[Path]) -> bool:
+    """Whether a directory or a pattern of files is given, or workers are asked for."""
+    return (
+        arguments.scheduler is not None
+        or arguments.workers is not None
+        or arguments.worker_memory is not None
+        or any(path.is_dir() or is_pattern(path) for path in paths)
+    )
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a name stands for those that it matches; a file that is called so is itself."""
+    return has_magic(str(path)) and not path.exists()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -112,13 +128,20 @@ def _add_cluster(commands: Any) -> None:
         epilog="The output has a row per sample: its id (or its row, counted from 0), its label, "
         "and a confidence from 0 to 1.",
     )
-    parser.add_argument("data", type=Path, metavar="DATA", help="file with a column per feature")
+    parser.add_argument(
+        "data",
+        type=Path,
+        metavar="DATA",
+        help="file with a column per feature; or a directory or a quoted pattern of parquet files, "
+        "whose rows then stay in partitions",
+    )
     _add_solver(parser)
     _add_members(parser)
     parser.add_argument("--id", metavar="COL", help="column that names the samples")
     _add_columns(parser)
     _add_truth(parser)
     _add_jobs(parser)
+    _add_workers(parser)
 
 
 def _add_combine(commands: Any) -> None:
@@ -133,7 +156,12 @@ def _add_combine(commands: Any) -> None:
         "from 0 to 1.",
     )
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="LABELS", help="file with a column per clustering"
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="LABELS",
+        help="file with a column per clustering; or a directory or a quoted pattern of parquet files "
+        "with the same columns, whose rows then stay in partitions",
     )
     _add_solver(parser)
     parser.add_argument("--id", metavar="COL", help="column that names the samples, in every file")
@@ -145,6 +173,7 @@ def _add_combine(commands: Any) -> None:
         help="columns with labels (default: all but the id)",
     )
     _add_truth(parser)
+    _add_workers(parser)
 
 
 def _add_select(commands: Any) -> None:
@@ -261,7 +290,11 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         help="a parameter of the method; may be given again",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write labels: .csv, .tsv or .parquet"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write labels: .csv, .tsv or .parquet; a directory where rows stay in partitions",
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write one page for a browser: .html"
@@ -316,6 +349,26 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=_jobs, metavar="N", help="clusterings made at a time; -1: all cores"
+    )
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "rows in partitions", 'directories and patterns of parquet files, with "coterie[dask]"'
+    )
+    group.add_argument(
+        "--scheduler", metavar="ADDRESS", help="a Dask cluster that runs, such as tcp://host:8786"
+    )
+    group.add_argument(
+        "--workers",
+        type=_whole(0),
+        metavar="N",
+        help="worker processes on this machine (default: one per core; 0: threads of this process)",
+    )
+    group.add_argument(
+        "--worker-memory",
+        metavar="SIZE",
+        help="of each worker, such as 3GB (default: what is free, divided among them)",
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie._estimator import LabelConsensus
 from coterie._params import Domain, Kind, parse_parameter
-from coterie.cli._arguments import UsageError
+from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._label_files import known_classes, label_ensemble
 from coterie.cli._outputs import (
     CONFIDENCE,
@@ -23,6 +23,7 @@ from coterie.cli._outputs import (
     check_outputs,
     facts,
     file_facts,
+    mean_confidence,
     write_outputs,
 )
 from coterie.cli._parameters import parameter_sentences
@@ -33,6 +34,7 @@ from coterie.io._read import features_of
 from coterie.io._table import labels, listed
 from coterie.result import Result
 from coterie.solvers._catalogue import METHODS, find_method
+from coterie.trust._clusters import sample_counts
 
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
@@ -47,6 +49,11 @@ def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
     from coterie.consensus import ConsensusClustering
 
     solver = _configured_solver(arguments)
+    if in_partitions(arguments, [arguments.data]):
+        from coterie.cli import _partitions
+
+        _partitions.cluster(arguments, journal, solver)
+        return
     check_outputs(arguments, [arguments.data])
     with Stages() as stages:
         stages.begin(f"reading {arguments.data.name}")
@@ -80,13 +87,18 @@ def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
         stages.begin("writing")
         write_outputs(arguments, journal, result, ids)
     size = f"{counted(len(X), 'sample')}, {counted(len(names), 'feature')}"
-    _summarise(arguments, journal, result, f"{arguments.data.name}: {size}")
+    summarise(arguments, journal, result, f"{arguments.data.name}: {size}")
 
 
 def combine(arguments: argparse.Namespace, journal: Journal) -> None:
     """Labels in, labels out."""
     solver = _configured_solver(arguments)
     files: list[Path] = arguments.files
+    if in_partitions(arguments, files):
+        from coterie.cli import _partitions
+
+        _partitions.combine(arguments, journal, solver)
+        return
     check_outputs(arguments, files)
     with Stages() as stages:
         ensemble, tables = read_labels(
@@ -111,7 +123,7 @@ def combine(arguments: argparse.Namespace, journal: Journal) -> None:
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
         write_outputs(arguments, journal, result, ids)
     name = files[0].name if len(files) == 1 else counted(len(files), "file")
-    _summarise(arguments, journal, result, f"{name}: {counted(ensemble.n_samples, 'sample')}")
+    summarise(arguments, journal, result, f"{name}: {counted(ensemble.n_samples, 'sample')}")
 
 
 def demo(arguments: argparse.Namespace, journal: Journal) -> None:
@@ -321,9 +333,10 @@ def _check_rows(arguments: argparse.Namespace, n: int) -> None:
 # ---------------------------------------------------------------------- after it
 
 
-def _summarise(
+def summarise(
     arguments: argparse.Namespace, journal: Journal, result: Result, headline: str
 ) -> None:
+    """What was found, for the reader or for a program."""
     screen = Screen()
     if arguments.json:
         screen.json(facts(result, journal))
@@ -332,7 +345,7 @@ def _summarise(
     screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
-        share = ((ensemble.labels < 0).mean(axis=1) * ensemble.weights).sum() / ensemble.n_samples
+        share = np.average((ensemble.labels < 0).mean(axis=1), weights=ensemble.weights)
         missing = f", {100 * share:.2g} % of labels missing"
     screen.say(
         f"{counted(ensemble.n_members, 'member')}, "
@@ -343,11 +356,9 @@ def _summarise(
         screen.say(selection.reason)
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # one cluster has no rival, and its confidence of 1 would say nothing
-    sure = (
-        f", mean confidence {result.sample_confidence.mean():.2f}" if result.n_clusters > 1 else ""
-    )
+    sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
-    screen.clusters(result.labels, result.sample_confidence)
+    screen.clusters(result.labels, result.sample_confidence, counts=sample_counts(ensemble))
     screen.say("")
     if result.truth is not None:
         screen.agreement(arguments.truth, result.truth, result.labels)
@@ -357,7 +368,11 @@ def _summarise(
 def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal) -> None:
     """Which files there are now."""
     for kind, path in journal.written:
-        columns = f"({arguments.id or 'row'}, {LABEL}, {CONFIDENCE})" if kind == "labels" else ""
+        columns = ""
+        if kind == "labels":
+            # a part of a directory tells no row numbers: its rows have the order of the input's
+            first = [arguments.id] if arguments.id else [] if path.is_dir() else ["row"]
+            columns = f"({', '.join([*first, LABEL, CONFIDENCE])})"
         screen.say(f"{kind} written to", path, columns)
     if not any(kind == "labels" for kind, _ in journal.written):
         screen.say("labels were not written; name a file with -o")

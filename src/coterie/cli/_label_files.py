@@ -37,7 +37,9 @@ def label_ensemble(
         found[name] = labels_of(table, id, here, leave_out)
     if id is not None:
         _write_ids_alike(tables, found, id)
-        return Ensemble.from_tables(found, id=id)
+        ensemble = Ensemble.from_tables(found, id=id)
+        _refuse_parts(tables, found, ensemble)
+        return ensemble
     if len(tables) == 1:
         return Ensemble.from_labels(next(iter(found.values())))
     _check_same_rows(tables)
@@ -77,6 +79,23 @@ def _check_same_rows(tables: Sequence[Table]) -> None:
                 f"{table.path} has {table.n_rows} rows, but {first.path} has {first.n_rows}; files "
                 "side by side need the same rows, or a column to join them by (--id)"
             )
+
+
+def _refuse_parts(
+    tables: Sequence[Table], found: dict[str, dict[str, Any]], ensemble: Ensemble
+) -> None:
+    """Refuse files with the same columns and no sample in common, which a shell makes of a pattern."""
+    columns = {tuple(its) for its in found.values()}
+    if (
+        len(tables) > 1
+        and len(columns) == 1
+        and sum(table.n_rows for table in tables) == ensemble.n_samples
+    ):
+        raise DataError(
+            f"no sample is in two of the {len(tables)} files, which leaves nothing to combine; if they "
+            "are parts of one table, put them into one file, or give a directory or a pattern in "
+            "quotes (parquet only)"
+        )
 
 
 def _write_ids_alike(tables: Sequence[Table], found: dict[str, dict[str, Any]], id: str) -> None:

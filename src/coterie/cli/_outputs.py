@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ from coterie.cli._arguments import UsageError
 from coterie.io import check_writable, write_table
 from coterie.io._write import PAGE, RESULT, check_extension, check_place
 from coterie.result import Result
+from coterie.trust._clusters import total_count
 
 LABEL, CONFIDENCE = "label", "confidence"
 
@@ -45,14 +46,18 @@ class Journal:
         return perf_counter() - self.began
 
 
-def check_outputs(arguments: argparse.Namespace, inputs: Sequence[Path]) -> None:
+def check_outputs(
+    arguments: argparse.Namespace,
+    inputs: Sequence[Path],
+    check_labels: Callable[[Path], None] = check_writable,
+) -> None:
     """Refuse what cannot be written, before any work."""
     if arguments.id in (LABEL, CONFIDENCE) and arguments.output is not None:
         raise UsageError(
             f"--id {arguments.id}: the output has a column of that name; rename the id's column"
         )
     if arguments.output is not None:
-        check_writable(arguments.output)
+        check_labels(arguments.output)
     outputs = {"-o": arguments.output, "--report": arguments.report, "--save": arguments.save}
     check_page(arguments.report, "--report")
     if arguments.save is not None:
@@ -110,6 +115,11 @@ def write_outputs(
             },
         )
         journal.written.append(("labels", arguments.output))
+    write_pages(arguments, journal, result)
+
+
+def write_pages(arguments: argparse.Namespace, journal: Journal, result: Result) -> None:
+    """Result and report, where they are asked for."""
     if arguments.save is not None:
         result.save(arguments.save)
         journal.written.append(("result", arguments.save))
@@ -129,12 +139,12 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
         "method": result.method,
         "parameters": result.parameters,
         "seed": result.seed,
-        "n_samples": ensemble.n_samples,
+        "n_samples": total_count(ensemble),
         "n_members": ensemble.n_members,
         "n_microclusters": ensemble.n_microclusters,
         "n_clusters": result.n_clusters,
         "converged": result.converged,
-        "mean_confidence": float(result.sample_confidence.mean()),
+        "mean_confidence": mean_confidence(result),
         "clusters": [
             {name: row[name] for name in ("cluster", "size", "share", "confidence", "stability")}
             for row in clusters.rows()
@@ -145,6 +155,11 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
     if result.truth is not None:
         record["agreement"] = agreement(result.truth, result.labels)
     return record | closing_facts(journal)
+
+
+def mean_confidence(result: Result) -> float:
+    """Over all samples, each by its weight."""
+    return float(np.average(result.sample_confidence, weights=result.ensemble.sample_weight))
 
 
 def selection_facts(selection: Any) -> dict[str, Any]:

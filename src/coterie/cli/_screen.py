@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
+from coterie.trust._clusters import shown_count
+
 MOST_CLUSTERS = 20
 # work that is done sooner needs no bar
 PATIENCE_SECONDS = 1.0
@@ -27,9 +29,9 @@ NARROWEST_TEXT = 16
 MARGIN = "  "
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: float, noun: str) -> str:
     """A number and its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{shown_count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 class Screen:
@@ -123,15 +125,20 @@ class Screen:
         confidence: NDArray[np.float64],
         class_heading: str | None = None,
         classes: NDArray[Any] | None = None,
+        counts: NDArray[Any] | None = None,
     ) -> None:
-        """Size and mean confidence of each cluster, and its commonest class where given."""
-        sizes = np.bincount(labels)
-        means = np.bincount(labels, weights=confidence) / sizes
+        """Size and mean confidence of each cluster, and its commonest class where given.
+
+        Samples that stand for several are counted as told.
+        """
+        counts = np.ones(len(labels)) if counts is None else counts
+        sizes = np.bincount(labels, weights=counts)
+        means = np.bincount(labels, weights=confidence * counts) / sizes
         shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLUSTERS])
         rows = []
         for cluster in shown.tolist():
-            share = sizes[cluster] / len(labels)
-            row = [f"{cluster:>7}", f"{sizes[cluster]:,}", f"{100 * share:.1f} %"]
+            share = sizes[cluster] / sizes.sum()
+            row = [f"{cluster:>7}", shown_count(sizes[cluster]), f"{100 * share:.1f} %"]
             row.append(f"{means[cluster]:.2f}" if len(sizes) > 1 else "-")
             if classes is not None:
                 inside = np.bincount(classes[labels == cluster])

@@ -26,6 +26,7 @@ def read_labels(
 ) -> tuple[list[str], Content]:
     """Names of the members and their content, from any table of labels (rows are samples)."""
     absent = MissingValues.named(missing)
+    _refuse_lazy(labels)
     columns = table_columns(labels, "labels")
     if columns is not None:
         found, coded = _coded([*columns.values()], [*columns] if names is None else names, absent)
@@ -185,6 +186,16 @@ def _named(names: Sequence[str] | None, count: int) -> list[str]:
         if name in found[:j]:
             raise LabelError(f"two members are named {name!r}; names must differ")
     return found
+
+
+def _refuse_lazy(labels: object) -> None:
+    """Refuse a dask collection, which would load all of itself here."""
+    if type(labels).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise LabelError(
+            f"labels is a {type(labels).__module__.partition('.')[0]} collection, all of which would be "
+            "loaded here; compress it where it is with coterie.scale.ensemble_from_dask(labels), and "
+            "give what that returns"
+        )
 
 
 def _refuse_shape(matrix: NDArray[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import tokenize
 import zipfile
@@ -26,6 +27,8 @@ _USUAL: dict[Purpose, tuple[str, ...]] = {
     "labels": ("members", "Yi", "labels", "base"),
 }
 _COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
+# numpy's own limit
+LONGEST_HEADER = 10_000
 # what numpy and zipfile raise for damage: the header of an array is parsed as Python, a zip may ask
 # for a password (RuntimeError) or for a compression that is not known
 UNREADABLE = (
@@ -90,12 +93,19 @@ def read_mat(path: Path, purpose: Purpose) -> Table:
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type from the beginning of a .npy; raises one of UNREADABLE where that is none."""
     version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version[0]}.{version[1]} of the npy format is not known")
+    # numpy would make room for whatever length is claimed, up to four gigabytes
+    start = file.read(2 if version == (1, 0) else 4)
+    length = int.from_bytes(start, "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"a header of {length} bytes")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
         else np.lib.format.read_array_header_2_0
     )
-    shape, _, dtype = read(file)
+    shape, _, dtype = read(io.BytesIO(start + file.read(length)))
     if any(length < 0 for length in shape):
         raise ValueError(f"an array of shape {shape}")
     return shape, dtype

@@ -202,8 +202,8 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         raise ResultFileError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise ResultFileError(f"{path} is a directory; name a file") from None
-    # zipfile raises the last two for an unknown compression and for a password
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+    # zipfile raises RuntimeError for a password or an unknown compression, ValueError for a name
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, *MISFITS):
         raise ResultFileError(_broken(path)) from None
     except OSError as error:
         raise ResultFileError(f"{path} cannot be read: {error.strerror or error}") from None

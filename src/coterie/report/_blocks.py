@@ -15,6 +15,7 @@ from scipy import sparse
 
 from coterie._budget import memory_budget
 from coterie.ensemble import Ensemble
+from coterie.trust._clusters import total_count
 
 # rows of the picture; more cannot be told apart on a screen
 BLOCKS = 300
@@ -76,7 +77,9 @@ class Blocks:
         order, words = _display_order(ensemble, labels, overlap, rival, lead)
         weight = ensemble.weights.astype(np.float64)[order]
         groups = labels[order]
-        limit = min(limit, ensemble.n_samples)
+        samples = total_count(ensemble)
+        # weights that are no counts say nothing of how many samples there are
+        limit = min(limit, samples if isinstance(samples, int) else ensemble.n_samples)
         if len(np.unique(groups)) > limit:
             groups = np.zeros_like(groups)
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])

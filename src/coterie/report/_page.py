@@ -14,6 +14,7 @@ from coterie.report import _words as words
 from coterie.report._payload import TITLES, histogram_clusters, payload
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
+from coterie.trust._clusters import shown_count, total_count
 from coterie.trust._explain import SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(fixed=_fixed, plain=plain, percent=words.percent)
+    environment.filters.update(fixed=_fixed, plain=plain, percent=words.percent, count=shown_count)
     style, script = _resource("style.css"), _resource("script.js")
     text = environment.from_string(_resource("page.html")).render(
         style=style,
@@ -101,6 +102,8 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "tiles": words.tiles(reading),
         "cautions": [plain(caution, 2000) for caution in words.cautions(reading)[:20]],
         "aggregated": words.aggregated(reading, searchable),
+        "by_weight": words.by_weight(reading),
+        "weighted": reading.weighted,
         "captions": words.captions(reading),
         "n": reading.ensemble.n_samples,
         "n_clusters": result.n_clusters,
@@ -113,7 +116,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "members": members,
         "largest_weight": max(float(np.max(reading.members["weight"])), 1e-12),
         "histograms": [
-            (cluster, int(reading.histograms[cluster].sum()), reading.medians[cluster])
+            (cluster, reading.histograms[cluster].sum(), reading.medians[cluster])
             for cluster in histogram_clusters(reading)
         ],
         "between": (reading.between[0].tolist(), reading.between[1].tolist()),
@@ -135,7 +138,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
     }
 
 
-def _count_width(largest: int) -> str:
+def _count_width(largest: float) -> str:
     """The class that gives numbers up to this one the same width; styles are not written inline."""
     return "few" if largest < 10_000 else "many" if largest < 1_000_000 else "most"
 
@@ -183,7 +186,10 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
     run.append(
         ("passes", f"{len(result.history)}, {'converged' if result.converged else 'not converged'}")
     )
-    data = [("samples", f"{ensemble.n_samples:,}"), ("members", f"{ensemble.n_members:,}")]
+    data = [("samples", shown_count(total_count(ensemble)))]
+    if ensemble.sample_weight is not None:
+        data.append(("weighted rows", f"{ensemble.n_samples:,}"))
+    data.append(("members", f"{ensemble.n_members:,}"))
     data += [
         ("distinct label rows", f"{ensemble.n_microclusters:,}"),
         ("base clusters", f"{ensemble.n_base_clusters:,}"),

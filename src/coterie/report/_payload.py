@@ -38,6 +38,7 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
     result = reading.result
     return {
         "n": reading.ensemble.n_samples,
+        "weighted": reading.weighted,
         "n_clusters": result.n_clusters,
         "sure": SURE,
         "unsure": UNSURE,
@@ -85,7 +86,7 @@ def _matrix(reading: Reading) -> dict[str, Any]:
         )
     change = np.flatnonzero(np.r_[True, blocks.cluster[1:] != blocks.cluster[:-1]])
     lengths = np.diff(np.r_[change, len(blocks.cluster)])
-    per = reading.ensemble.n_samples / len(blocks.cluster)
+    per = reading.n / len(blocks.cluster)
     return {
         "size": len(blocks.cluster),
         "clusters": np.stack([blocks.cluster[change], lengths], axis=1).tolist(),
@@ -110,7 +111,7 @@ def _map(reading: Reading) -> dict[str, Any] | None:
         own = np.flatnonzero(labels == cluster)
         sure = own[confidence[own] >= np.median(confidence[own])]
         centres.append([cluster, *decimals(np.median(unit[sure], axis=0), 3)])
-    sizes = np.bincount(result.labels, minlength=result.n_clusters)
+    sizes = reading.clusters["size"]
     return {
         "x": pack(np.rint(unit[:, 0] * 65535), "u2"),
         "y": pack(np.rint(unit[:, 1] * 65535), "u2"),
@@ -196,31 +197,36 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     selection = reading.result.selection
     if selection is None or len(selection.ks) < 2:
         return None
-    n = reading.ensemble.n_samples
+    n, counts = reading.n, reading.counts
     final = reading.result.labels
-    sizes: list[list[int]] = []
+    sizes: list[list[float]] = []
     colours: list[list[int]] = []
-    flows: list[list[list[int]]] = []
+    flows: list[list[list[float]]] = []
     nested: list[float] = []
     previous: NDArray[np.int64] | None = None
     for partition in selection.labels:
         labels = np.unique(partition, return_inverse=True)[1]
-        towards = cross_table(labels, final)
+        towards = cross_table(labels, final, counts)
         home = previous if previous is not None else final.astype(np.int64)
-        origin = cross_table(labels, home)
+        origin = cross_table(labels, home, counts)
         mean_place = origin @ np.arange(origin.shape[1]) / origin.sum(axis=1)
         order = np.argsort(mean_place, kind="stable")
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         labels = rank[labels]
-        sizes.append(np.bincount(labels).tolist())
+        sizes.append(_sums(labels, counts).tolist())
         colours.append(towards.argmax(axis=1)[order].tolist())
         if previous is not None:
-            table = cross_table(previous, labels)
+            table = cross_table(previous, labels, counts)
             nested.append(float(table.max(axis=0).sum() / n))
-            rows, columns = np.nonzero(table >= max(THINNEST * n, 1))
+            rows, columns = np.nonzero((table > 0) & (table >= THINNEST * n))
             flows.append(
-                np.stack([rows, columns, table[rows, columns]], axis=1).astype(int).tolist()
+                [
+                    [*ends]
+                    for ends in zip(
+                        rows.tolist(), columns.tolist(), table[rows, columns].tolist(), strict=True
+                    )
+                ]
             )
         previous = labels
     return {
@@ -233,13 +239,20 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def cross_table(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
-    """Samples in each pair of parts of two partitions."""
+def cross_table(
+    one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Samples in each pair of parts of two partitions, each counting for one or as told."""
     columns = int(other.max()) + 1
-    flat = np.bincount(
-        one.astype(np.int64) * columns + other, minlength=(int(one.max()) + 1) * columns
-    )
-    return flat.reshape(-1, columns)
+    pairs = one.astype(np.int64) * columns + other
+    return _sums(pairs, counts, (int(one.max()) + 1) * columns).reshape(-1, columns)
+
+
+def _sums(groups: NDArray[Any], counts: NDArray[Any] | None, length: int = 0) -> NDArray[Any]:
+    """Sum of the counts of each group, of the counts' own kind."""
+    if counts is None:
+        return np.bincount(groups, minlength=length)
+    return np.bincount(groups, weights=counts, minlength=length).astype(counts.dtype)
 
 
 def _agreement(reading: Reading) -> dict[str, Any] | None:

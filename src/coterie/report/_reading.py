@@ -14,7 +14,7 @@ from coterie.ensemble import Ensemble
 from coterie.report._blocks import Blocks, leaves, mean_coassociation
 from coterie.report._merged import Merged, merged_clusters
 from coterie.trust import member_agreement
-from coterie.trust._clusters import clusters_of
+from coterie.trust._clusters import clusters_of, counts_of, sample_counts, total_count
 from coterie.trust._members import members_of
 from coterie.trust._votes import ClusterVotes
 
@@ -41,6 +41,26 @@ class Reading:
     def ensemble(self) -> Ensemble:
         """The members' labels."""
         return self.result.ensemble
+
+    @cached_property
+    def counts(self) -> NDArray[Any]:
+        """How many samples each entry of the result stands for: its weight, else one."""
+        return sample_counts(self.ensemble)
+
+    @property
+    def n(self) -> int | float:
+        """How many samples the result stands for."""
+        return total_count(self.ensemble)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether samples have weights, and are counted by them."""
+        return self.ensemble.sample_weight is not None
+
+    @cached_property
+    def median_confidence(self) -> float:
+        """Median confidence of all samples."""
+        return weighted_median(self.result.sample_confidence, self.counts)
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
@@ -118,21 +138,24 @@ class Reading:
         return largest, mean_coassociation(self.ensemble, inside)
 
     @cached_property
-    def histograms(self) -> NDArray[np.int64]:
+    def histograms(self) -> NDArray[Any]:
         """Samples per cluster and bin of confidence, c x 20."""
         place = np.minimum((self.result.sample_confidence * BINS).astype(np.int64), BINS - 1)
         flat = np.bincount(
-            self.result.labels * BINS + place, minlength=self.result.n_clusters * BINS
+            self.result.labels * BINS + place,
+            weights=self.counts,
+            minlength=self.result.n_clusters * BINS,
         )
-        return flat.reshape(self.result.n_clusters, BINS)
+        return counts_of(self.ensemble, flat).reshape(self.result.n_clusters, BINS)
 
     @cached_property
     def medians(self) -> NDArray[np.float64]:
         """Median confidence of each cluster."""
         order = np.lexsort((self.result.sample_confidence, self.result.labels))
         ends = np.cumsum(np.bincount(self.result.labels, minlength=self.result.n_clusters))
-        parts = np.split(self.result.sample_confidence[order], ends[:-1])
-        return np.array([np.median(part) for part in parts])
+        parts = np.split(order, ends[:-1])
+        confidence = self.result.sample_confidence
+        return np.array([weighted_median(confidence[part], self.counts[part]) for part in parts])
 
     @cached_property
     def agreement(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -158,3 +181,21 @@ class Reading:
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n) - np.repeat(starts, sizes)
         return np.flatnonzero(rank < quota[self.result.labels])[:POINTS]
+
+
+def weighted_median(values: NDArray[np.float64], counts: NDArray[Any]) -> float:
+    """The median of values that stand for so many each; the mean of the middle two where they differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.report._reading import weighted_median
+    >>> weighted_median(np.array([0.5, 0.1, 0.9]), np.array([1, 4, 1]))
+    0.1
+    """
+    order = np.argsort(values, kind="stable")
+    upto = np.cumsum(counts[order])
+    half = upto[-1] / 2
+    low, high = np.searchsorted(upto, half), np.searchsorted(upto, half, side="right")
+    found = values[order[[low, min(high, len(order) - 1)]]]
+    return float(found.mean())

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.report._payload import HISTOGRAMS, THINNEST, histogram_clusters
 from coterie.report._reading import AGREEMENT_MEMBERS, Reading
+from coterie.trust._clusters import shown_count
 from coterie.trust._explain import SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 MERGED = 3
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: float, noun: str) -> str:
     """A number with its noun: "1 cluster", "1,797 samples"."""
-    return f"{number:,} {_noun(number, noun)}"
+    return f"{shown_count(number)} {_noun(number, noun)}"
 
 
-def _noun(number: int, noun: str) -> str:
+def _noun(number: float, noun: str) -> str:
     return noun if number == 1 else f"{noun}s"
 
 
@@ -43,7 +44,7 @@ def no_structure(result: Result) -> bool:
 def headline(reading: Reading) -> list[str]:
     """The result in two or three sentences."""
     result = reading.result
-    n = counted(reading.ensemble.n_samples, "sample")
+    n = counted(reading.n, "sample")
     if result.n_clusters == 1:
         alone = f"all {n} are left in one cluster."
         first = f"No stable structure: {alone}" if no_structure(result) else alone.capitalize()
@@ -54,7 +55,7 @@ def headline(reading: Reading) -> list[str]:
             f"No stable structure: the {clusters} of {n} below are not to be trusted.",
             *_against_truth(reading),
         ]
-    median = float(np.median(result.sample_confidence))
+    median = reading.median_confidence
     if median >= SURE:
         how = "most assignments sure"
     elif median >= UNSURE:
@@ -100,17 +101,20 @@ def truth_scores(result: Result) -> dict[str, float] | None:
         return None
 
 
-def unsure_samples(reading: Reading) -> int:
+def unsure_samples(reading: Reading) -> int | float:
     """Samples below the line of what counts as unsure."""
-    return int((reading.result.sample_confidence < UNSURE).sum())
+    count = reading.counts[reading.result.sample_confidence < UNSURE].sum()
+    found: int | float = count.item()
+    return found
 
 
 def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     """The numbers at the top: value, name, a word on it."""
     result, ensemble = reading.result, reading.ensemble
-    n = ensemble.n_samples
+    n = reading.n
+    rows = counted(ensemble.n_microclusters, "distinct label row")
     found = [
-        (f"{n:,}", "samples", counted(ensemble.n_microclusters, "distinct label row")),
+        (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
         (f"{result.n_clusters:,}", _noun(result.n_clusters, "cluster"), _chosen(result)),
         (
             f"{ensemble.n_members:,}",
@@ -121,10 +125,10 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     # with one cluster there is no rival to compare with, and every sample would count as sure
     if result.n_clusters > 1:
         unsure = unsure_samples(reading)
-        median = f"{np.median(result.sample_confidence):.2f}"
+        median = f"{reading.median_confidence:.2f}"
         found += [
             (median, "median confidence", "1 is sure, 0 a tie with a rival"),
-            (f"{unsure:,}", "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
+            (shown_count(unsure), "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
         ]
     return found
 
@@ -205,21 +209,23 @@ def _merged(reading: Reading) -> list[str]:
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:
     """What the page shows in aggregate, because it would not fit otherwise."""
-    n = reading.ensemble.n_samples
+    n, entries = reading.n, reading.ensemble.n_samples
+    what = _entries(reading)
     found = []
     blocks = len(reading.blocks.cluster)
     if blocks < n:
         found.append(
-            f"the matrix shows {n:,} × {n:,} pairs as {blocks} × {blocks} means of equal weight"
+            f"the matrix shows {shown_count(n)} × {shown_count(n)} pairs as {blocks} × {blocks} "
+            "means of equal weight"
         )
-    if reading.result.coordinates is not None and len(reading.points) < n:
+    if reading.result.coordinates is not None and len(reading.points) < entries:
         found.append(
-            f"the map shows {len(reading.points):,} of {n:,} samples, each cluster by its share, "
-            "rows spread evenly"
+            f"the map shows {len(reading.points):,} of {entries:,} {what}, each cluster by its "
+            "share, rows spread evenly"
         )
-    if searchable < n:
+    if searchable < entries:
         found.append(
-            f"{searchable:,} of {n:,} samples can be searched: those of the map and then the "
+            f"{searchable:,} of {entries:,} {what} can be searched: those of the map and then the "
             "least sure"
         )
     if reading.ensemble.n_members > AGREEMENT_MEMBERS:
@@ -227,6 +233,22 @@ def aggregated(reading: Reading, searchable: int) -> list[str]:
             f"the agreement of members is drawn for the {AGREEMENT_MEMBERS} of greatest weight"
         )
     return found
+
+
+def by_weight(reading: Reading) -> str:
+    """That a point and a row of the page stand for several samples, where they do; else nothing."""
+    if not reading.weighted:
+        return ""
+    entries = reading.ensemble.n_samples
+    return (
+        f"Samples are counted by weight: {counted(entries, 'weighted row')} "
+        f"{'stands' if entries == 1 else 'stand'} for {counted(reading.n, 'sample')}. The map and "
+        "the search show weighted rows; all other numbers and pictures count samples."
+    )
+
+
+def _entries(reading: Reading) -> str:
+    return "weighted rows" if reading.weighted else "samples"
 
 
 def captions(reading: Reading) -> dict[str, str]:
@@ -240,8 +262,8 @@ def captions(reading: Reading) -> dict[str, str]:
 
 
 def _matrix(reading: Reading) -> str:
-    result, ensemble, blocks = reading.result, reading.ensemble, reading.blocks
-    n, size = ensemble.n_samples, len(blocks.cluster)
+    result, blocks = reading.result, reading.blocks
+    n, size = reading.n, len(blocks.cluster)
     between, inside = reading.between[1], reading.clusters["cohesion"]
     words = (
         "How often members put two samples together. "
@@ -272,7 +294,8 @@ def _matrix(reading: Reading) -> str:
 
 def _map(reading: Reading) -> str:
     n, drawn = reading.ensemble.n_samples, len(reading.points)
-    which = f"{drawn:,} of the {n:,} samples" if drawn < n else f"The {n:,} samples"
+    what = _entries(reading)
+    which = f"{drawn:,} of the {n:,} {what}" if drawn < n else f"The {n:,} {what}"
     if reading.result.n_clusters == 1:
         return f"{which}. The plane: {reading.result.coordinates_name}."
     return (

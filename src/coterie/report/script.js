@@ -767,7 +767,7 @@
       }));
       if (near || !found.length) {
         hint.append("No searchable sample is called “", name(input.value.trim()), found.length ? "”. The nearest names:" : "”, and no name is near. ");
-        if (!found.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} samples are in this page; coterie explain finds any.`);
+        if (!found.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} ${data.weighted ? "weighted rows" : "samples"} are in this page; coterie explain finds any.`);
       }
       list.hidden = !found.length;
       input.setAttribute("aria-expanded", String(!!found.length));

@@ -9,10 +9,19 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.support import cluster_support
+from coterie.trust._clusters import has_whole_weights, total_count
 
 PERMUTED_ROWS = 400
 # rows of the uniform square; cells of many points are as stable as those of more
 SQUARE_ROWS = 5000
+# from so many samples on, numpy draws with replacement only; two draws of one are then rare
+MOST_WITHOUT_REPLACEMENT = 10**9
+
+
+def n_counted(ensemble: Ensemble) -> int:
+    """Samples that an ensemble stands for: by weight where weights are counts, else as they are."""
+    total = total_count(ensemble)
+    return total if isinstance(total, int) else ensemble.n_samples
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,14 @@ class Sample:
         """All microclusters, or those of ``most_rows`` samples where there are more."""
         n = whole.n_microclusters
         if n <= most_rows:
-            return cls(whole, whole, np.arange(n), False, whole.n_samples)
+            return cls(whole, whole, np.arange(n), False, n_counted(whole))
         held = np.bincount(whole.inverse, minlength=n)
-        drawn = rng.multivariate_hypergeometric(held, most_rows, method="marginals")
+        if has_whole_weights(whole):
+            held = np.rint(whole.weights).astype(np.int64)
+        if held.sum() < MOST_WITHOUT_REPLACEMENT:
+            drawn = rng.multivariate_hypergeometric(held, most_rows, method="marginals")
+        else:
+            drawn = rng.multinomial(most_rows, held / held.sum())
         chosen = np.flatnonzero(drawn)
         kept = np.flatnonzero((whole.labels[chosen] >= 0).any(axis=0))
         weights = drawn[chosen] * (whole.weights[chosen] / held[chosen])
@@ -67,7 +81,7 @@ class Sample:
         """Labels of a few hundred samples of the part, drawn by weight."""
         ensemble = self.ensemble
         share = ensemble.weights / ensemble.weights.sum()
-        count = int(min(PERMUTED_ROWS, self.whole.n_samples))
+        count = min(PERMUTED_ROWS, n_counted(self.whole))
         rows = np.sort(rng.choice(len(share), size=count, p=share))
         labels = ensemble.labels[rows]
         return labels[:, (labels >= 0).any(axis=0)]
@@ -75,7 +89,7 @@ class Sample:
     def square(self, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Where the labels of a reference are missing, and its members' sizes."""
         whole = self.whole
-        count = min(whole.n_samples, SQUARE_ROWS)
+        count = min(n_counted(whole), SQUARE_ROWS)
         share = whole.weights / whole.weights.sum()
         rows = np.sort(rng.choice(len(share), size=count, p=share))
         missing = whole.labels[rows] < 0

@@ -44,7 +44,7 @@ from coterie.select._choose import (
 )
 from coterie.select._criteria import CRITERIA, GRID, RESAMPLED, Profile, profile
 from coterie.select._null import in_the_box, on_a_square, permuted
-from coterie.select._sample import Sample
+from coterie.select._sample import Sample, n_counted
 from coterie.select._selection import Selection
 from coterie.solvers._catalogue import solver_of
 
@@ -146,7 +146,7 @@ def select_k(
     solver = None if solver is None else solver_of(solver)
     rng = generator(random_state)
     if isinstance(ensemble_or_X, Ensemble):
-        ks = checked_ks(k, ensemble_or_X.n_samples)
+        ks = checked_ks(k, n_counted(ensemble_or_X))
         return select(ensemble_or_X, ks, plan, rng, solver=solver, callback=callback)
     X = as_features(ensemble_or_X)
     ks = checked_ks(k, X.shape[0])
@@ -237,7 +237,8 @@ def select(
             f"{ensemble.n_microclusters} distinct label rows."
         )
     ks = ks[reachable]
-    few = ensemble.n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
+    n_samples = n_counted(ensemble)
+    few = n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
     n_references = FEW_REFERENCES if few else REFERENCES
     if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
         n_references = FULL_REFERENCES
@@ -251,7 +252,7 @@ def select(
     sample = Sample.of(ensemble, rng, MOST_ROWS)
     if sample.partial:
         notes.append(
-            f"The criteria were computed on {sample.size:,} of {ensemble.n_samples:,} samples, "
+            f"The criteria were computed on {sample.size:,} of {n_samples:,} samples, "
             "drawn at random"
             + (
                 "."
@@ -297,7 +298,7 @@ def select(
     least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
     if (sizes == sizes[0]).all():
         least = SAME_SIZE_SCORE
-    too_few = untestable(ensemble.n_samples, ensemble.n_members)
+    too_few = untestable(n_samples, ensemble.n_members)
     choice = choose(ks, found.criteria, null, references, least, too_few)
     if complaint := complaints.get(choice.recommended):
         notes.append(complaint)

@@ -52,14 +52,6 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method(
-            name="council",
-            home="coterie.council:Council",
-            summary="Several methods at many settings vote: for when nobody knows how to set one.",
-            cost="that of its settings: nine of EC-CMS and six of SPCE, over --set n_jobs threads",
-            paper="none; the method is coterie's own.",
-            scaling="quadratic",
-        ),
-        Method(
             name="eac",
             home="coterie.solvers.eac:EAC",
             summary="Evidence accumulation: hierarchical clustering of how often samples meet. "
@@ -398,6 +390,14 @@ METHODS: dict[str, Method] = {
                 "lam1": tuple(10.0**power for power in range(-4, 5)),
                 "lam2": tuple(10.0**power for power in range(-4, 5)),
             },
+        ),
+        Method(
+            name="council",
+            home="coterie.council:Council",
+            summary="Several methods at many settings vote: for when nobody knows how to set one.",
+            cost="that of its settings: nine of EC-CMS and six of SPCE, over --set n_jobs threads",
+            paper="none; the method is coterie's own.",
+            scaling="quadratic",
         ),
     )
 }

@@ -21,8 +21,9 @@ NAMED = 3
 def clusters(ensemble: Ensemble, labels: Any) -> Table:
     """One row a cluster: size, cohesion, stability and the members that see it otherwise.
 
-    Columns: ``cluster``; ``size`` in samples and ``share`` of the total weight; ``confidence``
-    (mean over its samples; 1, and saying nothing, where there is only one cluster); ``cohesion``
+    Columns: ``cluster``; ``size`` in samples (the sum of their ``sample_weight``, where the ensemble
+    has weights) and ``share`` of the total; ``confidence`` (mean over its samples; 1, and saying
+    nothing, where there is only one cluster); ``cohesion``
     (mean co-association of its pairs of samples, NaN for a single one); ``separation`` (mean
     co-association with samples outside, small is good); ``stability`` (mean over members of the
     best Jaccard index of a base cluster with it); ``nearest`` (the cluster of greatest mean
@@ -69,7 +70,7 @@ def clusters_of(votes: ClusterVotes) -> Table:
     return Table(
         {
             "cluster": np.arange(c),
-            "size": np.bincount(ensemble.expand(votes.labels), minlength=c),
+            "size": counts_of(ensemble, weight),
             "share": weight / weight.sum(),
             "confidence": trusted / weight,
             "cohesion": cohesion,
@@ -79,6 +80,49 @@ def clusters_of(votes: ClusterVotes) -> Table:
             "disagreeing": np.array(disagreeing, dtype=np.str_),
         }
     )
+
+
+def counts_of(ensemble: Ensemble, sums: NDArray[Any]) -> NDArray[Any]:
+    """Sums of the ensemble's weights as numbers of samples: whole ones where all weights are."""
+    return np.rint(sums).astype(np.int64) if has_whole_weights(ensemble) else sums
+
+
+def has_whole_weights(ensemble: Ensemble) -> bool:
+    """Whether every sample stands for a whole number of them, as without weights each does for one."""
+    weights = ensemble.weights if ensemble.sample_weight is None else ensemble.sample_weight
+    if weights.dtype.kind != "f":
+        return True
+    # beyond this, sums of whole numbers are not exact
+    return bool((weights == np.rint(weights)).all() and weights.sum() <= 2.0**53)
+
+
+def sample_counts(ensemble: Ensemble) -> NDArray[Any]:
+    """How many samples each sample of the ensemble stands for, shape (n,): its weight, else one."""
+    if ensemble.sample_weight is None:
+        return np.ones(ensemble.n_samples, dtype=np.int64)
+    return counts_of(ensemble, ensemble.sample_weight.astype(np.float64))
+
+
+def total_count(ensemble: Ensemble) -> int | float:
+    """How many samples the ensemble stands for: its total weight."""
+    if ensemble.sample_weight is None:
+        return ensemble.n_samples
+    total = float(ensemble.weights.sum())
+    return round(total) if has_whole_weights(ensemble) else total
+
+
+def shown_count(count: float) -> str:
+    """A number of samples for the reader: all digits of a whole one, a few of a sum of weights.
+
+    Examples
+    --------
+    >>> from coterie.trust._clusters import shown_count
+    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345)
+    ('20,000,000', '1,234', '0.1235')
+    """
+    if float(count).is_integer():
+        return f"{int(count):,}"
+    return f"{count:,.0f}" if abs(count) >= 1000 else f"{count:.4g}"
 
 
 def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

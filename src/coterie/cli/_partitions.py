@@ -1,0 +1,376 @@
+"""The commands that cluster, on parquet files whose rows stay in Dask's partitions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._budget import memory_budget
+from coterie._estimator import LabelConsensus
+from coterie._params import ParameterError, nearest
+from coterie.cli._arguments import UsageError, is_pattern
+from coterie.cli._commands import chosen_k, follow_passes, summarise
+from coterie.cli._outputs import CONFIDENCE, LABEL, Journal, check_outputs, write_pages
+from coterie.cli._screen import Stages, counted
+from coterie.ensemble import Ensemble, LabelError
+from coterie.io import DataError
+from coterie.io._table import listed, quoted
+from coterie.io._write import check_place
+from coterie.result import Result
+
+PARQUET = ".parquet"
+# names that ask for one file of another kind
+OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows in partitions with the labels of all members.
+
+    Attributes
+    ----------
+    rows : path, paths or dask collection
+        What the ensemble was made of.
+    columns : sequence of str or None
+    model : fitted solver or ConsensusClustering
+    n_columns : int
+        Columns of the input that were used.
+    """
+
+    rows: Any
+    columns: Sequence[str] | None
+    model: Any
+    n_columns: int
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """Its distinct rows, weighted."""
+        ensemble: Ensemble = self.model.ensemble_
+        return ensemble
+
+
+Work = Callable[[list[Path], Any, Stages], tuple[Labelled, Any]]
+
+
+def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
+    """Labels in parquet files in, a directory of labels out."""
+    paths: list[Path] = arguments.files
+
+    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        from coterie.scale import ensemble_from_dask
+
+        names = [str(file) for file in files]
+        stages.begin("reading")
+        try:
+            ensemble = ensemble_from_dask(
+                names,
+                columns=arguments.label,
+                id=arguments.id,
+                client=client,
+                callback=stages.reach,
+            )
+        except LabelError as error:
+            raise DataError(_in_options(str(error))) from error
+        selection = chosen_k(arguments, ensemble, solver, stages)
+        if selection is not None:
+            solver.set_params(n_clusters=selection.recommended)
+        stages.begin("combining")
+        follow_passes(solver, stages)
+        model = solver.fit(ensemble)
+        return Labelled(names, arguments.label, model, ensemble.n_members), selection
+
+    _carry_out(arguments, journal, paths, work)
+
+
+def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
+    """Features in parquet files in, a directory of labels out."""
+    from coterie.consensus import ConsensusClustering
+
+    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        from coterie.scale import fit_dask
+
+        names = [str(file) for file in files]
+        columns = _features(arguments, names)
+        selection = None
+        if isinstance(arguments.clusters, tuple):
+            stages.begin("drawing a sample")
+            drawn = _sample(names, columns, arguments, client)
+            selection = chosen_k(arguments, drawn, solver, stages)
+        stages.begin("making members", arguments.members)
+        follow_passes(solver, stages)
+        model = ConsensusClustering(
+            arguments.clusters if selection is None else selection.recommended,
+            members=arguments.members,
+            solver=solver,
+            callback=stages.members_then("labelling all rows"),
+            random_state=arguments.seed,
+            n_jobs=arguments.jobs,
+        )
+        pool = fit_dask(
+            model,
+            names,
+            columns=columns,
+            id=arguments.id,
+            client=client,
+            callback=stages.members_then("combining"),
+        )
+        return Labelled(pool.labels, pool.names, model, len(columns)), selection
+
+    def checked(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        try:
+            return work(files, client, stages)
+        except (DataError, ParameterError):
+            raise
+        except LabelError as error:
+            raise DataError(_in_options(str(error))) from error
+        except ValueError as error:
+            # what is wrong with numbers is found where they are
+            raise DataError(f"{arguments.data}: {_in_options(str(error))}") from error
+
+    _carry_out(arguments, journal, [arguments.data], checked)
+
+
+def _carry_out(
+    arguments: argparse.Namespace, journal: Journal, paths: Sequence[Path], work: Work
+) -> None:
+    """Check, work on the workers, write, let the workers go, and speak."""
+    if arguments.scheduler is not None and (
+        arguments.workers is not None or arguments.worker_memory is not None
+    ):
+        raise UsageError(
+            "--workers and --worker-memory are for workers on this machine; those of --scheduler "
+            "run already"
+        )
+    if arguments.truth is not None:
+        raise UsageError(
+            "--truth is not read where rows stay in partitions; leave it out, and the column with "
+            f"--{'drop' if arguments.command == 'cluster' else 'label'}"
+        )
+    if arguments.worker_memory is not None:
+        if arguments.workers == 0:
+            raise UsageError("--worker-memory is of workers, and --workers 0 asks for none")
+        try:
+            memory_budget(arguments.worker_memory)
+        except ValueError as error:
+            raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
+    _require_dask(paths[0])
+    check_outputs(arguments, paths, partial(_check_directory, paths))
+    files = _files(paths)
+    with warnings.catch_warnings(), Stages() as stages:
+        # speaks to programmers: the table of distinct rows is as large as it has to be
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        stages.begin("starting workers")
+        with _workers(arguments) as client:
+            labelled, selection = work(files, client, stages)
+            ensemble = labelled.ensemble
+            rows = int(ensemble.weights.sum())
+            result = Result.of(
+                labelled.model,
+                selection=selection,
+                input={
+                    "file": listed(map(str, paths), 5),
+                    "parts": len(files),
+                    "rows": rows,
+                    "columns": labelled.n_columns,
+                },
+                seconds=journal.seconds(),
+                warnings=journal.warnings(),
+            )
+            if arguments.output is not None:
+                stages.begin("writing labels")
+                _write_labels(arguments, journal, labelled, result, client, stages)
+        stages.begin("writing")
+        write_pages(arguments, journal, result)
+    size = counted(rows, "sample")
+    if arguments.command == "cluster":
+        size += f", {counted(labelled.n_columns, 'feature')}"
+    size += f", in {counted(len(files), 'parquet file')}"
+    summarise(arguments, journal, result, f"{listed(map(str, paths), 5)}: {size}")
+
+
+# ---------------------------------------------------------------------- before the work
+
+
+def _require_dask(path: Path) -> None:
+    try:
+        import coterie.scale  # noqa: F401
+    except ImportError as error:
+        if error.name not in (None, "dask", "distributed"):
+            raise
+        raise UsageError(
+            f"{path}: rows in several parquet files, or on workers, need dask; run: pip install "
+            '"coterie[dask]"'
+        ) from None
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """The files that the paths stand for, each once and all of them parquet."""
+    from coterie.scale._source import parquet_files
+
+    found: list[Path] = []
+    for path in paths:
+        if path.is_file() and path.suffix.lower() != PARQUET:
+            raise DataError(
+                f"{path}: rows are left in partitions of parquet files only; to read it here, leave "
+                "out --scheduler, --workers and --worker-memory"
+            )
+        try:
+            here = parquet_files(path)
+        except DataError:
+            if path.is_dir():
+                raise DataError(f"{path} is a directory without parquet files") from None
+            if is_pattern(path):
+                raise DataError(f"{path}: no file has such a name") from None
+            raise
+        for file in here:
+            if file.suffix.lower() != PARQUET:
+                raise DataError(f"{file}: a pattern may match parquet files only ({path})")
+        found += here
+    for i, file in enumerate(found):
+        if file in found[:i]:
+            raise UsageError(f"{file} is given twice")
+    return found
+
+
+def _check_directory(paths: Sequence[Path], target: Path) -> None:
+    """Refuse a place where the labels of all partitions cannot be written."""
+    kind = target.suffix.lower()
+    if kind in OTHER_KINDS:
+        raise UsageError(
+            f"-o {target}: the labels of rows in partitions are a directory of parquet files; name a "
+            f"directory, such as {target.with_suffix('')}"
+        )
+    for path in paths:
+        source = _root(path)
+        if source.is_dir() and target.resolve().is_relative_to(source.resolve()):
+            raise UsageError(f"-o {target} lies in the input {path}; name another directory")
+    if target.is_file():
+        raise UsageError(f"-o {target} is a file; name a directory for the labels of all rows")
+    if target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"-o {target} is not empty; name another directory, or remove it first")
+    check_place(target / "part" if target.is_dir() else target)
+
+
+def _root(path: Path) -> Path:
+    """The directory all of which is read, or the path itself where none is."""
+    if not is_pattern(path):
+        return path
+    magic = [i for i, part in enumerate(path.parts) if has_magic(part)]
+    if magic == [len(path.parts) - 1] and path.name != "**":
+        # names in one directory: those in a directory beside them are others
+        return path
+    return Path(*path.parts[: magic[0]])
+
+
+def _features(arguments: argparse.Namespace, files: list[str]) -> list[str]:
+    """The columns to cluster by, which every file must have as numbers."""
+    from coterie.scale._source import open_labels
+
+    layout = open_labels(files, None, arguments.id, None).layout
+    present = [str(column) for column in layout.columns]
+    wanted = arguments.columns or present
+    for name in [*wanted, *arguments.drop]:
+        if name not in present and name != arguments.id:
+            raise DataError(
+                f"{files[0]} has no column {name!r} (the columns are {listed(present)})"
+                f"{nearest(name, present)}"
+            )
+    kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
+    if not kept:
+        raise DataError(f"{arguments.data}: no column is left to cluster")
+    kinds = dict(zip(present, layout.kinds, strict=True))
+    wordy = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
+    if wordy:
+        one = len(wordy) == 1
+        raise DataError(
+            f"{arguments.data}: {'column' if one else 'columns'} {quoted(wordy)} "
+            f"{'holds' if one else 'hold'} {kinds[wordy[0]]}, not numbers; leave "
+            f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
+            "sample's id (--id)"
+        )
+    return kept
+
+
+# ---------------------------------------------------------------------- the work
+
+
+@contextmanager
+def _workers(arguments: argparse.Namespace) -> Iterator[Any]:
+    """A client of the scheduler asked for, of workers on this machine, or None for threads here."""
+    from coterie.scale import connect, local_cluster
+
+    if arguments.scheduler is not None:
+        client = connect(arguments.scheduler)
+        try:
+            _tell_dashboard(client)
+            yield client
+        finally:
+            client.close()
+    elif arguments.workers == 0:
+        yield None
+    else:
+        with local_cluster(arguments.workers, arguments.worker_memory) as client:
+            _tell_dashboard(client)
+            yield client
+
+
+def _tell_dashboard(client: Any) -> None:
+    """Where to watch, said while there is something to be seen."""
+    from coterie.scale import dashboard_address
+
+    address = dashboard_address(client)
+    if address is not None:
+        sys.stderr.write(f"coterie: the workers can be watched at {address}\n")
+
+
+def _sample(
+    files: list[str], columns: list[str], arguments: argparse.Namespace, client: Any
+) -> Any:
+    """The rows that the members are fitted on, as numbers."""
+    from coterie._random import generator
+    from coterie.scale._pool import SAMPLE, Features
+
+    features = Features.of(files, columns, arguments.id)
+    seed = int(generator(arguments.seed).spawn(1)[0].integers(2**63))
+    drawn = features.draw(features.lengths(client), SAMPLE, seed, client)
+    return drawn.to_numpy(dtype=np.float64)
+
+
+def _write_labels(
+    arguments: argparse.Namespace,
+    journal: Journal,
+    labelled: Labelled,
+    result: Result,
+    client: Any,
+    stages: Stages,
+) -> None:
+    from coterie.scale import labels_to_parquet
+
+    labels_to_parquet(
+        arguments.output,
+        labelled.ensemble,
+        {LABEL: result.labels, CONFIDENCE: np.round(result.sample_confidence, 6)},
+        labelled.rows,
+        columns=labelled.columns,
+        id=arguments.id,
+        client=client,
+        callback=stages.reach,
+    )
+    journal.written.append(("labels", arguments.output))
+
+
+def _in_options(message: str) -> str:
+    """Advice in the words of the command line."""
+    for ours, option in (("with id=", "with --id"), ("with columns=", "with --label")):
+        message = message.replace(ours, option)
+    return message
