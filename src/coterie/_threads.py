@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import OpenBLASController, threadpool_limits
 
 
 class _BlasLimit:
@@ -40,14 +40,28 @@ class _BlasLimit:
                 return
             self._inside -= 1
             if self._inside == 0:
-                self._original.restore_original_limits()
+                _restore(self._original)
 
     def forget(self) -> None:
         """In the child of a fork the other threads are gone, and with them what they held."""
         original = self._original if self._inside else None
         self.__init__()  # type: ignore[misc]
         if original is not None:
-            original.restore_original_limits()
+            _restore(original)
+
+
+def _restore(limits: Any) -> None:
+    """Undo limits from whatever thread.
+
+    Newer versions of threadpoolctl let only the thread that came first set the number of OpenBLAS's
+    threads, and silently ignore the others; here the last to leave must be heard.
+    """
+    release = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+    limits.restore_original_limits()
+    if release is not None:
+        release(force=True)
 
 
 class ForkedError(RuntimeError):
