@@ -45,7 +45,7 @@ class _BlasLimit:
     def forget(self) -> None:
         """In the child of a fork the other threads are gone, and with them what they held."""
         original = self._original if self._inside else None
-        self.__init__()  # type: ignore[misc]
+        self._lock, self._inside, self._original = Lock(), 0, None
         if original is not None:
             _restore(original)
 

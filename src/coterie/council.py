@@ -57,7 +57,6 @@ from coterie.evaluate import ari
 from coterie.solvers._catalogue import METHODS, find_method
 from coterie.trust._votes import ClusterVotes
 
-Combine = Literal["medoid"] | str
 # the grids that the study of docs/council.md arrived at; other solvers bring their papers' grids
 GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "eccms": {"alpha": (0.7, 0.75, 0.8), "lam": (0.1, 0.2, 0.4)},
@@ -201,7 +200,7 @@ class Council(LabelConsensus):
         *,
         solvers: Sequence[str] = SOLVERS,
         settings: Literal["grid"] | Mapping[str, Any] = "grid",
-        combine: Combine = "medoid",
+        combine: str = "medoid",
         budget: float | str | None = None,
         n_jobs: int | None = None,
         callback: Any = None,

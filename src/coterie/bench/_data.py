@@ -119,6 +119,7 @@ def load_pool(
     Labels are read, members are made from features. Where members are subsampled, ``missing`` is
     the share of samples that each of them does not see.
     """
+    classes: NDArray[np.int64] | None
     if source.embedded:
         known = datasets.load(source.files[0])
         features, classes = known.X, known.y
@@ -133,10 +134,13 @@ def load_pool(
                     "leave [data.generate] out or give a file of features"
                 )
             return _labels_of(source.name, path)
-        features, found = _features_of(path)
-        if found is None and source.generate is not None and source.generate.clusters == "classes":
+        features, classes = _features_of(path)
+        if (
+            classes is None
+            and source.generate is not None
+            and source.generate.clusters == "classes"
+        ):
             raise SpecError(f"{path} has no known classes, which clusters = 'classes' needs")
-        classes = found  # type: ignore[assignment]
     made = _members_of(features, classes, source.generate or Generate(), seed, missing, n_jobs)
     known_classes = None if classes is None else by_first_appearance(np.asarray(classes))
     return Pool(source.name, _codes(made), known_classes)

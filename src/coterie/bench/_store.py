@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -298,13 +299,11 @@ def _sortable(key: RunKey) -> tuple[Any, ...]:
 
 
 def _require_locks() -> None:
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
+    if find_spec("fcntl") is None:
         raise DataError(
             "coterie bench run needs file locks (flock), which this system does not have; "
             "tables and figures of finished runs work"
-        ) from None
+        )
 
 
 def _lock(file: IO[bytes]) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from glob import has_magic
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,7 @@ def _carry_out(
 
 def _require_dask(path: Path) -> None:
     try:
-        import coterie.scale  # noqa: F401
+        import_module("coterie.scale")
     except ImportError as error:
         if error.name not in (None, "dask", "distributed"):
             raise

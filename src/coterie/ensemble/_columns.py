@@ -69,9 +69,9 @@ class Categorical:
         """Of a pandas series whose values are categorical, else None."""
         values = getattr(series, "cat", None)
         codes = getattr(values, "codes", None)
-        if codes is None:
+        if values is None or codes is None:
             return None
-        return cls(codes.to_numpy(), values.categories.to_numpy())  # type: ignore[union-attr]
+        return cls(codes.to_numpy(), values.categories.to_numpy())
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -75,7 +75,8 @@ def distinct_rows(
 ) -> DistinctRows:
     """Compress one block of rows, given column by column."""
     if all(is_plain_integer(column) for column in columns):
-        return distinct_rows_of_matrix(np.stack(columns, axis=1), names, missing)  # type: ignore[arg-type]
+        matrix = np.stack([np.asarray(column) for column in columns], axis=1)
+        return distinct_rows_of_matrix(matrix, names, missing)
     coded = [encode(column, name, missing) for column, name in zip(columns, names, strict=True)]
     return distinct_rows_of_columns(coded)
 
