@@ -20,8 +20,8 @@ from scipy.stats import rankdata
 
 from coterie import Ensemble
 from coterie.evaluate import Contingency
-from coterie.evidence import cluster_support
 from coterie.solvers._catalogue import METHODS
+from coterie.trust._votes import ClusterVotes, lead_of
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SMALL = ("ecoli", "aggregation", "umist", "spf")
@@ -48,24 +48,17 @@ def auc(confidence: NDArray[np.float64], wrong: NDArray[np.bool_]) -> float:
     return float((ranks - n_wrong * (n_wrong + 1) / 2) / (n_wrong * n_right))
 
 
-def by_mean_coassociation(
-    ensemble: Ensemble, labels: NDArray[np.int64], n_clusters: int
-) -> NDArray[np.float64]:
-    """The definition that was measured against: mean co-association with rival and own cluster."""
-    cluster = np.empty(ensemble.n_microclusters, dtype=np.int64)
-    cluster[ensemble.inverse] = labels
-    support = cluster_support(ensemble, cluster, n_clusters)
-    rows = np.arange(len(cluster))
-    own = support[rows, cluster].copy()
-    support[rows, cluster] = 0.0
-    return ensemble.expand(1 - support.max(axis=1) / own)
+def by_votes_alone(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The lead over the rival, however loosely the sample is attached to its cluster."""
+    own, rival, _ = ClusterVotes.of(ensemble, labels).standing()
+    return ensemble.expand(lead_of(own, rival))
 
 
 def main(pools: list[str]) -> None:
     warnings.simplefilter("ignore")
     print(
         f"{'pool':12}{'method':8}{'n':>7}{'wrong':>8}{'right':>9}{'wrong':>8}{'AUC':>8}"
-        f"{'  AUC of mean co-association':>10}"
+        f"{'  AUC of the votes alone':>10}"
     )
     for name in pools:
         with np.load(DATA / "pools" / f"{name}.npz") as file:
@@ -82,7 +75,7 @@ def main(pools: list[str]) -> None:
                 model = METHODS[method].load()(n_clusters, random_state=0).fit(ensemble)
                 wrong = wrong_samples(truth, model.labels_)
                 sure = model.sample_confidence_
-                plain = by_mean_coassociation(ensemble, model.labels_, n_clusters)
+                plain = by_votes_alone(ensemble, model.labels_)
                 rows.append(
                     (
                         wrong.sum(),
@@ -92,10 +85,10 @@ def main(pools: list[str]) -> None:
                         auc(plain, wrong),
                     )
                 )
-            n_wrong, right, mistaken, found, before = np.nanmean(rows, axis=0)
+            n_wrong, right, mistaken, found, alone = np.nanmean(rows, axis=0)
             print(
                 f"{name:12}{method:8}{len(truth):7d}{n_wrong:8.0f}{right:9.3f}{mistaken:8.3f}"
-                f"{found:8.3f}{before:10.3f}",
+                f"{found:8.3f}{alone:10.3f}",
                 flush=True,
             )
 

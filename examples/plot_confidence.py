@@ -3,7 +3,7 @@ How sure is each sample?
 ========================
 
 Every solver gives each sample a confidence between 0 and 1: one minus the support of the next best
-cluster over that of its own.
+cluster over that of its own, less where members put it with its cluster more rarely than is usual.
 """
 
 # %%

@@ -99,6 +99,7 @@ def test_explain_names_members_and_cluster(saved, capsys):
     assert sample["cluster"] == 0
     assert len(sample["votes"]) == 20
     assert sum(sample["memberships"]) == pytest.approx(1)
+    assert 0 < sample["attachment"] <= 1
 
 
 def test_explain_shows_those_that_differ_first(folder, capsys):

@@ -23,14 +23,31 @@ def soft_labels(labels, partition, n_clusters, member_weight):
     return values
 
 
-def confidence(labels, partition, soft):
-    """One minus the best rival's membership over the own, 0 without any label."""
+def attachment(labels, partition, member_weight):
+    """Mean co-association with the own cluster, itself included, over the median, at most 1."""
     values = np.zeros(len(labels))
+    for i, own in enumerate(partition):
+        fellows = np.flatnonzero(partition == own)
+        values[i] = np.nan_to_num(_together(labels, [(i, q) for q in fellows], member_weight))
+    known = sorted(value for i, value in enumerate(values) if (labels[i] >= 0).any())
+    return np.minimum(values / known[(len(known) - 1) // 2], 1.0)
+
+
+def confidence(labels, partition, soft, member_weight):
+    """One minus the best rival's membership over the own, times the fourth root of the attachment.
+
+    It is 0 without any label, and 1 with one where there is no rival.
+    """
+    values = np.zeros(len(labels))
+    attached = attachment(labels, partition, member_weight)
     for i, own in enumerate(partition):
         if (labels[i] < 0).all():
             continue
         rivals = [soft[i, q] for q in range(soft.shape[1]) if q != own]
-        values[i] = max(1 - max(rivals, default=0.0) / soft[i, own], 0.0)
+        if not rivals:
+            values[i] = 1.0
+            continue
+        values[i] = max(1 - max(rivals) / soft[i, own], 0.0) * attached[i] ** 0.25
     return values
 
 

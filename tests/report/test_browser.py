@@ -118,6 +118,18 @@ def test_a_member_that_ties_is_undecided_as_in_explain(open_page, tmp_path):
         assert words.removeprefix("2 ") in result.explain(1).sentence
 
 
+def test_loose_attachment_is_said_as_in_explain(open_page, tmp_path):
+    result = Result.of(EAC(2).fit([[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]]))
+    report.write(result, tmp_path / "loose.html")
+    page = open_page(tmp_path / "loose.html").page
+    words = "members put it with the samples of its cluster 36 % as often as is usual"
+    for sample, loose in (("14", True), ("3", False)):
+        page.fill("#sample-input", sample)
+        page.keyboard.press("Enter")
+        assert (words in result.explain(int(sample)).sentence) is loose
+        assert (words in page.inner_text("#sample-panel")) is loose
+
+
 def test_a_name_that_is_not_there_gets_near_ones(iris_page):
     page = iris_page.page
     page.fill("#sample-input", "1x9")

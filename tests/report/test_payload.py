@@ -45,6 +45,7 @@ def test_every_vote_is_that_of_explain(result):
         assert unpack(given["rival"], "u2")[unit] == told.rival
         for name, value in [
             ("confidence", told.confidence),
+            ("attachment", told.attachment),
             ("support", told.soft[told.cluster]),
             ("rival_support", told.soft[told.rival]),
         ]:

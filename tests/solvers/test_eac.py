@@ -131,18 +131,20 @@ def test_fitted_attributes_of_the_small_example():
     assert np.allclose(model.member_weights_, 1 / 3)
     assert model.n_features_in_ == 3
     assert model.ensemble_ == Ensemble.from_labels(T6)
-    # the lone sample: membership 3/4 in its cluster, 1/4 in the other
-    assert np.allclose(model.sample_confidence_, [1, 1, 2 / 3, 10 / 11, 10 / 11, 10 / 11])
+    # the lone sample: membership 3/4 in its cluster, 1/4 in the other; mean co-association 7/9
+    # with its cluster, where 8/9 is the median
+    lone = 2 / 3 * (7 / 8) ** 0.25
+    assert np.allclose(model.sample_confidence_, [1, 1, lone, 10 / 11, 10 / 11, 10 / 11])
 
 
-def test_confidence_is_own_membership_against_the_next_best():
+def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_attached():
     rng = np.random.default_rng(0)
     labels = rng.integers(-1, 4, (60, 7))
     labels[:, 0] = rng.integers(0, 4, 60)
     model = EAC(5).fit(labels)
     soft = trust.soft_labels(labels, model.labels_, 5, np.ones(7))
     assert np.allclose(model.soft_labels_, soft)
-    expected = trust.confidence(labels, model.labels_, soft)
+    expected = trust.confidence(labels, model.labels_, soft, np.ones(7))
     assert np.allclose(model.sample_confidence_, expected, atol=1e-12)
 
 

@@ -20,7 +20,7 @@ def test_cluster_diagnostics_equal_loops(case):
     ensemble = Ensemble.from_labels(labels, member_weight=weight)
     table = clusters(ensemble, partition)
     soft = naive.soft_labels(labels, partition, c, weight)
-    sure = naive.confidence(labels, partition, soft)
+    sure = naive.confidence(labels, partition, soft, weight)
     for q, row in enumerate(table.rows()):
         inside = partition == q
         assert row["cluster"] == q

@@ -33,6 +33,7 @@ def test_an_explanation_equals_the_row_of_the_samples_table(case, data):
     assert found.sample == row
     assert found.cluster == partition[row]
     assert found.confidence == pytest.approx(table["confidence"][row], abs=1e-12)
+    assert found.attachment == table["attachment"][row]
     assert found.soft.sum() == pytest.approx(1)
     if partition.max() > 0:
         assert found.soft[found.rival] == pytest.approx(table["rival_support"][row])
@@ -85,6 +86,24 @@ def test_a_sample_placed_against_the_votes_says_so():
     assert found.soft[0] > found.soft[1]
     assert found.confidence == 0
     assert "the method placed it against them" in found.sentence
+
+
+def test_loose_attachment_is_told_apart_from_a_rival():
+    labels = [[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]]
+    ensemble = Ensemble.from_labels(labels)
+    loose = explain(ensemble, [0] * 8 + [1] * 7, 14)
+    assert loose.confidence == pytest.approx((10 / 28) ** 0.25)
+    assert loose.sentence.endswith(
+        "All samples they put it with are in cluster 1. It is loosely attached: members put it with "
+        "the samples of its cluster 36 % as often as is usual, which lowers the confidence from 1.00."
+    )
+    # with one cluster nothing lowers it
+    assert "loosely" not in explain(ensemble, [0] * 15, 14).sentence
+    rivalled = explain(
+        Ensemble.from_labels([[0, 0]] * 3 + [[0, 1]] + [[1, 1]] * 3), [0] * 4 + [1] * 3, 3
+    )
+    assert rivalled.confidence < 0.5
+    assert "loosely" not in rivalled.sentence
 
 
 def test_a_tie_is_no_agreement():

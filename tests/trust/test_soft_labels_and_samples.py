@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from coterie import EAC, ConsensusClustering, Ensemble
 from coterie.solvers._catalogue import METHODS
 from coterie.trust import samples, soft_labels
-from coterie.trust._votes import ClusterVotes
+from coterie.trust._votes import ClusterVotes, lower_median
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
 
@@ -29,9 +31,10 @@ def test_soft_labels_equal_loops_over_samples(case, data):
     assert np.allclose(found, expected, atol=1e-12)
     assert np.allclose(found.sum(axis=1), 1)
     table = samples(ensemble, partition)
-    assert np.allclose(
-        table["confidence"], naive.confidence(labels, partition, expected), atol=1e-9
-    )
+    attached = naive.attachment(labels, partition, weight)
+    sure = naive.confidence(labels, partition, expected, weight)
+    assert np.allclose(table["attachment"], attached, atol=1e-12)
+    assert np.allclose(table["confidence"], sure, atol=1e-9)
     rows = np.arange(len(labels))
     assert np.array_equal(table["cluster"], partition)
     assert np.allclose(table["support"], expected[rows, partition])
@@ -57,6 +60,72 @@ def test_blocks_and_sparse_shares_change_nothing(case):
         assert np.array_equal(whole.confidence(), blocks.confidence())
 
 
+def test_confidence_follows_from_the_columns():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(-1, 3, (60, 6))
+    labels[:, 0] = rng.integers(0, 3, 60)
+    table = EAC(4).fit(labels).diagnose_samples()
+    lead = np.maximum(1 - table["rival_support"] / table["support"], 0)
+    assert np.allclose(table["confidence"], lead * table["attachment"] ** 0.25, atol=1e-15)
+    # most are attached as is usual or better, and not all of them
+    assert 30 <= (table["attachment"] == 1).sum() < 60
+
+
+def test_a_sample_that_no_other_cluster_wants_is_unsure_if_its_own_hardly_does():
+    # the last sample is alone in three of four members
+    labels = np.array([[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]])
+    table = samples(Ensemble.from_labels(labels), [0] * 8 + [1] * 7)
+    assert (table["rival_support"] == 0).all()
+    # one member of four puts it with its six fellows, and it is always with itself
+    cohesion = (4 + 6) / (4 * 7)
+    assert table["attachment"][-1] == pytest.approx(cohesion)
+    assert table["confidence"][-1] == pytest.approx(cohesion**0.25)
+    assert table["attachment"][8:14] == pytest.approx((4 * 6 + 1) / (4 * 7))
+    # what is usual is to be always with the own cluster, as the larger half is
+    assert (table["confidence"][:8] == 1).all()
+
+
+def test_half_of_the_weight_reaches_the_median():
+    values = np.array([0.3, 0.1, 0.2, 0.4])
+    assert lower_median(values, np.ones(4)) == 0.2
+    assert lower_median(values, np.array([1, 1, 1, 4])) == 0.4
+    # in some order these sums fall short of a half in their last digit
+    tenths = np.array([0.1, 0.3, 0.3, 0.7])
+    for order in itertools.permutations(range(4)):
+        place = list(order)
+        assert lower_median(values[place], tenths[place]) == 0.3
+
+
+@given(case=partitions(), data=st.data())
+def test_a_weight_is_so_many_samples_to_the_last_digit(case, data):
+    labels, partition = case
+    n = len(labels)
+    repeats = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    weighted = samples(Ensemble.from_labels(labels, sample_weight=repeats), partition)
+    rows = np.repeat(np.arange(n), repeats)
+    repeated = samples(Ensemble.from_labels(labels[rows]), partition[rows])
+    for column in ("attachment", "confidence"):
+        assert np.array_equal(weighted[column][rows], repeated[column])
+
+
+def test_no_order_of_members_samples_or_clusters_changes_a_digit():
+    rng = np.random.default_rng(6)
+    labels = rng.integers(-1, 4, (50, 9))
+    labels[:, 0] = rng.integers(0, 4, 50)
+    weight, count = rng.random(9) + 0.5, rng.random(50) + 0.5
+    partition = rng.permutation(np.r_[np.arange(5), rng.integers(0, 5, 45)])
+    plain = Ensemble.from_labels(labels, member_weight=weight, sample_weight=count)
+    found = samples(plain, partition)
+    for _ in range(5):
+        rows, columns, names = rng.permutation(50), rng.permutation(9), rng.permutation(5)
+        turned = Ensemble.from_labels(
+            labels[np.ix_(rows, columns)], member_weight=weight[columns], sample_weight=count[rows]
+        )
+        other = samples(turned, names[partition[rows]])
+        for column in ("attachment", "confidence"):
+            assert np.array_equal(found[column][rows], other[column])
+
+
 def test_a_weight_of_two_is_a_sample_given_twice():
     labels = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
     partition = np.array([0, 0, 1, 1])
@@ -72,6 +141,8 @@ def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
     assert soft_labels(ensemble, [0, 1, 1])[2].tolist() == [0.5, 0.5]
     assert samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
     assert samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]
+    # it has no part in what is usual
+    assert samples(ensemble, [0, 1, 1])["attachment"].tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -90,9 +161,6 @@ def test_every_solver_says_how_sure_it_is(name):
     assert model.diagnose_members()["weight"].tolist() == pytest.approx(model.member_weights_)
     assert model.diagnose_clusters()["size"].sum() == 90
     assert model.explain(5).cluster == model.labels_[5]
-    if name == "council":
-        # its own confidence is that of the settings, the diagnoses tell of the members
-        return
     assert np.array_equal(model.diagnose_samples()["confidence"], model.sample_confidence_)
     assert model.explain(5).confidence == pytest.approx(model.sample_confidence_[5])
 

@@ -7,7 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.cli._arguments import UsageError
+from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._commands import chosen_k, read_labels
 from coterie.cli._outputs import (
     Journal,
@@ -34,10 +34,16 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
     files: list[Path] = arguments.files
     if arguments.output is not None:
         check_writable(arguments.output)
-        if any(arguments.output.exists() and arguments.output.samefile(path) for path in files):
+        there = [path for path in files if path.exists() and arguments.output.exists()]
+        if any(arguments.output.samefile(path) for path in there):
             raise UsageError(f"-o {arguments.output} would overwrite the input; name another file")
     if not arguments.labels and len(files) > 1:
         raise UsageError("several files are read only with --labels; features come in one file")
+    if in_partitions(arguments, files):
+        from coterie.cli import _partitions
+
+        _tell_choice(arguments, journal, *_partitions.select(arguments))
+        return
     with Stages() as stages:
         data: Any
         if arguments.labels:
@@ -51,16 +57,25 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
             data, names, _ = features_of(table, arguments.columns, arguments.id, arguments.drop)
             size = f"{counted(len(data), 'sample')}, {counted(len(names), 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
-        if arguments.output is not None:
-            write_table(arguments.output, selection.table().to_dict())
-            journal.written.append(("table", arguments.output))
+    headline = f"{', '.join(path.name for path in files)}: {size}"
+    _tell_choice(arguments, journal, selection, file_facts(files), headline)
+
+
+def _tell_choice(
+    arguments: argparse.Namespace,
+    journal: Journal,
+    selection: Selection,
+    input: dict[str, Any],
+    headline: str,
+) -> None:
+    if arguments.output is not None:
+        write_table(arguments.output, selection.table().to_dict())
+        journal.written.append(("table", arguments.output))
     screen = Screen()
     if arguments.json:
-        screen.json(
-            {"input": file_facts(files)} | selection_facts(selection) | closing_facts(journal)
-        )
+        screen.json({"input": input} | selection_facts(selection) | closing_facts(journal))
         return
-    screen.say(f"{', '.join(path.name for path in files)}: {size}")
+    screen.say(headline)
     _show_choice(screen, selection)
     if arguments.output is not None:
         screen.say("table written to", arguments.output)
@@ -86,7 +101,16 @@ def report(arguments: argparse.Namespace, journal: Journal) -> None:
 def explain(arguments: argparse.Namespace, journal: Journal) -> None:
     """A saved result and samples in, reasons out."""
     result = Result.load(arguments.result)
-    found = [result.explain(_sample(result, text)) for text in arguments.samples]
+    if "parts" in result.input:
+        from coterie.cli._distinct import explained
+
+        found = explained(result, arguments.result, arguments.samples, arguments.labels)
+    elif arguments.labels is not None:
+        raise UsageError(
+            f"--labels is for results of rows in partitions; {arguments.result} knows its samples"
+        )
+    else:
+        found = [result.explain(_sample(result, text)) for text in arguments.samples]
     screen = Screen()
     if arguments.json:
         screen.json({"samples": [_explained(one) for one in found]} | closing_facts(journal))
@@ -180,6 +204,7 @@ def _explained(explanation: Explanation) -> dict[str, Any]:
         "cluster": explanation.cluster,
         "confidence": explanation.confidence,
         "rival": explanation.rival,
+        "attachment": explanation.attachment,
         "memberships": explanation.soft.tolist(),
         "votes": list(explanation.votes.rows()),
         "sentence": explanation.sentence,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.report._reading import Reading
 from coterie.report._store import STORE_BYTES, pack, sample_store
 from coterie.report._text import plain
-from coterie.trust._explain import SURE, UNSURE
+from coterie.trust._explain import LOOSE, SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.select import Selection
@@ -42,6 +42,7 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "n_clusters": result.n_clusters,
         "sure": SURE,
         "unsure": UNSURE,
+        "loose": LOOSE,
         "matrix": _matrix(reading),
         "map": _map(reading),
         "confidence": _confidence(reading),
@@ -271,7 +272,12 @@ def _agreement(reading: Reading) -> dict[str, Any] | None:
 def _samples(reading: Reading, budget: float) -> dict[str, Any] | None:
     return sample_store(
         reading.ensemble,
-        {"cluster": reading.labels, "confidence": reading.confidence, **reading.rivals},
+        {
+            "cluster": reading.labels,
+            "confidence": reading.confidence,
+            "attachment": reading.votes.attachment,
+            **reading.rivals,
+        },
         reading.result.sample_confidence,
         reading.base_clusters,
         reading.points,

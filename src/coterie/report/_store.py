@@ -22,7 +22,7 @@ STORE_BYTES = 2_000_000
 # of these, what the names of the members' labels may take; beyond it they are left out
 NAME_BYTES = 250_000
 # numbers kept of each microcluster beside its labels, two bytes each
-FIELDS = ("cluster", "confidence", "rival", "support", "rival_support")
+FIELDS = ("cluster", "confidence", "rival", "support", "rival_support", "attachment")
 # the row number of a sample, needed where not all are there
 ROW_BYTES = 16 / 3
 LEAST = 8
@@ -120,7 +120,8 @@ def sample_store(
     ----------
     ensemble : Ensemble
     fields : dict of ndarray, shape (N,)
-        cluster, confidence, rival (the cluster itself for none), support and rival_support.
+        cluster, confidence, rival (the cluster itself for none), support, rival_support and
+        attachment.
     confidence : ndarray, shape (n,)
     base_clusters : (ndarray, ndarray, dict)
         Cluster that each base cluster mostly belongs to, the share of it that does, and the other
@@ -155,7 +156,7 @@ def sample_store(
     least = np.argsort(confidence[chosen], kind="stable")[:LEAST]
     least = least[confidence[chosen][least] < SURE]
     packed = {name: fields[name][used].astype(np.float64) for name in FIELDS}
-    for name in ("confidence", "support", "rival_support"):
+    for name in ("confidence", "support", "rival_support", "attachment"):
         packed[name] = share16(packed[name])
     return {
         "count": len(chosen),

@@ -309,7 +309,8 @@ def _confidence(reading: Reading) -> str:
     result, medians = reading.result, reading.medians
     shown = histogram_clusters(reading)
     words = (
-        "Confidence is one minus the support of the next best cluster over that of the own one. "
+        "Confidence is one minus the support of the next best cluster over that of the own one, "
+        "less where members put a sample with its cluster more rarely than is usual. "
     )
     if result.n_clusters > 1:
         low, high = int(np.argmin(medians)), int(np.argmax(medians))

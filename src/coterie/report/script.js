@@ -643,7 +643,7 @@
     const codes = unpack(given.codes, given.codes_kind);
     const absent = { u1: 255, u2: 65535, u4: 4294967295 }[given.codes_kind];
     const m = given.members.length;
-    const [cluster, confidence, rival, support, rivalSupport] = ["cluster", "confidence", "rival", "support", "rival_support"].map((key) => unpack(given[key], "u2"));
+    const [cluster, confidence, rival, support, rivalSupport, attachment] = ["cluster", "confidence", "rival", "support", "rival_support", "attachment"].map((key) => unpack(given[key], "u2"));
     const [goes, share] = [unpack(given.goes, "u2"), unpack(given.share, "u2")];
     const rowOf = (place) => (rows ? rows[place] : place);
     const idOf = (place) => (given.ids ? given.ids[place] : String(rowOf(place)));
@@ -811,6 +811,8 @@
       else text += `Of the samples they put it with, ${percent(support[unit])} are in cluster ${cluster[unit]} and ${percent(rivalSupport[unit])} in cluster ${rival[unit]}.`;
       if (rivalSupport[unit] > support[unit]) text += ` The votes favour cluster ${rival[unit]}: the method placed it against them.`;
       if (m > saw.length) text += ` ${count(m - saw.length)} did not label it.`;
+      const lead = Math.max(0, 1 - rivalSupport[unit] / support[unit]);
+      if (lead * (1 - Math.sqrt(Math.sqrt(attachment[unit] / 65535))) >= data.loose) text += ` It is loosely attached: members put it with the samples of its cluster ${percent(attachment[unit])} as often as is usual, which makes it less sure.`;
       return text;
     }
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from coterie._params import closest, did_you_mean, unpadded
 from coterie._table import Table
 from coterie.ensemble import Ensemble
-from coterie.trust._votes import ClusterVotes
+from coterie.trust._votes import ClusterVotes, lead_of
 
 SURE, UNSURE = 0.8, 0.4
+# what loose attachment must take off the confidence to be worth a sentence
+LOOSE = 0.1
 # comparing texts is slow: of many ids only those with most letters in place are compared
 COMPARED_IDS = 1000
 
@@ -33,6 +35,8 @@ class Explanation:
     confidence : float
     rival : int
         The next best cluster, -1 where there is only one; then confidence is 1 and says nothing.
+    attachment : float
+        How often members put it with the samples of its cluster, over what is usual, at most 1.
     soft : ndarray, shape (c,)
         Membership in each cluster.
     votes : Table
@@ -47,6 +51,7 @@ class Explanation:
     cluster: int
     confidence: float
     rival: int
+    attachment: float
     soft: NDArray[np.float64]
     votes: Table
     sentence: str
@@ -94,14 +99,15 @@ def explain_from(votes: ClusterVotes, sample: Any) -> Explanation:
         others = soft.copy()
         others[cluster] = -1.0
         rival = int(others.argmax())
-    own, next_best = float(soft[cluster]), float(soft[rival]) if rival >= 0 else 0.0
-    blank = bool((ensemble.labels[place] < 0).all())
-    confidence = 0.0 if blank else float(np.clip(1 - next_best / own, 0, 1))
+    own, next_best = soft[[cluster]], soft[[rival]] if rival >= 0 else np.zeros(1)
+    confidence = float(votes.confidence_of(own, next_best, np.array([place]))[0])
+    attachment = float(votes.attachment[place])
     table = _votes_of(votes, place, cluster)
     sentence = _sentence(name, cluster, confidence, rival, soft, table, votes.n_clusters)
+    sentence += _looseness(float(lead_of(own, next_best)[0]), confidence, attachment)
     if namesakes > 1:
         sentence += f" (It is the first of {namesakes} samples with this id.)"
-    return Explanation(name, cluster, confidence, rival, soft, table, sentence)
+    return Explanation(name, cluster, confidence, rival, attachment, soft, table, sentence)
 
 
 def _votes_of(votes: ClusterVotes, place: int, cluster: int) -> Table:
@@ -193,6 +199,16 @@ def _sentence(
     if silent:
         parts.append(f" {silent} {'member' if silent == 1 else 'members'} did not label it.")
     return "".join(parts)
+
+
+def _looseness(lead: float, confidence: float, attachment: float) -> str:
+    """What the votes do not tell: that few members put the sample with its cluster at all."""
+    if not attachment or lead - confidence < LOOSE:
+        return ""
+    return (
+        f" It is loosely attached: members put it with the samples of its cluster "
+        f"{_percent(attachment)} as often as is usual, which lowers the confidence from {lead:.2f}."
+    )
 
 
 def _percent(share: float) -> str:

@@ -51,10 +51,14 @@ def soft_labels_of(votes: ClusterVotes) -> NDArray[np.float64]:
 def samples(ensemble: Ensemble, labels: Any) -> Table:
     """One row a sample: its cluster, how sure that is, and the next best cluster.
 
-    Columns: ``sample`` (id, or row number), ``cluster``, ``confidence`` (one minus
-    ``rival_support`` over ``support``, not below 0), ``rival`` (-1 where there is only one cluster;
-    then confidence is 1 and says nothing), ``support`` and ``rival_support`` (soft membership in
-    the own and in the rival cluster).
+    Columns: ``sample`` (id, or row number), ``cluster``, ``confidence``, ``rival`` (-1 where there is
+    only one cluster), ``support`` and ``rival_support`` (soft membership in the own and in the rival
+    cluster), ``attachment``: mean co-association with the samples of the own cluster, over the median
+    of that in all samples, at most 1; 0 where no member labelled the sample.
+
+    ``confidence`` is (1 - ``rival_support`` / ``support``, not below 0) times the fourth root of
+    ``attachment``. With only one cluster it is 1 wherever a member labelled the sample, and says
+    nothing.
 
     Parameters
     ----------
@@ -67,11 +71,11 @@ def samples(ensemble: Ensemble, labels: Any) -> Table:
     >>> from coterie.trust import samples
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> samples(ensemble, [0, 0, 1, 1])
-    sample  cluster  confidence  rival  support  rival_support
-         0        0         0.8      1   0.8333         0.1667
-         1        0         0.8      1   0.8333         0.1667
-         2        1         0.5      0   0.6667         0.3333
-         3        1           1      0        1              0
+    sample  cluster  confidence  rival  support  rival_support  attachment
+         0        0         0.8      1   0.8333         0.1667           1
+         1        0         0.8      1   0.8333         0.1667           1
+         2        1         0.5      0   0.6667         0.3333           1
+         3        1           1      0        1              0           1
     """
     return samples_of(ClusterVotes.of(ensemble, labels))
 
@@ -89,5 +93,6 @@ def samples_of(votes: ClusterVotes) -> Table:
             "rival": ensemble.expand(which),
             "support": ensemble.expand(own),
             "rival_support": ensemble.expand(rival),
+            "attachment": ensemble.expand(votes.attachment),
         }
     )

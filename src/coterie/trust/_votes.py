@@ -16,6 +16,8 @@ from coterie.ensemble import Ensemble
 
 # memberships computed at a time when only own and rival are wanted
 BLOCK_VALUES = 4_000_000
+# how much loose attachment counts beside the votes; benchmarks/confidence.py weighs it
+ATTACHMENT_POWER = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,19 +106,57 @@ class ClusterVotes:
                 rival[rows] = soft[here, which[rows]]
         return own, rival, which
 
+    @cached_property
+    def cohesion(self) -> NDArray[np.float64]:
+        """Mean co-association of each microcluster with its own cluster, itself included.
+
+        Of all (member, sample of the cluster) in which the member labelled both, the weighted share
+        that it puts together; 0 where no member labelled the microcluster.
+        """
+        ensemble, overlap = self.ensemble, self.overlap
+        starts = ensemble.cluster_offsets
+        base = np.repeat(np.arange(ensemble.n_base_clusters), np.diff(overlap.indptr))
+        pairs = base * self.n_clusters + overlap.indices
+        together, seen = np.zeros((2, ensemble.n_microclusters))
+        for j in self._member_order:
+            rows = np.flatnonzero(ensemble.labels[:, j] >= 0)
+            own = self.labels[rows]
+            codes = ensemble.labels[rows, j].astype(np.int64)
+            wanted = (starts[j] + codes) * self.n_clusters + own
+            entries = slice(overlap.indptr[starts[j]], overlap.indptr[starts[j + 1]])
+            company = overlap.data[entries]
+            labelled = np.bincount(overlap.indices[entries], company, self.n_clusters)
+            weight = ensemble.member_weight[j]
+            together[rows] += weight * company[np.searchsorted(pairs[entries], wanted)]
+            seen[rows] += weight * labelled[own]
+        return np.divide(together, seen, out=together, where=seen > 0)
+
+    @cached_property
+    def attachment(self) -> NDArray[np.float64]:
+        """Cohesion of each microcluster over the median of all samples with a label, at most 1."""
+        known = self.cohesion > 0
+        if not known.any():
+            return self.cohesion
+        usual = lower_median(self.cohesion[known], self.ensemble.weights[known])
+        return np.minimum(self.cohesion / usual, 1.0)
+
     def confidence(self) -> NDArray[np.float64]:
-        """Per microcluster: one minus the rival's membership over its own, 0 for blank ones."""
+        """Per microcluster, from 0 to 1: its lead over the rival, less where it is attached loosely."""
         own, rival, _ = self.standing()
         return self.confidence_of(own, rival)
 
     def confidence_of(
-        self, own: NDArray[np.float64], rival: NDArray[np.float64]
+        self,
+        own: NDArray[np.float64],
+        rival: NDArray[np.float64],
+        rows: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64]:
-        """The confidence that follows from :meth:`standing`."""
-        relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
-        sure = np.clip(1.0 - relative, 0.0, 1.0)
-        sure[(self.ensemble.labels < 0).all(axis=1)] = 0.0
-        return sure
+        """The confidence that follows from :meth:`standing` of all or some microclusters."""
+        attachment = self.attachment if rows is None else self.attachment[rows]
+        # one cluster has no rival, and how firmly samples hang together is no doubt about it
+        return lead_of(own, rival) * (
+            attachment**ATTACHMENT_POWER if self.n_clusters > 1 else attachment > 0
+        )
 
     def _blocks(
         self, rows: NDArray[np.int64] | None
@@ -134,24 +174,62 @@ class ClusterVotes:
             yield block, soft
 
     @cached_property
+    def _member_order(self) -> list[int]:
+        """Members in the order in which all sums run.
+
+        So no permutation of the members can change the last digit of a confidence.
+        """
+        return self.ensemble.canonical_member_order().tolist()
+
+    @cached_property
     def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
         """Incidence, weighted shares and weight of the members that speak, in canonical order.
 
-        The products below add up a row from left to right, so that no permutation of the members
-        can change the last digit of a confidence.
+        Products with them add up a row from left to right.
         """
-        ensemble = self.ensemble
-        order = ensemble.canonical_member_order()
+        ensemble, order = self.ensemble, self._member_order
         starts = ensemble.cluster_offsets
-        columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order.tolist()])
+        columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order])
         weight = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
         shares = sparse.csr_array(self.shares[columns].multiply(weight[columns][:, None]))
         said = np.zeros(ensemble.n_microclusters)
-        for j in order.tolist():
+        for j in order:
             said[ensemble.labels[:, j] >= 0] += ensemble.member_weight[j]
         few = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
-            ensemble.reorder_members(order).incidence,
+            ensemble.reorder_members(np.array(order)).incidence,
             shares.toarray() if few else shares,
             said,
         )
+
+
+def lead_of(own: NDArray[np.float64], rival: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far the own cluster's votes are ahead: one minus the rival's over them, not below 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.trust._votes import lead_of
+    >>> lead_of(np.array([0.8, 0.4]), np.array([0.2, 0.6])).tolist()
+    [0.75, 0.0]
+    """
+    relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
+    return np.clip(1.0 - relative, 0.0, 1.0)
+
+
+def lower_median(values: NDArray[np.float64], weights: NDArray[Any]) -> float:
+    """The smallest of the values up to which they have half of the weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.trust._votes import lower_median
+    >>> lower_median(np.array([0.9, 0.5, 0.1]), np.array([1, 1, 2])), lower_median(
+    ...     np.array([0.9, 0.5, 0.1]), np.array([1, 2, 2]))
+    (0.1, 0.5)
+    """
+    order = np.lexsort((weights, values))
+    upto = np.cumsum(weights[order])
+    # sums of float weights that are equal may differ in their last digits
+    half = upto[-1] / 2 * (1 - 1e-12)
+    return float(values[order[np.searchsorted(upto, half)]])
