@@ -69,10 +69,17 @@ def test_a_pool_without_classes_is_taken(tmp_path, labels):
     assert pool.classes is None
 
 
-def test_labels_cannot_be_made_from_labels(tmp_path, labels):
+def test_labels_that_are_there_are_not_made(tmp_path, labels):
+    np.savez(tmp_path / "trial.npz", members=labels)
+    pool = load_pool(source("trial", generate=Generate()), [tmp_path], seed=0)
+    plain = load_pool(source("trial"), [tmp_path], seed=0)
+    np.testing.assert_array_equal(pool.labels, plain.labels)
+
+
+def test_members_on_subsamples_cannot_come_from_labels(tmp_path, labels):
     np.savez(tmp_path / "trial.npz", members=labels)
     with pytest.raises(SpecError, match="holds labels"):
-        load_pool(source("trial", generate=Generate()), [tmp_path], seed=0)
+        load_pool(source("trial", generate=Generate(kind="subsample")), [tmp_path], seed=0)
 
 
 def test_a_damaged_archive_is_named(tmp_path):

@@ -116,8 +116,8 @@ def load_pool(
 ) -> Pool | None:
     """The pool of a data set; None where its file is in no folder.
 
-    Labels are read, members are made from features. Where members are subsampled, ``missing`` is
-    the share of samples that each of them does not see.
+    Labels are read as they are; ``generate`` is for files of features. Where members are
+    subsampled, ``missing`` is the share of samples that each of them does not see.
     """
     classes: NDArray[np.int64] | None
     if source.embedded:
@@ -128,10 +128,11 @@ def load_pool(
         if path is None:
             return None
         if holds_labels(path):
-            if source.generate is not None:
+            # labels that are there need no making; but none were made on a share of the samples
+            if source.generate is not None and source.generate.kind == "subsample":
                 raise SpecError(
-                    f"{path} holds labels, so that data {source.name!r} cannot generate members; "
-                    "leave [data.generate] out or give a file of features"
+                    f"{path} holds labels, so that the members of data {source.name!r} cannot be "
+                    "made on subsamples; leave [data.generate] out or give a file of features"
                 )
             return _labels_of(source.name, path)
         features, classes = _features_of(path)
