@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint docs bench bench-docs asv golden adversarial setup clean
+.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
@@ -44,17 +44,30 @@ browser: .venv/browser.stamp  ## a browser for the tests of the report, where it
 test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## all tests
 	$(BIN)/python -m pytest
 
-lint: .venv/core.stamp .venv/lint.group  ## style, types and import layers
+lint: .venv/core.stamp .venv/lint.group  ## style, types, import layers and the list of dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.adversarial.dependencies
+
+lock: .venv/core.stamp .venv/lock.group  ## look up the dependencies anew: requirements.lock, with hashes
+	@grep '^#' requirements.lock >.venv/lock.txt
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --extra io --extra report --strip-extras --no-header \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links -o .venv/packages.txt pyproject.toml
+	@cat .venv/packages.txt >>.venv/lock.txt
+	@mv .venv/lock.txt requirements.lock
 
 docs: .venv/core.stamp .venv/docs.group  ## the documentation site in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 bench: .venv/core.stamp .venv/test.group  ## speed ratios measured in one run
 	$(BIN)/python benchmarks/ratios.py
+
+bench-speed: .venv/core.stamp .venv/test.group  ## against n x n, scipy and the machine; peak memory; growth
+	$(BIN)/python benchmarks/ratios.py compression eac twins
+	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/scale.py --growth
 
 bench-docs: .venv/core.stamp .venv/test.group  ## run the specs and write docs/benchmarks (an hour or two)
 	$(BIN)/python benchmarks/docs.py

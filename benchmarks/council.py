@@ -1,31 +1,47 @@
 """Council against the default, the best single setting and the oracle of EC-CMS, and other methods.
 
-Run: python benchmarks/council.py [POOL ...] [--draws FIRST LAST] [--cost]
-The council's grids were settled on draws 0 to 9 of the four small pools; draws from 10 on were kept
-for checking. --cost compares a council of over fifty settings with one run of EC-CMS.
+Run: python benchmarks/council.py [POOL ...] [--draws FIRST LAST] [--into FILE] [--show] [--cost]
+
+Every score is added to FILE (.bench/council.jsonl) as soon as it is known and never computed again, so that a
+run can be stopped and begun again at any time; the table is of what is there. --show prints it and
+runs nothing. The council's grids were settled on draws 0 to 9 of the four small pools; draws from
+10 on were kept for checking. --cost compares councils with one run of EC-CMS.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from coterie import EAC, ECCMS, LWEA, SPCE, Council, Ensemble, datasets
+from coterie import ECCMS, Council, Ensemble, datasets
 from coterie.evaluate import ari
 from coterie.generate import kmeans_pool
 from coterie.solvers._catalogue import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+RESULTS = Path(__file__).parents[1] / ".bench" / "council.jsonl"
+POOLS = ("ecoli", "aggregation", "umist", "spf", "kdd99_10p", "ls", "isolet")
 MEMBERS = 20
-OTHERS = ("ecpcs-hc", "lwgp", "usenc", "ptgp")
+COMPARED = ("eac", "lwea", "spce", "lwgp", "ptgp", "pta", "ecpcs-hc", "ecpcs-mc", "usenc")
+DEFAULT = {"alpha": 0.8, "lam": 0.4}
+# 54 settings: six runs of EC-CMS, looked at where each tol stops, and 24 of SPCE
 WIDE = {
-    "eccms": {"alpha": (0.7, 0.725, 0.75, 0.775, 0.8), "lam": (0.1, 0.15, 0.2, 0.3, 0.4)},
-    "spce": {"theta": tuple(round(0.1 + 0.02 * step, 2) for step in range(26))},
+    "eccms": {
+        "alpha": (0.7, 0.75, 0.8),
+        "lam": (0.1, 0.4),
+        "tol": (0.05, 0.04, 0.03, 0.02, 0.01),
+    },
+    "spce": {"theta": tuple(round(0.04 * step, 2) for step in range(1, 25))},
 }
 
 
@@ -47,68 +63,160 @@ def draw(name: str, number: int) -> tuple[Ensemble, np.ndarray]:
     return Ensemble.from_labels(members[:, columns]), classes
 
 
-def scores(name: str, number: int) -> dict[str, float]:
-    ensemble, classes = draw(name, number)
+def setting_name(setting: dict[str, Any]) -> str:
+    return "eccms " + " ".join(f"{value:g}" for value in setting.values())
+
+
+def asked() -> list[str]:
+    grid = [setting_name(setting) for setting in METHODS["eccms"].settings()]
+    return ["council", *COMPARED, *grid]
+
+
+class Store:
+    """Scores by pool, draw and method, one line each in a file that only grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.scores: dict[tuple[str, int, str], float] = {}
+        self.torn = False
+        if path.exists():
+            text = path.read_text()
+            # a run that was killed may have left half a line
+            self.torn = bool(text) and not text.endswith("\n")
+            for line in text.splitlines():
+                try:
+                    one = json.loads(line)
+                    self.scores[one["pool"], one["draw"], one["method"]] = one["ari"]
+                except (json.JSONDecodeError, KeyError, TypeError):
+                    continue
+
+    def add(self, pool: str, number: int, method: str, score: float, seconds: float) -> None:
+        line = {"pool": pool, "draw": number, "method": method, "ari": score}
+        line["seconds"] = round(seconds, 3)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(("\n" if self.torn else "") + json.dumps(line) + "\n")
+        self.torn = False
+        self.scores[pool, number, method] = score
+
+
+def solve(
+    missing: list[str], ensemble: Ensemble, c: int
+) -> Iterator[tuple[str, np.ndarray, float]]:
+    """Labels of the samples by each method that is missing, and how long they took."""
+    for name in missing:
+        if not name.startswith("eccms "):
+            start = perf_counter()
+            estimator = METHODS[name].load()(c, random_state=0)
+            yield name, estimator.fit(ensemble).labels_, perf_counter() - start
+    wanted = [one for one in METHODS["eccms"].settings() if setting_name(one) in missing]
+    if not wanted:
+        return
+    ordered = ensemble.reorder_members(ensemble.canonical_member_order()).with_fewer_copies()
+    for run in ECCMS._runs([ECCMS(c, **setting) for setting in wanted], ordered, 0):
+        start = perf_counter()
+        partitions = run.solve()
+        seconds = (perf_counter() - start) / len(partitions)
+        for place, partition in zip(run.places, partitions, strict=True):
+            yield setting_name(wanted[place]), ordered.expand(partition.labels), seconds
+
+
+def run(pools: list[str], draws: range, store: Store) -> None:
+    for number, pool in product(draws, pools):
+        missing = [name for name in asked() if (pool, number, name) not in store.scores]
+        if not missing:
+            continue
+        start = perf_counter()
+        ensemble, classes = draw(pool, number)
+        for name, labels, seconds in solve(missing, ensemble, len(np.unique(classes))):
+            store.add(pool, number, name, ari(classes, labels), seconds)
+        council = store.scores[pool, number, "council"]
+        default = store.scores[pool, number, setting_name(DEFAULT)]
+        print(
+            f"{pool} {number}: default {default:.3f} Council {council:.3f} "
+            f"({perf_counter() - start:.0f} s)",
+            flush=True,
+        )
+
+
+def show(pools: list[str], draws: range, store: Store) -> None:
+    """The table in Markdown: means over the draws of which everything is known."""
+    grid = [setting_name(setting) for setting in METHODS["eccms"].settings()]
+    print(
+        "| pool | draws | EC-CMS, default | **Council** | EC-CMS, best single | EC-CMS, oracle | EAC "
+        "| LWEA | best compared | closed |\n|---|---|---|---|---|---|---|---|---|---|"
+    )
+    gaps, gains = [], []
+    for pool in pools:
+        found: dict[str, list[float]] = defaultdict(list)
+        for number in draws:
+            scores = {name: store.scores.get((pool, number, name)) for name in asked()}
+            known = {name: score for name, score in scores.items() if score is not None}
+            if len(known) < len(scores):
+                continue
+            for name, score in known.items():
+                found[name].append(score)
+            found["oracle"].append(max(known[name] for name in grid))
+        if not found:
+            continue
+        mean = {name: float(np.mean(scores)) for name, scores in found.items()}
+        default = mean[setting_name(DEFAULT)]
+        single = max(grid, key=mean.__getitem__)
+        best = max(COMPARED, key=mean.__getitem__)
+        gaps.append(mean["oracle"] - default)
+        gains.append(mean["council"] - default)
+        closed = gains[-1] / gaps[-1] if gaps[-1] > 0 else np.nan
+        print(
+            f"| {pool} | {len(found['oracle'])} | {default:.3f} | **{mean['council']:.3f}** "
+            f"| {mean[single]:.3f} ({single.removeprefix('eccms ')}) | {mean['oracle']:.3f} "
+            f"| {mean['eac']:.3f} | {mean['lwea']:.3f} | {mean[best]:.3f} ({best}) | {closed:.0%} |"
+        )
+    if gaps:
+        print(
+            f"\nCouncil closes {np.mean(gains) / np.mean(gaps):.0%} of the mean gap between the "
+            f"default and the oracle; its worst mean difference to the default is {min(gains):+.3f}"
+        )
+
+
+def cost(name: str) -> None:
+    """Seconds of councils over those of one run of EC-CMS."""
+    ensemble, classes = draw(name, 0)
     c = len(np.unique(classes))
-    found = {}
 
-    def score(estimator) -> float:
-        return ari(classes, estimator.fit(ensemble).labels_)
+    def seconds(fit: Callable[[], object]) -> float:
+        start = perf_counter()
+        fit()
+        return perf_counter() - start
 
-    for setting in METHODS["eccms"].settings():
-        found[f"{setting}"] = score(ECCMS(c, **setting))
-    grid = dict(found)
-    found = {"default": score(ECCMS(c)), "oracle": max(grid.values())}
-    found["Council"] = score(Council(c, random_state=0))
-    found["EAC"] = score(EAC(c))
-    found["LWEA"] = score(LWEA(c))
-    found["SPCE"] = score(SPCE(c))
-    for other in OTHERS:
-        found[other] = score(METHODS[other].load()(c, random_state=0))
-    return found | {f"= {setting}": value for setting, value in grid.items()}
+    # kernels are compiled, or read, before anything is timed
+    for estimator in (ECCMS(c), Council(c, n_jobs=-1)):
+        estimator.fit(ensemble.subset(np.arange(2000)))
+    one = seconds(lambda: ECCMS(c).fit(ensemble))
+    print(f"{name}: N {ensemble.n_microclusters}, one run of EC-CMS {one:.1f} s", flush=True)
+    for council in (Council(c, n_jobs=-1), Council(c, settings=WIDE, n_jobs=-1)):
+        took = seconds(lambda council=council: council.fit(ensemble))
+        print(
+            f"Council of {len(council.council_)} settings {took:.1f} s: {took / one:.1f} times",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("pools", nargs="*", default=["ecoli", "aggregation", "umist", "spf"])
+    parser.add_argument("pools", nargs="*", default=list(POOLS))
     parser.add_argument("--draws", nargs=2, type=int, default=(0, 20), metavar=("FIRST", "LAST"))
+    parser.add_argument("--into", type=Path, default=RESULTS)
+    parser.add_argument("--show", action="store_true")
     parser.add_argument("--cost", action="store_true")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
     if wanted.cost:
-        cost(wanted.pools[0])
+        cost(wanted.pools[0] if wanted.pools != list(POOLS) else "ls")
         return
-    gaps, gains = [], []
-    for name in wanted.pools:
-        runs = [scores(name, number) for number in range(*wanted.draws)]
-        mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-        single = max(value for key, value in mean.items() if key.startswith("= "))
-        gaps.append(mean["oracle"] - mean["default"])
-        gains.append(mean["Council"] - mean["default"])
-        shown = {key: value for key, value in mean.items() if not key.startswith("= ")}
-        shown["best single"] = single
-        words = "  ".join(f"{key} {value:.3f}" for key, value in shown.items())
-        print(f"{name} ({len(runs)} draws): {words}", flush=True)
-    print(
-        f"Council closes {np.mean(gains) / np.mean(gaps):.0%} of the mean gap between the default "
-        f"and the oracle; its worst mean difference to the default is {min(gains):+.3f}"
-    )
-
-
-def cost(name: str) -> None:
-    ensemble, classes = draw(name, 0)
-    c = len(np.unique(classes))
-    for estimator in (ECCMS(c), Council(c, settings=WIDE, n_jobs=-1)):
-        estimator.__class__(**estimator.get_params()).fit(ensemble.subset(np.arange(300)))
-        start = perf_counter()
-        estimator.fit(ensemble)
-        seconds = perf_counter() - start
-        if isinstance(estimator, ECCMS):
-            one = seconds
-            print(f"{name}: one run of EC-CMS {one:.1f} s")
-        else:
-            count = len(estimator.council_)
-            print(f"Council of {count} settings {seconds:.1f} s: {seconds / one:.1f} times")
+    store, draws = Store(wanted.into), range(*wanted.draws)
+    if not wanted.show:
+        run(wanted.pools, draws, store)
+    show(wanted.pools, draws, store)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,10 @@ a member errs on a sample, which makes a label row of its own. The share of erro
 distinct rows. Every method runs in a process of its own, which makes its own labels.
 
 Run: python benchmarks/scale.py [--samples 1000000] [--distinct 10000] [--methods eac spce ...]
+     python benchmarks/scale.py --growth [--methods eac spce ...] [--most 2000]
+
+With --growth: processor time at a fixed number N of distinct rows for more and more samples, which
+should not grow but for compression; and for more and more distinct rows, with the fitted exponent.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
 
 import numpy as np
+from speed.inputs import members, repeated
 
 from coterie import Ensemble
 from coterie.evaluate import ari
@@ -84,13 +89,63 @@ def run(method: str, samples: int, distinct: int) -> dict[str, float]:
     }
 
 
+def growth(methods: list[str], most: int) -> None:
+    """By samples, then by distinct rows; those linear in N go ten times further."""
+    # the first loads the compiled kernels
+    Ensemble.from_labels(members(100, MEMBERS, CLASSES)[0])
+    for samples in (10_000, 100_000, 1_000_000):
+        labels, _ = repeated(samples, 500, MEMBERS, CLASSES)
+        used = process_time()
+        ensemble = Ensemble.from_labels(labels)
+        times = [f"compression {process_time() - used:.2f} s"]
+        times += [f"{method} {fitted(method, ensemble)[0]:.2f}" for method in methods]
+        print(f"n = {samples:<10,}N = {ensemble.n_microclusters}: {', '.join(times)}", flush=True)
+    for method in methods:
+        reach = most * 10 if METHODS[method].scaling == "linear" else most
+        sizes = [reach // part for part in (8, 4, 2, 1)]
+        found = [
+            fitted(method, Ensemble.from_labels(members(size, MEMBERS, CLASSES)[0]))
+            for size in sizes
+        ]
+        seconds, passes = np.array(found).T
+        whole, single = (
+            np.polyfit(np.log(sizes), np.log(values), 1)[0]
+            for values in (seconds, seconds / passes)
+        )
+        times = ", ".join(
+            f"{size:,}: {s:.2f} s, {p:.0f}"
+            for size, s, p in zip(sizes, seconds, passes, strict=True)
+        )
+        print(
+            f"{method:<6}N^{whole:.2f}, a pass N^{single:.2f} (time and passes at {times})",
+            flush=True,
+        )
+
+
+def fitted(method: str, ensemble: Ensemble) -> tuple[float, int]:
+    """Processor time of a fit, and its passes."""
+    solver = METHODS[method].load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # the first fit loads the compiled kernels
+        solver(3, random_state=0).fit(ensemble.subset(np.arange(200)))
+        used = process_time()
+        model = solver(CLASSES, random_state=0).fit(ensemble)
+    return process_time() - used, max(len(model.history_), 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--distinct", type=int, default=10_000)
-    parser.add_argument("--methods", nargs="+", default=["eac", "spce"])
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--most", type=int, default=2_000, help="distinct rows of --growth")
     given = parser.parse_args()
-    for method in given.methods:
+    if given.growth:
+        growth(given.methods or ["eac", "spce", "eccms", "trce", "pce", "ceshl"], given.most)
+        return
+    for method in given.methods or ["eac", "spce"]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             found = pool.submit(run, method, given.samples, given.distinct).result()
         pairs = 8 * found["N"] ** 2 / 2**30

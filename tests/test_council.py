@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie import Council, ParameterError
+from coterie import EAC, ECCMS, LWEA, SPCE, Council, Ensemble, ParameterError
 from coterie.council import Seat, seats
 from coterie.datasets import load
-from coterie.evaluate import ari
+from coterie.evaluate import anmi, ari
 from coterie.generate import kmeans_pool
+from coterie.trust import samples
 
 SMALL = {"eccms": {"alpha": (0.7, 0.8)}, "spce": {"theta": (0.2, 0.4)}}
 
@@ -19,6 +20,14 @@ def labels():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 20)
     members = [np.where(rng.random(60) < 0.15, rng.integers(0, 3, 60), truth) for _ in range(8)]
+    return np.stack(members, axis=1)
+
+
+@pytest.fixture(scope="module")
+def disputed():
+    rng = np.random.default_rng(5)
+    truth = np.arange(90) % 4
+    members = [np.where(rng.random(90) < 0.3, rng.integers(0, 6, 90), truth) for _ in range(10)]
     return np.stack(members, axis=1)
 
 
@@ -43,6 +52,23 @@ def test_the_elected_partition_is_one_of_the_council(model):
     assert table["agreement"][0] == max(table["agreement"])
 
 
+@pytest.mark.parametrize("first", ["eccms", "spce"])
+def test_the_first_solver_stands_for_election(disputed, first):
+    others = [name for name in ("eccms", "spce") if name != first]
+    model = Council(4, solvers=(first, *others), settings=SMALL, random_state=0).fit(disputed)
+    own = [row for row in model.council_.rows() if row["solver"] == first and not row["left_out"]]
+    best = max(row["agreement"] for row in own)
+    assert model.elected_ in {
+        f"{first}({row['setting']})" for row in own if row["agreement"] == best
+    }
+
+
+def test_where_the_first_solver_has_no_vote_another_is_elected(disputed):
+    settings = {"eac": [{"linkage": "single"}], "eccms": [{}]}
+    model = Council(4, solvers=("eac", "eccms"), settings=settings).fit(disputed)
+    assert model.elected_.startswith("eccms")
+
+
 def test_every_solver_has_the_same_weight_in_all(labels):
     settings = {"eccms": {"alpha": (0.7, 0.75, 0.8)}, "spce": {"theta": (0.2,)}}
     table = Council(3, settings=settings).fit(labels).council_
@@ -50,11 +76,77 @@ def test_every_solver_has_the_same_weight_in_all(labels):
         assert table["weight"][table["solver"] == solver].sum() == pytest.approx(0.5)
 
 
-def test_confidence_is_that_of_the_council(model):
-    assert model.sample_confidence_.shape == (60,)
-    assert ((model.sample_confidence_ >= 0) & (model.sample_confidence_ <= 1)).all()
-    if (model.council_["with_result"] == 1).all():
-        assert (model.sample_confidence_ == 1).all()
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_confidence_of_the_council_is_that_of_its_partitions_as_members(disputed):
+    settings = {"spce": {"theta": (0.0, 0.2, 0.5, 0.8)}}
+    model = Council(4, solvers=("spce",), settings=settings, random_state=0).fit(disputed)
+    table = model.council_
+    votes = [
+        SPCE(4, theta=float(setting.removeprefix("theta="))).fit_predict(disputed)
+        for setting, left_out in zip(table["setting"], table["left_out"], strict=True)
+        if not left_out
+    ]
+    council = samples(Ensemble.from_labels(np.stack(votes, axis=1)), model.labels_)
+    assert model.council_confidence_ == pytest.approx(council["confidence"])
+    assert model.council_confidence_.min() < 1
+
+
+def test_confidence_of_a_sample_is_that_of_the_members(labels, model):
+    assert model.sample_confidence_ == pytest.approx(
+        samples(Ensemble.from_labels(labels), model.labels_)["confidence"]
+    )
+
+
+ECCMS_SETTINGS = [
+    {"alpha": alpha, "lam": lam, "tol": tol}
+    for alpha in (0.6, 0.7, 0.75, 0.8, 1.0)
+    for lam in (0.1, 0.4)
+    for tol in (0.1, 0.02, 0.01)
+] + [
+    {"max_iter": 3},
+    {"max_iter": 3, "tol": 0.5},
+    {"evidence": "ca", "theta": 0.1},
+    {"evidence": "ca", "theta": 0.9},
+    {"theta": 0.1},
+    {"theta": 4.0},
+    {"propagate": False},
+    {"keep_confident": False},
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(
+    ("solver", "settings"),
+    [
+        (ECCMS, ECCMS_SETTINGS),
+        (SPCE, [{"theta": k / 10} for k in range(10)] + [{"self_paced": "fixed"}]),
+        (LWEA, [{"theta": 0.2}, {"theta": 1.0}]),
+    ],
+)
+def test_settings_that_share_work_arrive_where_each_does_alone(solver, settings, missing, disputed):
+    rng = np.random.default_rng(6)
+    given = disputed.copy()
+    given[rng.random(given.shape) < missing] = -1
+    ensemble = Ensemble.from_labels(given)
+    ensemble = ensemble.reorder_members(ensemble.canonical_member_order())
+    solvers = [solver(4, **setting) for setting in settings]
+    heard = []
+    for run in solver._runs(solvers, ensemble, 0):
+        for place, partition in zip(run.places, run.solve(), strict=True):
+            alone = solvers[place]._solve(ensemble, np.random.default_rng(0))
+            assert np.array_equal(partition.labels, alone.labels), settings[place]
+            assert np.array_equal(partition.member_weights, alone.member_weights)
+            assert partition.converged == alone.converged
+            heard.append(place)
+    assert sorted(heard) == list(range(len(settings)))
+
+
+def test_alphas_that_ask_for_the_same_pairs_are_one_run(labels):
+    # eight members: shares are eighths
+    settings = [ECCMS(3, alpha=alpha, tol=tol) for alpha in (0.7, 0.75, 0.8) for tol in (0.1, 0.01)]
+    runs = ECCMS._runs(settings, Ensemble.from_labels(labels), 0)
+    assert [run.places for run in runs] == [(0, 1, 2, 3), (4, 5)]
 
 
 def test_threads_and_order_change_nothing(labels, model):
@@ -120,13 +212,25 @@ def test_seats_take_turns_and_go_from_coarse_to_fine():
     ]
 
 
-def test_a_degenerate_partition_has_no_vote(labels):
-    # single link of chained data chips off samples one by one
-    chained = np.vstack([labels, np.arange(16).reshape(2, 8) + 10])
-    settings = {"eccms": [{}], "spce": [{}], "eac": [{"linkage": "single"}]}
-    table = Council(3, solvers=("eccms", "spce", "eac"), settings=settings).fit(chained).council_
-    assert (table["weight"][table["left_out"]] == 0).all()
+def test_a_partition_that_says_little_about_the_members_has_no_vote(disputed):
+    # complete and single link leave clusters of a few samples and hence a giant one
+    ways = ("average", "complete", "single")
+    settings = {"eac": {"linkage": ways}}
+    table = Council(4, solvers=("eac",), settings=settings).fit(disputed).council_
+    for row in table.rows():
+        found = EAC(4, linkage=row["setting"].removeprefix("linkage=")).fit(disputed)
+        assert row["with_members"] == pytest.approx(anmi(found.ensemble_, found.labels_))
+    left_out = {row["setting"] for row in table.rows() if row["left_out"]}
+    assert left_out == {"linkage=complete", "linkage=single"}
+    support = table["with_members"]
+    assert (table["left_out"] == (support < 0.9 * support.max())).all()
+    assert ((table["weight"] == 0) == table["left_out"]).all()
     assert table["weight"].sum() == pytest.approx(1)
+
+
+def test_the_default_setting_is_heard_first():
+    first = next(iter(seats(["eccms"], "grid")))
+    assert first.setting == {name: ECCMS(2).get_params()[name] for name in first.setting}
 
 
 @pytest.mark.parametrize(

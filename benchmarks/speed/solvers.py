@@ -1,4 +1,4 @@
-"""The methods on microclusters."""
+"""The methods on microclusters, and what most of them begin and end with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 
 from coterie import Ensemble
 from coterie.evaluate import ari
-from coterie.evidence import coassociation
+from coterie.evidence import coassociation, locally_weighted_coassociation, transitions
 from coterie.kernels.linkage import weighted_linkage
 from coterie.solvers._catalogue import METHODS
 
@@ -27,9 +27,10 @@ class Solvers:
     params = [list(METHODS), [250, 1_000]]
     param_names = ["method", "N"]
     timeout = 300
+    n_members = 20
 
     def setup(self, method, N):
-        labels, self.hidden = members(N, 20, CLUSTERS)
+        labels, self.hidden = members(N, self.n_members, CLUSTERS)
         self.ensemble = Ensemble.from_labels(labels)
         # the first fit loads the compiled kernels
         fit(method, Ensemble.from_labels(labels[:100]))
@@ -44,20 +45,63 @@ class Solvers:
         return ari(self.hidden, fit(method, self.ensemble).labels_)
 
 
-class Evidence:
-    """What most methods begin and end with."""
+class Quadratic(Solvers):
+    """Methods with N x N matrices, further on."""
 
-    params = [250, 1_000, 2_000]
+    params = [["eac", "lwea", "spce", "eccms", "trce"], [4_000]]
+
+
+class Linear(Solvers):
+    """Methods without."""
+
+    params = [["pce", "ceshl", "lwgp", "usenc"], [4_000, 20_000]]
+
+
+class ManyMembers(Solvers):
+    """Fifty members instead of twenty."""
+
+    params = [["eac", "spce", "eccms", "trce", "pce", "ceshl"], [1_000]]
+    n_members = 50
+
+
+class Evidence:
+    """N x N evidence, by distinct rows, hidden classes and members."""
+
+    params = [[250, 1_000, 4_000], [3, 10], [20, 100]]
+    param_names = ["N", "k", "m"]
+
+    def setup(self, N, k, m):
+        self.ensemble = Ensemble.from_labels(members(N, m, k)[0])
+        for evidence in (coassociation, locally_weighted_coassociation, transitions):
+            evidence(self.ensemble)
+
+    def time_coassociation(self, N, k, m):
+        coassociation(self.ensemble)
+
+    def peakmem_coassociation(self, N, k, m):
+        coassociation(self.ensemble)
+
+    def time_locally_weighted(self, N, k, m):
+        locally_weighted_coassociation(self.ensemble)
+
+    def time_transitions(self, N, k, m):
+        transitions(self.ensemble)
+
+
+class Linkage:
+    """Average link of the co-association, by the number N of distinct rows."""
+
+    params = [250, 1_000, 4_000, 8_000]
     param_names = ["N"]
 
     def setup(self, N):
-        self.ensemble = Ensemble.from_labels(members(N, 20, CLUSTERS)[0])
-        self.distance = 1 - coassociation(self.ensemble)
-        self.weights = self.ensemble.weights.astype(float)
-        weighted_linkage(self.distance.copy(), self.weights, "average")
-
-    def time_coassociation(self, N):
-        coassociation(self.ensemble)
+        ensemble = Ensemble.from_labels(members(N, 20, CLUSTERS)[0])
+        self.distance = 1 - coassociation(ensemble)
+        self.weights = ensemble.weights.astype(float)
+        weighted_linkage(self.distance[:100, :100].copy(), self.weights[:100], "average")
 
     def time_average_link(self, N):
+        weighted_linkage(self.distance.copy(), self.weights, "average")
+
+    def peakmem_average_link(self, N):
         weighted_linkage(self.distance.copy(), self.weights, "average")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie._params import Domain, ParameterError, check_parameters
 from coterie._random import generator
-from coterie._result import Partition, by_first_appearance
+from coterie._result import Partition, Run, by_first_appearance
 from coterie._table import Table
 from coterie._threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble, LabelError
@@ -35,9 +36,9 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     n_clusters_ : int
         Number of clusters.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the membership in the next best cluster over that in the sample's own, in [0, 1];
-        0 for a sample that no member labelled. With one cluster there is no other and it is 1,
-        which says nothing.
+        One minus the membership in the next best cluster over that in the sample's own, less where
+        members put it with its cluster more rarely than is usual; in [0, 1], and 0 for a sample
+        that no member labelled. With one cluster there is no other and it is 1, which says nothing.
     soft_labels_ : ndarray, shape (n, c)
         Membership of each sample in each cluster, rows summing to one; computed when asked for.
     member_weights_ : ndarray, shape (m,)
@@ -85,7 +86,9 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         order = ensemble.canonical_member_order()
         # the last digits of a BLAS product depend on its threads, and labels can on those digits
         with one_blas_thread():
-            partition = self._solve(ensemble.reorder_members(order), generator(self.random_state))
+            partition = self._solve(
+                ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
+            )
         self._keep(partition, ensemble, order)
         return self
 
@@ -96,6 +99,18 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Solve on microclusters."""
         raise AssertionError("a solver writes this")
+
+    @classmethod
+    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
+        """How to solve many settings on an ensemble in canonical order: here each by itself.
+
+        A solver whose settings have work in common writes this; the labels stay those of ``_solve``.
+        """
+
+        def solve(setting: Self) -> list[Partition]:
+            return [setting._solve(ensemble, np.random.default_rng(seed))]
+
+        return [Run((place,), partial(solve, setting)) for place, setting in enumerate(settings)]
 
     def _check_blank_samples(self, ensemble: Ensemble) -> None:
         if not self._places_blank_samples:

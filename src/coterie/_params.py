@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ class ParameterError(ValueError):
 
 @dataclass(frozen=True)
 class Real:
-    """A real number in an interval; ``optional`` admits None."""
+    """A finite real number in an interval; ``optional`` admits None."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -39,7 +40,7 @@ class Real:
         number = float(value)
         above = number >= self.low if self.closed_low else number > self.low
         below = number <= self.high if self.closed_high else number < self.high
-        return above and below
+        return above and below and math.isfinite(number)
 
     def describe(self) -> str:
         """The domain in words."""
@@ -140,6 +141,8 @@ SEED = Kind(
     "None, a whole number, or a numpy random generator",
     read=int,
 )
+# weight of one term of an objective beside another; beyond, the fainter of them is rounding
+STRENGTH = Real(1e-12, 1e12)
 CALLBACK = Kind(lambda value: value is None or callable(value), "None or a callable")
 BUDGET = Kind(
     lambda value: (

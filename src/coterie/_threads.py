@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from threading import Lock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import OpenBLASController, threadpool_limits
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class _BlasLimit:
@@ -102,6 +106,30 @@ def refuse_lost_threads() -> None:
             'OpenMP did not come along; start processes by "spawn" or "forkserver" '
             '(multiprocessing.get_context("spawn")), or set NUMBA_THREADING_LAYER=workqueue'
         )
+
+
+def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
+    """A kernel that runs in parallel, as Python calls it: with ForkedError where it cannot."""
+
+    @wraps(kernel)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        refuse_lost_threads()
+        return kernel(*arguments, **named)
+
+    return call
+
+
+@contextmanager
+def kernel_threads(jobs: int) -> Iterator[None]:
+    """For the kernels that this thread of Python calls, its share of the threads, one of ``jobs``."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, before // jobs))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from coterie.generate.pools import (
     spectral_plans,
     subsample_plans,
 )
-from coterie.solvers._catalogue import solver_of
+from coterie.solvers._catalogue import default_method, solver_of
 from coterie.trust import Explanation
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, "auto" or None, default None
         Number of clusters; "auto" asks :func:`coterie.select.select_k` for 2 to 10, and takes one
-        cluster where there is no structure; None leaves the choice to the solver (for EAC the
-        longest lifetime).
+        cluster where there is no structure; None leaves the choice to the solver (for EAC, then the
+        default, the longest lifetime).
     members : int, default 20
         Number of clusterings to make.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
@@ -63,7 +63,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         that and the square root of n; for "auto" between 2 and the larger of 20 and the square root.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How they are combined: ``coterie.EAC(linkage="single")``, or a name such as ``"spce"`` for a
-        method with its default settings; None is ``EAC()``. Its ``n_clusters`` is set from here.
+        method with its default settings; None is ``"lwea"``, or ``"eac"`` where ``n_clusters`` is
+        None, because LWEA needs the number. Its ``n_clusters`` is set from here.
     callback : callable or None, default None
         Called with (members done, members in all), and with "auto" then with the steps of the choice.
     random_state : int, Generator or None, default None
@@ -74,8 +75,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray, shape (n,)
     sample_confidence_ : ndarray, shape (n,)
-        One minus the membership in the next best cluster over that in the sample's own; with one
-        cluster there is no other and it is 1, which says nothing.
+        One minus the membership in the next best cluster over that in the sample's own, less where
+        members put it with its cluster more rarely than is usual; with one cluster there is no other
+        and it is 1, which says nothing.
     soft_labels_ : ndarray, shape (n, c)
         Membership of each sample in each cluster, rows summing to one; computed when asked for.
     ensemble_ : Ensemble
@@ -84,7 +86,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     members_ : list of fitted clusterers
     member_weights_ : ndarray, shape (members,)
     selection_ : Selection
-        How the number of clusters was chosen; only with ``n_clusters="auto"``.
+        How the number of clusters was chosen; only with ``n_clusters="auto"``. Its partitions are
+        cuts of the average-link dendrogram that were compared; ``labels_`` is the solver's at the
+        number recommended.
 
     Notes
     -----
@@ -103,6 +107,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     [0, 1, 2, 3, 4]
     >>> bool((model.predict(blobs.X) == model.labels_).all())
     True
+    >>> type(model.solver_).__name__
+    'LWEA'
     >>> ConsensusClustering(5, solver="kcc", random_state=0).fit(blobs.X).solver_.n_clusters
     5
     """
@@ -167,7 +173,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             return self
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         # an unknown name is told before the members are made
-        chosen = solver_of("eac" if self.solver is None else self.solver)
+        chosen = self._chosen_solver()
         features = self._checked(X, reset=True)
         ids = index_ids(X)
         rng = generator(self.random_state)
@@ -348,6 +354,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if isinstance(self.n_clusters, str):
             return 2, max(20, int(np.sqrt(n)))
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
+
+    def _chosen_solver(self) -> LabelConsensus:
+        return solver_of(default_method(self.n_clusters) if self.solver is None else self.solver)
 
     def _configured_solver(
         self, chosen: LabelConsensus, n_clusters: int | None, rng: np.random.Generator

@@ -8,18 +8,22 @@ compressed ensemble, take the partitions as votes, and let them elect one.
 Steps
   1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
      coarse to fine, solvers in turn, so that a budget leaves out the finest
-  2. left out: partitions that fall into far fewer effective clusters than the others (one giant and
-     many tiny ones), unless the most are so
+  2. left out: partitions that say far less about the members than another of the council does (mean
+     NMI with the members): smoothed too far, most samples are in one giant cluster
   3. agreement of each two partitions: the adjusted Rand index over samples, A_ij
   4. weights: every solver has the same in all, shared equally by its settings, so that a solver with
      many settings does not outvote the others
-  5. combine="medoid": the partition with the greatest weighted agreement with all. combine="eac" or
-     another method's name: that method on the partitions as members with these weights
+  5. combine="medoid": of the first solver's partitions the one with the greatest weighted agreement with
+     all; the other solvers vote but do not stand. combine="eac" or another method's name: that method
+     on the partitions as members with these weights
 
-The confidence of a sample is that of the elected partition over the council: one minus the share of
-votes for its next best cluster over that for its own.
+There are two confidences of a sample, both by the rule of :mod:`coterie.trust`: ``sample_confidence_``
+from the members, as for any solver, and ``council_confidence_`` from the council's partitions, its
+stability over the settings.
 
-Cost: that of its settings, over ``n_jobs`` threads; O(S^2 N) for the agreement of S partitions.
+Cost: that of its settings, less what they share, over ``n_jobs`` threads; O(S^2 N) for the agreement of
+S partitions. Settings of EC-CMS with the same certain pairs and price are one run that is looked at
+where each of them stops; all settings of SPCE start from one state.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from time import monotonic
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -50,21 +54,28 @@ from coterie._params import (
     check_parameters,
 )
 from coterie._random import child_seeds
-from coterie._result import Partition, by_first_appearance
+from coterie._result import Partition, Run, by_first_appearance
 from coterie._table import Table
+from coterie._threads import kernel_threads
 from coterie.ensemble import Ensemble
-from coterie.evaluate import ari
+from coterie.evaluate import anmi, ari
 from coterie.solvers._catalogue import METHODS, find_method
 from coterie.trust._votes import ClusterVotes
 
 # the grids that the study of docs/council.md arrived at; other solvers bring their papers' grids
-GRIDS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "eccms": {"alpha": (0.7, 0.75, 0.8), "lam": (0.1, 0.2, 0.4)},
+GRIDS: Mapping[str, Any] = {
+    # the default, which is in the middle and so comes first, and three that smooth more
+    "eccms": (
+        {"alpha": 0.7, "lam": 0.1},
+        {"alpha": 0.75, "lam": 0.1},
+        {"alpha": 0.8, "lam": 0.4},
+        {"alpha": 0.8, "lam": 0.1},
+    ),
     "spce": {"theta": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
 }
 SOLVERS = ("eccms", "spce")
-# a partition with fewer effective clusters than this share of the council's median is degenerate
-DEGENERATE = 0.5
+# a partition with a smaller mean NMI with the members than this share of the best is left out
+LEAST_SUPPORT = 0.9
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class Council(LabelConsensus):
     n_clusters : int or "auto"
         Number of clusters; "auto" asks :func:`coterie.select_k` for it.
     solvers : sequence of str, default ("eccms", "spce")
-        Methods by name.
+        Methods by name. A partition of the first is elected (if any of them keeps its vote); the
+        others only vote.
     settings : "grid" or mapping, default "grid"
         "grid": the documented settings of each solver. A mapping gives, for some or all of the
         solvers, a grid (parameter to values) or a list of settings.
@@ -124,13 +136,15 @@ class Council(LabelConsensus):
     ----------
     council_ : Table
         One row a partition: solver, setting, weight, agreement with the council (weighted mean ARI),
-        ARI with the result, effective clusters, converged, seconds, and whether it was left out.
+        ARI with the result, mean NMI with the members, converged, whether it was left out, seconds.
     left_out_ : list of str
         Settings that the budget did not allow.
     elected_ : str
         The setting whose partition was elected; empty where partitions were combined.
-    sample_confidence_ : ndarray, shape (n,)
-        How sure the council is of each sample.
+    council_confidence_ : ndarray, shape (n,)
+        How far the settings agree on each sample: the confidence that the council's partitions, taken
+        as members, give the result. ``sample_confidence_`` is that of the members themselves, as for
+        any solver. A sample is sure where both are high.
 
     See Also
     --------
@@ -148,7 +162,7 @@ class Council(LabelConsensus):
     >>> pool = kmeans_pool(load("iris").X, 10, random_state=0)
     >>> model = Council(n_clusters=3).fit(pool)
     >>> len(model.council_), model.n_clusters_
-    (15, 3)
+    (10, 3)
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
@@ -232,7 +246,7 @@ class Council(LabelConsensus):
         votes = self._votes(ensemble, invited, n_clusters, seed)
         council = Assembly.of(ensemble, votes)
         if self.combine == "medoid":
-            elected = int(np.argmax(council.agreement))
+            elected = council.elect(find_method(self.solvers[0]).name)
             labels, name = votes[elected].labels, str(votes[elected].seat)
         else:
             solver = _solver(self.combine, {}, n_clusters, self.memory_budget, combining)
@@ -253,7 +267,7 @@ class Council(LabelConsensus):
             member_weights=council.member_weights(),
             converged=all(vote.converged for vote in votes),
             history=tuple(council.records()),
-            by_sample={"sample_confidence_": confidence},
+            by_sample={"council_confidence_": confidence},
             as_it_is={
                 "council_": council.table(labels),
                 "left_out_": left_out,
@@ -278,28 +292,34 @@ class Council(LabelConsensus):
         end = monotonic() + limit.seconds
         chosen = invited[: limit.settings]
 
-        def work(place: int, seat: Seat) -> Vote | None:
-            # the first is always heard
-            if place and monotonic() > end:
-                return None
-            return _vote(ensemble, seat, n_clusters, self.memory_budget, seed)
+        runs = _runs(ensemble, chosen, n_clusters, self.memory_budget, seed)
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(runs))
 
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        votes = []
-        for vote in jobs(delayed(work)(place, seat) for place, seat in enumerate(chosen)):
-            if vote is None:
-                continue
-            votes.append(vote)
-            if self.callback is not None:
-                self.callback(
-                    {
-                        "pass": len(votes),
-                        "of": len(chosen),
-                        "setting": str(vote.seat),
-                        "seconds": vote.seconds,
-                    }
-                )
-        return votes
+        def work(run: Run) -> dict[int, Vote]:
+            # the first is always heard
+            if run.places[0] and monotonic() > end:
+                return {}
+            with kernel_threads(n_jobs):
+                return _cast(run, chosen)
+
+        votes: dict[int, Vote] = {}
+        jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        with warnings.catch_warnings():
+            # the table says which settings did not converge
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for found in jobs(delayed(work)(run) for run in runs):
+                for place, vote in found.items():
+                    votes[place] = vote
+                    if self.callback is not None:
+                        self.callback(
+                            {
+                                "pass": len(votes),
+                                "of": len(chosen),
+                                "setting": str(vote.seat),
+                                "seconds": vote.seconds,
+                            }
+                        )
+        return [votes[place] for place in sorted(votes)]
 
 
 # ---------------------------------------------------------------------- 1. seats and votes
@@ -366,17 +386,41 @@ def _coarse_to_fine(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [settings[place] for place in order]
 
 
-def _vote(
-    ensemble: Ensemble, seat: Seat, n_clusters: int, memory_budget: Budget, seed: int
-) -> Vote:
-    solver = _solver(seat.solver, seat.setting, n_clusters, memory_budget, seed)
+def _runs(
+    ensemble: Ensemble,
+    chosen: Sequence[Seat],
+    n_clusters: int,
+    memory_budget: Budget,
+    seed: int,
+) -> list[Run]:
+    """What there is to compute, in the order of the seats; some runs answer several."""
+    runs = []
+    for name in dict.fromkeys(seat.solver for seat in chosen):
+        places = [place for place, seat in enumerate(chosen) if seat.solver == name]
+        solvers = [
+            _solver(name, chosen[place].setting, n_clusters, memory_budget, seed)
+            for place in places
+        ]
+        for run in type(solvers[0])._runs(solvers, ensemble, seed):
+            runs.append(Run(tuple(places[one] for one in run.places), run.solve))
+    return sorted(runs, key=lambda run: run.places)
+
+
+def _cast(run: Run, chosen: Sequence[Seat]) -> dict[int, Vote]:
+    """The votes of a run's seats, each with its part of the time."""
     start = monotonic()
-    with warnings.catch_warnings():
-        # the table says which settings did not converge
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        partition = solver._solve(ensemble, np.random.default_rng(seed))
-    weights = partition.member_weights / partition.member_weights.sum()
-    return Vote(seat, partition.labels, weights, partition.converged, monotonic() - start)
+    partitions = run.solve()
+    seconds = (monotonic() - start) / len(partitions)
+    return {
+        place: Vote(
+            chosen[place],
+            partition.labels,
+            partition.member_weights / partition.member_weights.sum(),
+            partition.converged,
+            seconds,
+        )
+        for place, partition in zip(run.places, partitions, strict=True)
+    }
 
 
 def _solver(
@@ -403,8 +447,8 @@ class Assembly:
         Zero for partitions that are left out; they sum to one.
     agreement : ndarray, shape (S,)
         Weighted mean of the ARI with the others.
-    effective : ndarray, shape (S,)
-        Effective clusters: exp of the entropy of the sizes.
+    support : ndarray, shape (S,)
+        Mean NMI with the members.
     ensemble : Ensemble
         The microclusters as samples, the partitions that count as members.
     """
@@ -412,7 +456,7 @@ class Assembly:
     votes: Sequence[Vote]
     weights: NDArray[np.float64]
     agreement: NDArray[np.float64]
-    effective: NDArray[np.float64]
+    support: NDArray[np.float64]
     ensemble: Ensemble
 
     @classmethod
@@ -421,8 +465,8 @@ class Assembly:
         samples = ensemble.weights.astype(np.float64)
         # pairs are counted, and nobody pairs with less than one
         samples = samples / min(1.0, samples.min())
-        effective = np.array([_effective_clusters(vote.labels, samples) for vote in votes])
-        sound = effective >= DEGENERATE * np.median(effective)
+        support = np.array([anmi(ensemble, ensemble.expand(vote.labels)) for vote in votes])
+        sound = support >= LEAST_SUPPORT * support.max()
         families = np.array([vote.seat.solver for vote in votes])
         weights = np.zeros(len(votes))
         for family in dict.fromkeys(families[sound].tolist()):
@@ -430,15 +474,20 @@ class Assembly:
             weights[own] = 1.0 / own.sum()
         weights /= weights.sum()
         agreement = _agreement(votes, samples, weights)
-        # what was left out cannot be elected
-        agreement[~sound] = -np.inf
         seated = np.flatnonzero(sound)
         second = Ensemble.from_labels(
             np.column_stack([votes[int(place)].labels for place in seated]),
             sample_weight=samples,
             member_weight=weights[seated],
         )
-        return cls(votes, weights, agreement, effective, second)
+        return cls(votes, weights, agreement, support, second)
+
+    def elect(self, standing: str) -> int:
+        """The place of the partition of this solver that agrees most; of all, if it has no vote."""
+        # what was left out cannot be elected
+        votes = self.weights > 0
+        stands = votes & np.array([vote.seat.solver == standing for vote in self.votes])
+        return int(np.argmax(np.where(stands if stands.any() else votes, self.agreement, -np.inf)))
 
     def member_weights(self) -> NDArray[np.float64]:
         """Influence of the original members: the solvers' own, averaged over the council."""
@@ -457,29 +506,23 @@ class Assembly:
 
     def table(self, labels: NDArray[np.int64]) -> Table:
         """One row a partition, the most agreeing first."""
-        order = np.argsort(-self.agreement, kind="stable")
+        left_out = self.weights == 0
+        order = np.lexsort((-self.agreement, left_out))
         votes = [self.votes[place] for place in order]
-        agreement = self.agreement[order]
         samples = self.ensemble.sample_weight
         return Table(
             {
                 "solver": np.array([vote.seat.solver for vote in votes], dtype=object),
                 "setting": np.array([vote.seat.words for vote in votes], dtype=object),
                 "weight": self.weights[order],
-                "agreement": np.where(np.isfinite(agreement), agreement, np.nan),
+                "agreement": np.where(left_out, np.nan, self.agreement)[order],
                 "with_result": np.array([ari(labels, vote.labels, samples) for vote in votes]),
-                "effective_clusters": self.effective[order],
+                "with_members": self.support[order],
                 "converged": np.array([vote.converged for vote in votes]),
-                "left_out": self.weights[order] == 0,
+                "left_out": left_out[order],
                 "seconds": np.array([vote.seconds for vote in votes]),
             }
         )
-
-
-def _effective_clusters(labels: NDArray[np.int64], samples: NDArray[np.float64]) -> float:
-    shares = np.bincount(labels, weights=samples)
-    shares = shares[shares > 0] / shares.sum()
-    return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def _agreement(
@@ -514,6 +557,7 @@ def _one_cluster(ensemble: Ensemble, invited: Sequence[Seat]) -> Partition:
             "left_out_": [str(seat) for seat in invited],
             "elected_": "",
         },
+        by_sample={"council_confidence_": np.ones(ensemble.n_microclusters)},
     )
 
 

@@ -37,6 +37,7 @@ grid = {theta = [0.2, 0.4]}
 members = 6
 repetitions = 3
 """
+WARMUP, KERNELS = "warmup", "kernels"
 # how long a process of a killed command may survive it
 FAREWELL = 10.0
 
@@ -50,19 +51,31 @@ class Command:
     outputs: tuple[str, ...]
     # what must not differ between two complete runs
     essence: Callable[[Path], Any]
+    # what it prints is all of its work
+    prints: bool = False
+
+
+# how a file of a kind ends, where its inside tells the time or the version of a library
+LAST_BYTES = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
 
 
 def _written(path: Path) -> Any:
-    """What a complete file says, without when and how fast it was made."""
+    """What a complete file says, without when and how fast it was made; a folder file by file."""
+    if path.is_dir():
+        return {
+            str(file.relative_to(path)): _written(file)
+            for file in sorted(path.rglob("*"))
+            if file.is_file()
+        }
     kind = path.suffix
     if kind == ".npz":
         result = Result.load(path)
         return result.labels.tolist(), result.sample_confidence.tolist(), result.method
     text = path.read_bytes()
-    if kind == ".html":
-        if not text.rstrip().endswith(b"</html>"):
+    if kind in LAST_BYTES:
+        if not text.rstrip().endswith(LAST_BYTES[kind]):
             raise Violation(f"{path.name} is cut short")
-        return b"</html>"
+        return LAST_BYTES[kind]
     return text
 
 
@@ -72,6 +85,10 @@ def _runs(path: Path) -> Any:
         for run in _store(path).runs()
         if run.status == "ok"
     ]
+
+
+def _nothing(path: Path) -> None:
+    """Of a folder whose files are another library's."""
 
 
 def _store(path: Path) -> Any:
@@ -108,6 +125,13 @@ COMMANDS = (
     Command("report", ("report", "saved.npz", "-o", "page.html"), ("page.html",), _written),
     Command("bench run", ("bench", "run", "spec.toml", "--out", "runs"), ("runs",), _runs),
     Command("bench table", ("bench", "table", "done", "-o", "table.md"), ("table.md",), _written),
+    Command("bench plot", ("bench", "plot", "done", "-o", "figures"), ("figures",), _written),
+    Command("bench specs", ("bench", "specs"), (), _written, prints=True),
+    Command("demo", ("demo", "--out", "demo"), ("demo",), _written),
+    Command("explain", ("explain", "saved.npz", "0", "7"), (), _written, prints=True),
+    Command("methods", ("methods",), (), _written, prints=True),
+    # its own folder of kernels, so that the signal meets the compiler and the writing of its files
+    Command(WARMUP, ("warmup", "voting"), (KERNELS,), _nothing),
 )
 
 
@@ -130,9 +154,10 @@ def _coterie() -> list[str]:
     return [sys.executable, "-m", "coterie"]
 
 
-def _environment() -> dict[str, str]:
+def _environment(command: Command) -> dict[str, str]:
     # no terminal: no bars
-    return os.environ | {"PYTHONUNBUFFERED": "1"}
+    own = {"NUMBA_CACHE_DIR": KERNELS} if command.name == WARMUP else {}
+    return os.environ | {"PYTHONUNBUFFERED": "1"} | own
 
 
 def complete(command: Command, folder: Path) -> tuple[float, dict[str, Any]]:
@@ -141,13 +166,15 @@ def complete(command: Command, folder: Path) -> tuple[float, dict[str, Any]]:
     answer = subprocess.run(
         [*_coterie(), *command.arguments],
         cwd=folder,
-        env=_environment(),
+        env=_environment(command),
         capture_output=True,
         check=False,
     )
     if answer.returncode != 0:
         raise Violation(f"exit code {answer.returncode}: {answer.stderr.decode()[-300:]}")
-    return monotonic() - began, {name: command.essence(folder / name) for name in command.outputs}
+    seconds = monotonic() - began
+    found = {name: command.essence(folder / name) for name in command.outputs}
+    return seconds, found | ({"printed": answer.stdout} if command.prints else {})
 
 
 def struck(command: Command, folder: Path, number: signal.Signals, after: float) -> int:
@@ -155,7 +182,7 @@ def struck(command: Command, folder: Path, number: signal.Signals, after: float)
     process = subprocess.Popen(
         [*_coterie(), *command.arguments],
         cwd=folder,
-        env=_environment(),
+        env=_environment(command),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -203,10 +230,15 @@ def check_left(command: Command, folder: Path, expected: dict[str, Any], before:
     for name in {*os.listdir(folder)} - before:
         if name not in command.outputs:
             raise Violation(f"left {name!r} behind")
-        if (folder / name).is_dir():
+        due = expected[name]
+        # a folder of files that are there or not; others are for the command itself to take up again
+        if (folder / name).is_dir() and not isinstance(due, dict):
             continue
-        if command.essence(folder / name) != expected[name]:
-            raise Violation(f"{name} is there but not as it should be")
+        found = command.essence(folder / name)
+        files = found if isinstance(found, dict) else {name: found}
+        for file, content in files.items():
+            if content != (due.get(file) if isinstance(due, dict) else due):
+                raise Violation(f"{file} is there but not as it should be")
     for path in folder.rglob("*.tmp"):
         raise Violation(f"left {path.relative_to(folder)} behind")
 

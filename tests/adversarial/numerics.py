@@ -15,8 +15,12 @@ from tests.adversarial.solvers import attack
 
 # not of the method itself
 _ELSEWHERE = ("n_clusters", "random_state", "callback", "memory_budget", "n_jobs")
-# stands for infinity in a domain without an end
-FAR = 1e12
+# stand for infinity in a domain without an end: where rounding rules, and where squares overflow
+FAR, FARTHEST = 1e12, 1e300
+# next to zero, as far as numbers go
+NEAREST = 1e-300
+# no domain of real numbers holds these
+NO_NUMBERS = (float("nan"), float("inf"), float("-inf"))
 
 
 def noisy(n: int, m: int, k: int, seed: int, missing: float = 0.0) -> np.ndarray:
@@ -91,7 +95,9 @@ def edges(domain: Domain, default: Any) -> list[Any]:
     found = [low if domain.closed_low and low == domain.low else tiny]
     found.append(high if domain.closed_high or high < domain.high else np.nextafter(high, low))
     # next to an edge that belongs to the domain, where a formula may divide
-    found += [tiny, 1e-300 if low == 0 else float(np.nextafter(high, low))]
+    found += [tiny, NEAREST if low == 0 else float(np.nextafter(high, low))]
+    if domain.high > FARTHEST:
+        found.append(FARTHEST)
     return [*map(float, found), None] if domain.optional else [*map(float, found)]
 
 

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from coterie import EAC
-from coterie._threads import one_blas_thread, one_thread
+from coterie import (
+    EAC,
+    ConsensusClustering,
+    Ensemble,
+    _threads,
+    enhance,
+    evidence,
+    generate,
+    kernels,
+    select_k,
+    trust,
+)
+from coterie._threads import ForkedError, one_blas_thread, one_thread
 from coterie.io._write import whole_file
-from tests.adversarial import concurrency, faults
+from tests.adversarial import concurrency, faults, kills
 
 needs_posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits and forks are POSIX's")
 
@@ -84,24 +99,65 @@ def test_the_last_to_leave_restores_the_threads_of_blas():
     assert blas_threads() == before
 
 
+X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
+MODEL = ConsensusClustering(2, members=4, random_state=0)
+ENTRIES = {
+    "fit": lambda: EAC(2).fit([[0, 0], [0, 1], [1, 1]]),
+    "fit on features": lambda: clone(MODEL).fit(X),
+    "predict": lambda: MODEL.predict(X[::-1]),
+    "select_k": lambda: select_k(MODEL.ensemble_, [2, 3], random_state=0),
+    "generate": lambda: generate.kmeans_pool(X, 3, n_clusters=(2, 3), random_state=0),
+    "evidence": lambda: evidence.coassociation(MODEL.ensemble_),
+    "trust": lambda: trust.samples(MODEL.ensemble_, MODEL.labels_),
+    "enhance": lambda: enhance(MODEL.ensemble_),
+}
+
+
 @needs_posix
-def test_a_fork_after_a_fit_answers_or_says_why(tmp_path):
-    labels = [[0, 0], [0, 1], [1, 1]]
-    EAC(2).fit(labels)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_fork_after_a_fit_answers_or_says_why(tmp_path, entry):
+    MODEL.fit(X)
+    ENTRIES[entry]()
     place = tmp_path / "said"
-    context = multiprocessing.get_context("fork")
-    child = context.Process(target=_fit_and_tell, args=(labels, place))
+    child = multiprocessing.get_context("fork").Process(target=_call_and_tell, args=(entry, place))
     child.start()
     child.join(60)
-    assert child.exitcode == 0
-    assert place.read_text() in ("[0, 0, 1]", "ForkedError")
+    hangs = child.exitcode is None
+    child.kill()
+    assert not hangs
+    assert place.read_text() in ("answered", "ForkedError")
 
 
-def _fit_and_tell(labels, place: Path) -> None:
+def _call_and_tell(entry: str, place: Path) -> None:
     try:
-        place.write_text(str(EAC(2).fit_predict(labels).tolist()))
-    except RuntimeError as error:
+        ENTRIES[entry]()
+    except ForkedError as error:
         place.write_text(type(error).__name__)
+    else:
+        place.write_text("answered")
+
+
+def test_every_parallel_kernel_asks_for_its_threads():
+    from numba.core.dispatcher import Dispatcher
+
+    seen = []
+    for module in pkgutil.iter_modules(kernels.__path__, "coterie.kernels."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            wrapped = vars(value).get("__wrapped__", value) if callable(value) else value
+            if isinstance(wrapped, Dispatcher) and wrapped.targetoptions.get("parallel"):
+                assert value is not wrapped, f"{module.name}.{name} lacks @needs_threads"
+                seen.append(name)
+    assert len(seen) > 10
+
+
+def test_no_parallel_kernel_runs_without_its_threads(monkeypatch):
+    ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
+    evidence.coassociation(ensemble)
+    monkeypatch.setattr(_threads, "_LOST", ["omp"])
+    with pytest.raises(ForkedError, match="spawn"):
+        evidence.coassociation(ensemble)
+    with pytest.raises(ForkedError, match="spawn"):
+        EAC(2).fit(ensemble)
 
 
 def test_weights_out_of_bounds_are_refused():
@@ -122,3 +178,16 @@ def test_a_tiny_theta_leaves_every_member_some_influence():
     ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 0], [1, 1]])
     assert (cluster_reliability(ensemble, 1e-300) > 0).all()
     assert LWEA(2, theta=1e-300).fit(ensemble).n_clusters_ == 2
+
+
+def test_every_command_is_killed():
+    from coterie.cli._arguments import _parser
+
+    def steps(parser) -> dict:
+        choices = [action.choices for action in parser._actions if isinstance(action.choices, dict)]
+        return choices[0] if choices else {}
+
+    named = set()
+    for name, parser in steps(_parser()).items():
+        named |= {f"{name} {step}" for step in steps(parser)} or {name}
+    assert named == {command.name for command in kills.COMMANDS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie import EAC, Ensemble, MemoryBudgetError, evidence, memory_budget
+from coterie import EAC, ECCMS, SPCE, TRCE, Ensemble, MemoryBudgetError, evidence, memory_budget
 from coterie._budget import ENVIRONMENT_VARIABLE
 
 DENSE = [
@@ -54,6 +54,16 @@ def test_the_solver_says_how_much_and_for_what(thousand):
     ):
         EAC(2, memory_budget="1MB").fit(thousand)
     assert issubclass(MemoryBudgetError, MemoryError)
+
+
+@pytest.mark.parametrize("method", [ECCMS, SPCE, TRCE])
+def test_a_method_with_too_many_rows_names_those_that_can(method):
+    large = Ensemble.from_labels(np.arange(50_000)[:, None])
+    with pytest.raises(MemoryBudgetError) as error:
+        method(5, memory_budget="8GB").fit(large)
+    text = str(error.value)
+    assert "for N = 50,000 microclusters needs" in text
+    assert "linear in N, such as PCE or CESHL" in text
 
 
 def test_the_operator_needs_no_budget(monkeypatch, thousand):

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import hashlib
 import numba
@@ -37,10 +39,48 @@ print(len(digests))
 """
 
 
-def test_one_thread_and_two_give_the_same_bits():
+# large enough that eigenvectors are found by iteration and rows are shared out
+SOLVERS = """
+import hashlib
+import warnings
+import numba
+import numpy as np
+from threadpoolctl import threadpool_limits
+from coterie import SPCE, TRCE, Ensemble
+from coterie.linalg import laplacian
+
+iterate, iterated = laplacian._davidson, []
+
+def counted(*arguments):
+    found = iterate(*arguments)
+    iterated.append(found is not None)
+    return found
+
+laplacian._davidson = counted
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+truth = rng.integers(0, 4, 1000)
+labels = np.where(rng.random((1000, 10)) < 0.25, rng.integers(0, 6, (1000, 10)), truth[:, None])
+ensemble = Ensemble.from_labels(labels)
+assert ensemble.n_microclusters > 500
+digests = set()
+for threads in (1, 2):
+    numba.set_num_threads(threads)
+    with threadpool_limits(threads):
+        models = [solver(4).fit(ensemble) for solver in (SPCE, TRCE)]
+    found = [array for model in models for array in (model.labels_, model.sample_confidence_)]
+    found += [model.consensus_matrix_ for model in models]
+    digests.add(hashlib.sha256(b"".join(array.tobytes() for array in found)).hexdigest())
+assert sum(iterated) > 3, iterated
+print(len(digests))
+"""
+
+
+@pytest.mark.parametrize("program", [PROGRAM, SOLVERS], ids=["evidence", "solvers"])
+def test_one_thread_and_two_give_the_same_bits(program):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "NUMBA_NUM_THREADS": "2"},
+        [sys.executable, "-c", program],
+        env={**os.environ, "NUMBA_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
         check=False,

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import linalg
 
-from coterie.linalg.eigen import eigenpairs
+from coterie.linalg.eigen import eigenpairs, extreme_eigenpairs
 
 
 def matrix_of_low_rank(n: int = 40) -> np.ndarray:
@@ -33,3 +34,27 @@ def test_decomposes_where_divide_and_conquer_fails(monkeypatch: pytest.MonkeyPat
 def test_what_is_not_finite_is_named() -> None:
     with pytest.raises(FloatingPointError, match="the matrix is not finite"):
         eigenpairs(np.array([[np.nan, 0.0], [0.0, 1.0]]))
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("fails", ["not at all", "with an error", "with too few pairs"])
+def test_extremes(monkeypatch: pytest.MonkeyPatch, largest: bool, fails: str) -> None:
+    matrix, whole = matrix_of_low_rank(), linalg.eigh
+
+    def some(given: np.ndarray, **options: object) -> tuple[np.ndarray, np.ndarray]:
+        if fails == "with an error":
+            raise np.linalg.LinAlgError("internal error")
+        values, vectors = whole(given, **options)
+        return (values[1:], vectors[:, 1:]) if fails == "with too few pairs" else (values, vectors)
+
+    monkeypatch.setattr(linalg, "eigh", some)
+    values, vectors = extreme_eigenpairs(matrix, 3, largest=largest)
+    expected = np.linalg.eigvalsh(matrix)
+    np.testing.assert_allclose(values, expected[-3:] if largest else expected[:3], atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-12)
+
+
+def test_extremes_of_what_is_not_finite() -> None:
+    with pytest.raises(FloatingPointError, match="the matrix is not finite"):
+        extreme_eigenpairs(np.array([[np.nan, 0.0], [0.0, 1.0]]), 1)

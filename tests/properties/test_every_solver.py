@@ -31,7 +31,7 @@ examples = settings(max_examples=25)
 
 
 def solver(name: str, n_clusters: int):
-    # two seats are a council as well as fifteen, and sooner heard
+    # two seats are a council as well as ten, and sooner heard
     few = {"settings": {"eccms": [{}], "spce": [{}]}} if name == "council" else {}
     return METHODS[name].load()(n_clusters, **few, random_state=0)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -351,6 +352,19 @@ def test_threads_do_not_matter(monkeypatch):
             np.testing.assert_array_equal(parallel.labels_, serial.labels_)
     finally:
         numba.set_num_threads(before)
+
+
+def test_blocks_whose_factors_fill_up_are_inverted():
+    rng = np.random.default_rng(0)
+    size = 300
+    chain = sparse.diags_array(np.full(size - 1, 0.9), offsets=1, shape=(size, size))
+    scattered = sparse.random_array((size, size), density=0.03, rng=rng)
+    kinds = []
+    for half in (chain, scattered):
+        high = sparse.csr_array(half + half.T)
+        degrees = 2.0 * high.sum(axis=1) + 2.0
+        kinds.append(type(steps._large_block(np.arange(size), high, np.ones(size), degrees)))
+    assert kinds == [steps.Factorised, steps.Inverted]
 
 
 def test_factors_and_inverses_do_the_same(monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -25,6 +25,8 @@ from coterie.ensemble._read import index_ids, read_labels, read_members
 
 # squares of weights, and squares of their sums, stay far from the ends of the number range
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+# a weight is a number of copies to the methods; beside more than these, one sample is rounding
+MOST_COPIES = 2.0**40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -442,6 +444,24 @@ class Ensemble:
             sample_weight=self.sample_weight,
             sample_ids=self.sample_ids,
         )
+
+    def with_fewer_copies(self) -> Self:
+        """The same ensemble, its weights halved until they add up to at most 2^40.
+
+        Methods solve on this one: weights in units as small as you like, up to 1e30 of them a sample,
+        leave every number in range, and halving loses no digit.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> ensemble = Ensemble.from_labels([[0], [0], [1]], sample_weight=[2**50, 2**50, 2**50])
+        >>> ensemble.with_fewer_copies().weights.tolist() == [2.0**39, 2.0**38]
+        True
+        """
+        excess = self.weights.sum(dtype=np.float64) / MOST_COPIES
+        if excess <= 1.0:
+            return self
+        return replace(self, weights=self.weights * 2.0 ** -np.ceil(np.log2(excess)))
 
     # ------------------------------------------------------------------ Python's own
 

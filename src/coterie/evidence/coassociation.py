@@ -17,8 +17,8 @@ from coterie._budget import Budget, require
 from coterie.ensemble import Ensemble
 
 ADVICE = (
-    "Compress better (fewer members, or members with fewer clusters), or take the sparse matrix or "
-    "the operator."
+    "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
+    "linear in N, such as PCE or CESHL, or of the evidence the sparse matrix or the operator."
 )
 
 

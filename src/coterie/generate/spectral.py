@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from coterie._random import fix_signs
+from coterie.linalg.eigen import extreme_eigenpairs
 
 # below this order the dense solver is quicker than setting up an iteration
 DENSE_ORDER = 500
@@ -58,5 +58,5 @@ def _leading_vectors(matrix: NDArray[np.float64], count: int) -> NDArray[np.floa
             return fix_signs(vectors[:, ::-1])
         except ArpackNoConvergence:
             pass
-    _, vectors = linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
+    _, vectors = extreme_eigenpairs(matrix, count)
     return fix_signs(vectors[:, ::-1])

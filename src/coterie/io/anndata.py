@@ -19,7 +19,7 @@ from coterie._estimator import LabelConsensus
 from coterie._params import SEED, Integer, Kind, ParameterError, check_parameters, nearest
 from coterie.ensemble import Ensemble
 from coterie.result import method_name
-from coterie.solvers.eac import EAC
+from coterie.solvers._catalogue import default_method, solver_of
 from coterie.trust import soft_labels
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
@@ -84,9 +84,11 @@ def combine(
     keys : str or sequence of str
         Columns of ``adata.obs``, by name or by pattern: ``"leiden_*"``.
     n_clusters : int or None, default None
-        Number of clusters; None leaves it to the solver (EAC takes the longest lifetime).
+        Number of clusters; None leaves it to the solver (EAC, then the default, takes the
+        longest lifetime).
     solver : solver of ``coterie.solvers`` or None, default None
-        How they are combined; None is ``EAC()``. Its ``n_clusters`` is set from here.
+        How they are combined; None is ``LWEA``, or ``EAC`` where ``n_clusters`` is None. Its
+        ``n_clusters`` is set from here.
     key_added : str, default "coterie"
         What the results are called.
     soft : bool, default False
@@ -122,7 +124,7 @@ def combine(
     >>> from coterie.io.anndata import combine
     >>> model = combine(adata, "leiden_*", n_clusters=2)
     >>> adata.obs["coterie"].tolist(), adata.uns["coterie"]["method"]
-    (['0', '0', '1', '1'], 'eac')
+    (['0', '0', '1', '1'], 'lwea')
     """
     _refuse_other_things(adata)
     check_parameters(
@@ -151,7 +153,7 @@ def combine(
         )
     own = (key_added, key_added + CONFIDENCE)
     members = _ensemble(adata, _matching(adata, keys, skip=own), missing, member_weight)
-    model: LabelConsensus = EAC() if solver is None else clone(solver)
+    model = solver_of(default_method(n_clusters)) if solver is None else clone(solver)
     if n_clusters is not None:
         model.set_params(n_clusters=n_clusters)
     if model.random_state is None:

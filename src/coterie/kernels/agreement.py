@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from coterie._threads import needs_threads
+
 
 @njit(cache=True, nogil=True)
 def _x_log_x(x):
@@ -65,6 +67,7 @@ def _normalised_information(by_first, first, second, weights, inside, other, tou
     return min(2 * information / entropies, 1.0)
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _agreements(members, orders, weights, most, out):
     m = members.shape[0]

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from coterie._threads import needs_threads
+
 FloatArray = NDArray[np.float64]
 
 # sweeps between two runs of conjugate gradients, and the most steps of one
@@ -160,6 +162,7 @@ def _learn_row(starts, ends, links, fit, linear, w, s, tol, max_sweeps):
             slope[p] = diagonal[p] * s[p] - 2.0 * w[p] * inside - linear[p]
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _pace_rows(starts, ends, links, seen, target, value, age, S, W, tol, max_sweeps):
     for u in prange(S.shape[0]):
@@ -167,6 +170,7 @@ def _pace_rows(starts, ends, links, seen, target, value, age, S, W, tol, max_swe
         _pace_row(starts, ends, links, fit, 0.5 * age * value, S[u], W[u], tol, max_sweeps)
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _learn_rows(starts, ends, links, seen, target, value, pull, W, S, tol, max_sweeps):
     for u in prange(S.shape[0]):
@@ -175,6 +179,7 @@ def _learn_rows(starts, ends, links, seen, target, value, pull, W, S, tol, max_s
         _learn_row(starts, ends, links, fit, linear, W[u], S[u], tol, max_sweeps)
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _row_costs(starts, ends, links, seen, target, value, age, pull, W, S):
     costs = np.zeros(S.shape[0])

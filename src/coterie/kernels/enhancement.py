@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit, prange
 from numpy.typing import NDArray
+
+from coterie._threads import needs_threads
 
 FloatArray = NDArray[np.float64]
 
@@ -16,6 +18,11 @@ PANEL = 32
 SERIAL_ROWS = 1024
 # five squared changes, then five squared norms
 N_SUMS = 10
+
+
+def _worth_threads(r: FloatArray) -> bool:
+    """Serial kernels let other threads of Python run, parallel ones do not."""
+    return len(r) > SERIAL_ROWS and get_num_threads() > 1
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -76,6 +83,7 @@ def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
     return total
 
 
+@needs_threads
 @njit(cache=True, parallel=True)
 def _solve_in_parallel(X, rows, lower, upper, inverse_pivots, r):
     n_panels = (X.shape[1] + PANEL - 1) // PANEL
@@ -85,7 +93,7 @@ def _solve_in_parallel(X, rows, lower, upper, inverse_pivots, r):
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _solve_serially(X, rows, lower, upper, inverse_pivots, r):
     n_panels = (X.shape[1] + PANEL - 1) // PANEL
     out = np.empty(n_panels)
@@ -107,7 +115,7 @@ def solve_factorised(
     ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
     factor of R K and of its transpose without their diagonals (starts, columns, values).
     """
-    run = _solve_in_parallel if len(r) > SERIAL_ROWS else _solve_serially
+    run = _solve_in_parallel if _worth_threads(r) else _solve_serially
     return float(run(X, rows, lower, upper, inverse_pivots, r).sum())
 
 
@@ -227,6 +235,7 @@ def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
             )  # fmt: skip
 
 
+@needs_threads
 @njit(cache=True, parallel=True)
 def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
     """Step 3 over all pairs; sums are kept by stripe so that threads cannot change them."""
@@ -239,7 +248,7 @@ def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sweep_serially(A, pinned, r, C, X, Z, P, lam, first):
     """The same by one thread."""
     n_stripes = (len(r) + TILE - 1) // TILE
@@ -261,7 +270,7 @@ def sweep(
     first: bool,
 ) -> FloatArray:
     """Step 3 over all pairs; returns the sums of each stripe."""
-    run = _sweep_in_parallel if len(r) > SERIAL_ROWS else _sweep_serially
+    run = _sweep_in_parallel if _worth_threads(r) else _sweep_serially
     return run(A, pinned, r, C, X, Z, P, lam, first)
 
 

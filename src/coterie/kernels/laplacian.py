@@ -1,4 +1,4 @@
-"""Other forms of a dense similarity: its Laplacian in single precision, or its entries that are not 0."""
+"""Other forms of a dense similarity: its Laplacian in single precision, or a sparse half of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from scipy import sparse
 
+from coterie._threads import needs_threads
+
 # side of the tiles that an entry and its mirror are met in
 TILE = 64
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _fill(matrix, root, diagonal, out):
     n = len(root)
@@ -24,39 +27,56 @@ def _fill(matrix, root, diagonal, out):
             out[i, i] += diagonal[i]
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _count(matrix, counts):
-    for i in prange(matrix.shape[0]):
-        total = 0
-        for j in range(matrix.shape[1]):
-            total += matrix[i, j] != 0.0
-        counts[i] = total
+    n = matrix.shape[0]
+    for stripe in prange((n + TILE - 1) // TILE):
+        top, bottom = stripe * TILE, min((stripe + 1) * TILE, n)
+        counts[top:bottom] = 0
+        for left in range(top, n, TILE):
+            for i in range(top, bottom):
+                total = 0
+                for j in range(max(left, i), min(left + TILE, n)):
+                    total += matrix[i, j] + matrix[j, i] != 0.0
+                counts[i] += total
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def _gather(matrix, starts, columns, values):
-    for i in prange(matrix.shape[0]):
-        place = starts[i]
-        for j in range(matrix.shape[1]):
-            if matrix[i, j] != 0.0:
-                columns[place] = j
-                values[place] = matrix[i, j]
-                place += 1
+    n = matrix.shape[0]
+    for stripe in prange((n + TILE - 1) // TILE):
+        top, bottom = stripe * TILE, min((stripe + 1) * TILE, n)
+        places = starts[top:bottom].copy()
+        for left in range(top, n, TILE):
+            for i in range(top, bottom):
+                place = places[i - top]
+                for j in range(max(left, i), min(left + TILE, n)):
+                    value = matrix[i, j] + matrix[j, i]
+                    if value != 0.0:
+                        columns[place] = j
+                        values[place] = 0.25 * value if i == j else 0.5 * value
+                        place += 1
+                places[i - top] = place
 
 
-def sparse_form(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | None:
-    """The matrix in compressed rows, or None where more than a share ``most`` of it is not 0.
+def sparse_half(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | None:
+    """An upper triangular U with U + U' = (S + S') / 2 for a non-negative S, in compressed rows.
+
+    None where more than a share ``most`` of the symmetric part is not 0.
 
     Examples
     --------
     >>> import numpy as np
-    >>> sparse_form(np.eye(3), 0.5).nnz, sparse_form(np.ones((3, 3)), 0.5)
-    (3, None)
+    >>> half = sparse_half(np.array([[2.0, 1.0], [0.0, 0.0]]), 0.8)
+    >>> half.toarray().tolist(), sparse_half(np.ones((3, 3)), 0.8)
+    ([[1.0, 0.5], [0.0, 0.0]], None)
     """
     counts = np.empty(len(matrix), dtype=np.int64)
     _count(matrix, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    if starts[-1] > most * matrix.size:
+    # all entries but the diagonal stand for two
+    if 2 * starts[-1] - np.count_nonzero(matrix.diagonal()) > most * matrix.size:
         return None
     columns = np.empty(starts[-1], dtype=np.int32)
     values = np.empty(starts[-1])

@@ -6,7 +6,10 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from coterie._threads import needs_threads
 
+
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
     n, m = labels.shape

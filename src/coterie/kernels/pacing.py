@@ -162,8 +162,11 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
     n_votes = prior.sum()
     seen, total = np.full(n, n_votes), np.full(n, values.sum())
     support, distance, links = np.empty(n), np.empty(n), np.empty(n)
+    thresholds, scales = np.empty(n), np.empty(n)
     together, apart = np.empty(n), np.empty(n)
     joined = np.empty(n, dtype=np.int32)
+    half_rho, inverse_pull = 0.5 * rho, 1.0 / values.sum()
+    root = np.sqrt(gamma * inverse_pull) * (1.0 + ROUNDING)
     for u in range(begin, end):
         if not complete:
             _observe(by_member, u, prior, values, seen, total)
@@ -175,19 +178,29 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
             here = column[u]
             for v in range(n):
                 distance[v] += (column[v] - here) * (column[v] - here)
+        if complete:
+            for v in range(n):
+                # the same as below with one division
+                inverse = 1.0 / pair_weights[u, v]
+                links[v] = (support[v] - half_rho * distance[v] * inverse * inverse) * inverse_pull
+                thresholds[v] = root * inverse
+                scales[v] = pair_weights[u, v] * pair_weights[u, v]
+        else:
+            for v in range(n):
+                scale = n_votes / seen[v]
+                squared = pair_weights[u, v] * pair_weights[u, v]
+                pull = scale * total[v]
+                links[v] = (scale * support[v] - half_rho * distance[v] / squared) / pull
+                thresholds[v] = np.sqrt(gamma / (pull * squared)) * (1.0 + ROUNDING)
+                scales[v] = scale * squared
         for v in range(n):
-            scale = n_votes / seen[v]
-            squared = pair_weights[u, v] * pair_weights[u, v]
-            pull = scale * total[v]
-            link = (scale * support[v] - rho * distance[v] / (2.0 * squared)) / pull
-            threshold = np.sqrt(gamma / (pull * squared)) * (1.0 + ROUNDING)
-            threshold = threshold if threshold > ROUNDING else ROUNDING
-            link = 0.0 if link <= threshold else link
+            threshold = thresholds[v] if thresholds[v] > ROUNDING else ROUNDING
+            link = 0.0 if links[v] <= threshold else links[v]
             link = 1.0 if joined[v] == m else link
             # without a member that joins them S is zero, and so is every disagreement
             link = 0.0 if joined[v] == 0 else link
             links[v] = link
-            pairs = weights[u] * weights[v] * scale * squared
+            pairs = weights[u] * weights[v] * scales[v]
             pairs = 0.0 if joined[v] == 0 else pairs
             together[v] = pairs * (1.0 - link) * (1.0 - link)
             apart[v] = pairs * link * link

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from coterie._threads import needs_threads
+
 
 @njit(cache=True, nogil=True)
 def _threshold(row, weights):
@@ -37,6 +39,7 @@ def _threshold(row, weights):
         theta = max(theta, (total - 1.0) / mass)
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _project(rows, weights, out):
     for i in prange(rows.shape[0]):

@@ -5,32 +5,54 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from coterie._threads import needs_threads
 
+
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
-def learn_rows(base, weights, fixed, moving, smoothed, graph, divergence, sums):
+def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
     """Rows of B, of the members' divergences from it, and of A in the place of the old one.
 
     B_ij = H_ij / (rho G_ij + theta), H_ij = scale_i sum_k member_k / size over the base clusters that
     hold both; A is the projection of B_ij - slope G_ij. ``sums`` takes the weighted squared change
     of A, its squared norm before, and the squared norm of B - A. The embedding comes with its
-    coordinates as rows. Without ``project`` A is B.
+    coordinates as rows. Without ``project`` A is B. B itself is not kept.
     """
     coverage, project = fixed
-    member, scale, embedding, rho, slope = moving
+    slope = moving[4]
     for i in prange(len(weights)):
-        evidence = _evidence(base, i, member, scale[i])
-        distance = _distances(embedding, i)
-        theta = _root(evidence, distance, weights, rho)
-        _walk(evidence, distance, rho, theta, smoothed[i])
-        _diverge(base, i, weights, coverage[i], smoothed[i], divergence[i])
-        links = smoothed[i]
+        distance, walk = _smoothed(base, weights, moving, i)
+        _diverge(base, i, weights, coverage[i], walk, divergence[i])
+        links = walk
         if project:
-            links = _links(smoothed[i], distance, slope, weights)
-        change, before, noise = _squares(weights, links, graph[i], smoothed[i])
+            links = _links(walk, distance, slope, weights)
+        change, before, noise = _squares(weights, links, graph[i], walk)
         sums[i, 0] = weights[i] * change
         sums[i, 1] = weights[i] * before
         sums[i, 2] = weights[i] * noise
         graph[i] = links
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def noise_rows(base, weights, moving, graph, out):
+    """Rows of B - A for the B that ``learn_rows`` met with the same arguments."""
+    for i in prange(len(weights)):
+        _, walk = _smoothed(base, weights, moving, i)
+        for j in range(len(walk)):
+            out[i, j] = walk[j] - graph[i, j]
+
+
+@njit(cache=True, nogil=True)
+def _smoothed(base, weights, moving, i):
+    """G_i and B_i."""
+    member, scale, embedding, rho, _ = moving
+    evidence = _evidence(base, i, member, scale[i])
+    distance = _distances(embedding, i)
+    theta = _root(evidence, distance, weights, rho)
+    # B takes the place of H
+    _walk(evidence, distance, rho, theta, evidence)
+    return distance, evidence
 
 
 @njit(cache=True, nogil=True)
@@ -195,6 +217,7 @@ def _diverge(base, i, weights, coverage, walk, out):
             out[k] = 0.0 if kl < 0.0 else coverage * kl
 
 
+@needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def member_divergences(base, weights, coverage, smoothed, divergence):
     """Every member's divergence from every row of B, times the row's coverage."""

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh, qr, svd
+from scipy.linalg import qr, svd
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from coterie._random import fix_signs
+from coterie.linalg.eigen import extreme_eigenpairs
 
 # up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
 DENSE = 1000
@@ -167,7 +168,7 @@ def _leading(matrix: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.f
     size = matrix.shape[0]
     count = min(count, size)
     if isinstance(matrix, np.ndarray):
-        values, vectors = eigh(matrix, subset_by_index=(size - count, size - 1))
+        values, vectors = extreme_eigenpairs(matrix, count)
     else:
         # any fixed start that favours no coordinate
         count = min(count, size - 1)

@@ -394,7 +394,7 @@ def _bisect_by_metis(
     options = metis.Options(
         # a seed of 0 and of 1 are the same to the C library
         seed=int(rng.integers(1, 2**31 - 1)),
-        ufactor=max(1, round(1000 * room)),
+        ufactor=max(1, round(1000 * min(room, sum(parts)))),
     )
     with _METIS_LOCK:
         _, found = metis.part_graph(

@@ -18,9 +18,8 @@ What is known without an eigensolve is not computed:
   (:func:`component_embedding`);
 - with k < c components L is block diagonal over them and one null vector of each block is known, so only
   the c - k smallest non-zero eigenvalues are sought (:func:`smallest_embedding`): block by block where
-  the blocks are small, else by an iteration that needs products with S and a rough inverse. A sparse
-  factor, or a dense one in single precision, will do, and from one pass to the next the old one
-  mostly still does.
+  the blocks are small, else by an iteration that needs products with S and a rough inverse. A factor
+  in single precision will do, and from one pass to the next the old one mostly still does.
 
 With ``symmetric=False`` S need not be symmetric; its symmetric part is meant, and never formed.
 
@@ -45,7 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
-from scipy.sparse.linalg import SuperLU, splu
+
+from coterie.linalg.eigen import extreme_eigenpairs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -64,9 +64,7 @@ SHIFT = 1e-6
 # which an old factor is judged, and steps with a new one before giving up
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
 # products with a matrix that has a smaller share of entries are faster by those alone
-SPARSE_SHARE = 0.3
-# so is a factor with a smaller share; up to this order one that fills up after all costs seconds
-FILLED_SHARE, MOST_ELIMINATED = 0.1, 4000
+SPARSE_SHARE = 0.2
 # the basis is compressed beyond so many columns for each eigenpair sought
 BASIS_WIDTH = 8
 # where more eigenpairs than this share of the order are sought the direct solver is as fast
@@ -142,6 +140,10 @@ class RankTerm:
         """Whether the matrix last followed has exactly c components."""
         return self.n_components == self.n_clusters
 
+    def release(self) -> None:
+        """Let go of what only another pass would use."""
+        self.inverse.factor = None
+
     def follow(self, matrix: FloatArray) -> RankTerm:
         """F for a new matrix, and rho for the next pass.
 
@@ -181,6 +183,23 @@ class RankTerm:
             n_components=n_components,
             component_labels=labels,
         )
+
+
+def rank_bytes(order: int, n_clusters: int) -> float:
+    """Bytes that a rank term needs for each pair, beside the matrix itself.
+
+    The factor in single precision, half of the sparse matrix, and the basis with what is made of it;
+    or, where so many eigenvectors are wanted that all are found directly, three square matrices.
+
+    Examples
+    --------
+    >>> rank_bytes(10_000, 10), rank_bytes(1_000, 50)
+    (5.4688, 24.0)
+    """
+    count = n_clusters + GUARD
+    if count > ITERATED_SHARE * order:
+        return 24.0
+    return 4.0 + 6.0 * SPARSE_SHARE + 24.0 * BASIS_WIDTH * count / order
 
 
 def component_embedding(labels: IntArray, weights: FloatArray) -> FloatArray:
@@ -248,15 +267,12 @@ def smallest_embedding(
     scale = float(degrees.max())
     if not np.isfinite(scale):
         raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
-    from coterie.kernels.laplacian import sparse_form
+    from coterie.kernels.laplacian import sparse_half
 
     found = None
     if np.bincount(labels).max() > DENSE_ORDER:
-        links = sparse_form(matrix, SPARSE_SHARE)
-        if links is not None and not symmetric:
-            links = sparse.csr_array(links + links.T)
-            links.data *= 0.5
-        whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, links)
+        half = sparse_half(matrix, SPARSE_SHARE)
+        whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, half)
         found = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
     values, vectors = found or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
     shares = _shares(values, wanted, TIE_TOLERANCE * scale)
@@ -320,12 +336,12 @@ def _block_eigenpairs(
     block += (2.0 * scale * null)[:, None] * null
 
     if size <= DENSE_ORDER:
-        values, vectors = linalg.eigh(block, overwrite_a=True, check_finite=False)
+        values, vectors = extreme_eigenpairs(block, size)
         return values[:-1], vectors[:, :-1]
     count = wanted + GUARD
     while True:
         count = min(count, size - 1)
-        values, vectors = linalg.eigh(block, subset_by_index=[0, count - 1], check_finite=False)
+        values, vectors = extreme_eigenpairs(block, count, largest=False)
         if count == size - 1 or values[-1] > values[wanted - 1] + TIE_TOLERANCE * scale:
             return values, vectors
         count *= 2
@@ -335,7 +351,8 @@ def _block_eigenpairs(
 class _Laplacian:
     """L as products.
 
-    ``nulls`` are its null vectors, orthonormal, ``links`` the symmetric part of the matrix if sparse.
+    ``nulls`` are its null vectors, orthonormal; ``half`` and its transpose sum up to the symmetric part
+    of the matrix, if that is sparse.
     """
 
     matrix: FloatArray
@@ -344,7 +361,7 @@ class _Laplacian:
     labels: IntArray
     scale: float
     symmetric: bool
-    links: sparse.csr_array | None
+    half: sparse.csr_array | None
 
     @property
     def nulls(self) -> FloatArray:
@@ -352,8 +369,9 @@ class _Laplacian:
 
     def times(self, vectors: FloatArray) -> FloatArray:
         scaled = self.root[:, None] * vectors
-        if self.links is not None:
-            product = self.links @ scaled
+        if self.half is not None:
+            product = self.half @ scaled
+            product += self.half.T @ scaled
         else:
             product = self.matrix @ scaled
             if not self.symmetric:
@@ -366,47 +384,22 @@ class RoughInverse:
     """An approximate inverse of a Laplacian away from its null vectors: a factor, maybe an old one."""
 
     def __init__(self) -> None:
-        self.factor: NDArray[np.float32] | SuperLU | None = None
-        self._fills_up = False
+        self.factor: NDArray[np.float32] | None = None
 
     def renew(self, laplacian: _Laplacian) -> bool:
         """Factorise; whether that was possible."""
+        # the old one goes before the new one takes its place
         self.factor = None
-        order, links = laplacian.root.size, laplacian.links
-        if (
-            links is not None
-            and links.nnz <= FILLED_SHARE * order**2
-            and order <= MOST_ELIMINATED
-            and not self._fills_up
-        ):
-            eliminated = _sparse_factor(laplacian, links)
-            # both triangles are counted
-            self._fills_up = eliminated.nnz > 2 * FILLED_SHARE * order**2
-            self.factor = eliminated
-        else:
-            self.factor = _dense_factor(laplacian)
+        self.factor = _single_factor(laplacian)
         return self.factor is not None
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """The product with some vectors."""
-        if isinstance(self.factor, SuperLU):
-            return np.asarray(self.factor.solve(vectors))
         solved, _ = lapack.spotrs(self.factor, vectors.astype(np.float32, order="F"), lower=0)
         return np.asarray(solved, dtype=np.float64)
 
 
-def _sparse_factor(laplacian: _Laplacian, links: sparse.csr_array) -> SuperLU:
-    scaled = sparse.diags_array(laplacian.root) @ links @ sparse.diags_array(laplacian.root)
-    diagonal = laplacian.degrees + SHIFT * laplacian.scale
-    return splu(
-        sparse.csc_array(sparse.diags_array(diagonal) - scaled),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-
-
-def _dense_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
+def _single_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
     from coterie.kernels.laplacian import lower_laplacian
 
     diagonal = laplacian.degrees + SHIFT * laplacian.scale
@@ -445,8 +438,11 @@ def _davidson(
     steps and no accuracy. None if the iteration does not settle.
     """
     nulls, scale = laplacian.nulls, laplacian.scale
-    basis = _first_basis(laplacian, nulls, count, start)
-    image = laplacian.times(basis)
+    # room for the widest basis, so that a wider one is no copy
+    whole = np.empty((2, BASIS_WIDTH * count, laplacian.root.size))
+    basis, image = whole[0, :count].T, whole[1, :count].T
+    basis[:] = _first_basis(laplacian, nulls, count, start)
+    image[:] = laplacian.times(basis)
     fresh = inverse.factor is None
     if fresh and not inverse.renew(laplacian):
         return None
@@ -468,9 +464,12 @@ def _davidson(
                 return None
         if len(progress) > MOST_STEPS or not np.isfinite(errors).all():
             return None
-        if basis.shape[1] + count > BASIS_WIDTH * count:
-            kept = mix[:, : 2 * count]
-            basis, image = basis @ kept, image @ kept
+        width = basis.shape[1]
+        if width + count > BASIS_WIDTH * count:
+            width = 2 * count
+            for part in (basis, image):
+                part[:, :width] = part @ mix[:, :width]
+            basis, image = whole[0, :width].T, whole[1, :width].T
         # what is accurate to the last digit has nothing more to say
         step = inverse.times(residuals[:, errors > 0.1 * RESIDUAL * scale])
         step -= nulls @ (nulls.T @ step)
@@ -478,8 +477,10 @@ def _davidson(
         for _ in range(2):
             step -= basis @ (basis.T @ step)
             step, _ = linalg.qr(step, mode="economic", check_finite=False)
-        basis = np.concatenate([basis, step], axis=1)
-        image = np.concatenate([image, laplacian.times(step)], axis=1)
+        wider = width + step.shape[1]
+        basis, image = whole[0, :wider].T, whole[1, :wider].T
+        basis[:, width:] = step
+        image[:, width:] = laplacian.times(step)
 
 
 def _too_slow(progress: list[float], order: int) -> bool:

@@ -36,10 +36,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from coterie._random import fix_signs
+from coterie.linalg.eigen import extreme_eigenpairs
 from coterie.linalg.kmeans import weighted_kmeans
 
 FloatArray = NDArray[np.float64]
@@ -305,13 +306,7 @@ def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray,
 def _by_factorisation(matrix: _Scaled | _Product, count: int) -> tuple[FloatArray, FloatArray]:
     """The largest ``count`` eigenpairs, descending; all of a small matrix."""
     order = matrix.order
-    lowest = 0 if order <= WHOLE_ORDER else order - count
-    values, vectors = linalg.eigh(
-        matrix.dense(),
-        subset_by_index=[lowest, order - 1],
-        overwrite_a=True,
-        check_finite=False,
-    )
+    values, vectors = extreme_eigenpairs(matrix.dense(), order if order <= WHOLE_ORDER else count)
     return values[::-1], vectors[:, ::-1]
 
 

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from coterie._random import fix_signs
+from coterie.linalg.eigen import extreme_eigenpairs
 
 FloatArray = NDArray[np.float64]
 
@@ -72,8 +73,7 @@ def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     if order <= DENSE_ORDER:
         gram = matrix.T @ matrix if k <= n else matrix @ matrix.T
         gram = gram.toarray() if sparse.issparse(gram) else gram
-        lowest = max(order - count, 0)
-        squares, vectors = linalg.eigh(gram, subset_by_index=[lowest, order - 1])
+        squares, vectors = extreme_eigenpairs(gram, min(count, order))
         supported = squares > NO_SUPPORT * squares[-1]
         vectors = vectors[:, supported][:, ::-1]
         if k <= n:

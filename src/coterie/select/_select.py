@@ -103,7 +103,8 @@ def select_k(
     solver : solver, name of a method or None, default None
         Makes the partitions in ``labels``, one fit per k on all samples, and with them crossing and
         ANMI; ``notes`` says so where it did not converge at the recommended k. None cuts the
-        average-link dendrogram. The halves are always cut from dendrograms, which give all k at once.
+        average-link dendrogram of the plain co-association (that of EAC), one for all k and not the
+        default solver of ConsensusClustering. The halves are always cut from such dendrograms.
     criteria : "all", name or names, default "all"
         Of stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime, anmi. The
         recommendation needs stability and crossing; without them it only counts votes.

@@ -55,7 +55,7 @@ METHODS: dict[str, Method] = {
             name="eac",
             home="coterie.solvers.eac:EAC",
             summary="Evidence accumulation: hierarchical clustering of how often samples meet. "
-            "Finds the number of clusters itself when -k is left out.",
+            "Finds the number of clusters itself, and is the default where -k is left out.",
             cost="O(N^2 m) time, 10 bytes a pair of microclusters",
             paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
             "accumulation. IEEE TPAMI 27, 2005.",
@@ -66,7 +66,7 @@ METHODS: dict[str, Method] = {
             home="coterie.solvers.spce:SPCE",
             summary="Self-paced: learns a graph with as many components as clusters, from the "
             "pairs that members agree on to those they dispute.",
-            cost="O(N^2 (m + c)) a pass, 32 bytes a pair of microclusters",
+            cost="O(N^2 (m + c)) a pass, 24 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering "
             "ensemble. IEEE TNNLS 32, 2021.",
             scaling="quadratic",
@@ -77,7 +77,7 @@ METHODS: dict[str, Method] = {
             home="coterie.solvers.ec_cms:ECCMS",
             summary="Enhances the co-association by spreading its confident part, then average "
             "link.",
-            cost="O(N^2 b) a pass for blocks of b confident microclusters, 64 bytes a pair",
+            cost="O(N^2 b) a pass for blocks of b confident microclusters, 48 bytes a pair",
             paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
             "self-enhancement. IEEE TNNLS, 2023.",
             scaling="quadratic",
@@ -88,7 +88,7 @@ METHODS: dict[str, Method] = {
             home="coterie.solvers.trce:TRCE",
             summary="Robust at three levels: members, samples and the graph are each allowed to "
             "be wrong.",
-            cost="O(N^2 (m + c)) a pass, 64 bytes a pair of microclusters",
+            cost="O(N^2 (m + c)) a pass, 16 bytes a pair of microclusters",
             paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
             "multiple graph learning. AAAI, 2021.",
             scaling="quadratic",
@@ -121,7 +121,7 @@ METHODS: dict[str, Method] = {
             name="lwea",
             home="coterie.solvers.lwea:LWEA",
             summary="Evidence accumulation in which base clusters that the members keep together count "
-            "more.",
+            "more. The default.",
             cost="O(N^2 m) time, 16 bytes a pair of microclusters",
             paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
             "Transactions on Cybernetics 48, 2018.",
@@ -401,6 +401,15 @@ METHODS: dict[str, Method] = {
         ),
     )
 }
+
+
+def default_method(n_clusters: int | str | None) -> str:
+    """The method that combines where none is named.
+
+    By mean rank over public pools LWEA is second to EC-CMS, which takes some hundred times as long;
+    EAC finds the number of clusters itself.
+    """
+    return "eac" if n_clusters is None else "lwea"
 
 
 def solver_of(given: LabelConsensus | str) -> LabelConsensus:

@@ -90,7 +90,8 @@ def _merge(
     between = np.zeros((count, count))
     if similarity is not None:
         chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
-        between = np.asarray(chosen.T @ (similarity @ chosen)) / np.outer(sizes, sizes)
+        # in this order, because a product with the transpose of a dense matrix would copy it
+        between = np.asarray((chosen.T @ similarity) @ chosen) / np.outer(sizes, sizes)
         between = (between + between.T) / 2
         np.fill_diagonal(between, 0.0)
     if not between.any():

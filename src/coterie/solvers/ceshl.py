@@ -70,12 +70,13 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie._budget import Budget, require
 from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie._params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.kernels.hypergraph import losses_and_means, slopes
 from coterie.linalg.box_lbfgs import minimise_in_box, working_bytes
+from coterie.linalg.eigen import extreme_eigenpairs
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
 FloatArray = NDArray[np.float64]
@@ -176,9 +177,9 @@ class CESHL(LabelConsensus):
 
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "lam": Real(0.0, closed_low=False, closed_high=False),
+        "lam": STRENGTH,
         "edge_weights": Choice(("propagated", "quality", "uniform")),
-        "rho": Real(0.0, closed_low=False, closed_high=False),
+        "rho": STRENGTH,
         "degree_floor": Real(0.0, 1.0),
         "inner_iter": Integer(1),
         "max_iter": Integer(1),
@@ -498,7 +499,7 @@ def _largest_eigenpairs(gram: FloatArray, wanted: int) -> tuple[FloatArray, Floa
     order = len(gram)
     count = min(wanted + GUARD, order)
     while True:
-        values, vectors = linalg.eigh(gram, subset_by_index=(order - count, order - 1))
+        values, vectors = extreme_eigenpairs(gram, count)
         values, vectors = values[::-1], vectors[:, ::-1]
         if count == order or values[-1] < values[wanted - 1] - TIE_TOLERANCE:
             return values, vectors

@@ -57,15 +57,16 @@ part of A.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie._budget import Budget, require
@@ -80,7 +81,7 @@ from coterie._params import (
     Real,
     check_parameters,
 )
-from coterie._result import Partition, Pass
+from coterie._result import Memo, Partition, Pass, Run
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.given import checked_similarity, given_similarity
@@ -238,17 +239,9 @@ class ECCMS(LabelConsensus):
         from coterie.kernels.linkage import weighted_linkage
 
         require_dense(ensemble, BYTES_PER_PAIR, "The matrix that EC-CMS learns", self.memory_budget)
-        budget = self.memory_budget
-        problem = Problem.pose(
-            _evidence(ensemble, self.evidence, self.theta, budget),
-            _confident(coassociation(ensemble, memory_budget=budget), ensemble.weights, self.alpha),
-            ensemble.weights,
-            self.propagate,
-            self.keep_confident,
-        )
-        learned, history, converged = minimise(
-            problem, self.lam, self.tol, self.max_iter, self.callback
-        )
+        problem = Groundwork.of(ensemble, self.memory_budget).problem(self)
+        (enhanced,) = minimise(problem, self.lam, [Stop(self.tol, self.max_iter)], self.callback)
+        learned, history, converged = enhanced.learned, enhanced.history, enhanced.ended[0]
         warn_if_unfinished(
             "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
         )
@@ -258,7 +251,7 @@ class ECCMS(LabelConsensus):
             labels=labels,
             member_weights=_member_weights(ensemble, self.evidence, self.theta),
             converged=converged,
-            history=tuple(history),
+            history=history,
             by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
             as_it_is={
                 "consensus_matrix_": learned,
@@ -268,6 +261,20 @@ class ECCMS(LabelConsensus):
                 "residual_": history[-1]["residual"],
             },
         )
+
+    @classmethod
+    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
+        """One run for all settings with the same certain pairs, evidence and price."""
+        budget = settings[0].memory_budget
+        require_dense(ensemble, BYTES_PER_PAIR + 8, "The matrix that EC-CMS learns", budget)
+        ground = Groundwork.of(ensemble, budget)
+        places: dict[Hashable, list[int]] = {}
+        for place, setting in enumerate(settings):
+            places.setdefault(ground.what_matters(setting), []).append(place)
+        return [
+            Run(tuple(group), partial(_solve_together, ground, [settings[one] for one in group]))
+            for group in places.values()
+        ]
 
 
 def enhance(
@@ -328,7 +335,7 @@ def enhance(
         if confidence is not None:
             raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
         require_dense(source, BYTES_PER_PAIR, "The enhanced matrix", memory_budget)
-        source = source.reorder_members(source.canonical_member_order())
+        source = source.reorder_members(source.canonical_member_order()).with_fewer_copies()
         similarity = _evidence(source, evidence, theta, memory_budget)
         shares, weights = coassociation(source, memory_budget=memory_budget), source.weights
     else:
@@ -345,14 +352,14 @@ def enhance(
     problem = Problem.pose(
         similarity, _confident(shares, weights, alpha), weights, propagate, keep_confident
     )
-    learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
-    if not converged:
+    (enhanced,) = minimise(problem, lam, [Stop(tol, max_iter)], callback)
+    if not enhanced.ended[0]:
         warnings.warn(
             f"enhance did not converge in {max_iter} passes. Raise max_iter. {ADVICE}",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return learned
+    return enhanced.learned
 
 
 @dataclass
@@ -444,14 +451,25 @@ class Factorised:
         degrees: FloatArray,
     ) -> Self:
         """The factors of diag(t / r) - 2 H, which is diagonally dominant but for a column scale."""
-        matrix = sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high)
-        # no pivots but on the diagonal, which needs none: rows and columns keep one order
-        found = splu(
-            matrix,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
+        return cls._from(rows, _eliminated(high, weights, degrees))
+
+    @classmethod
+    def unless_filled(
+        cls,
+        rows: NDArray[np.int64],
+        high: sparse.csr_array,
+        weights: FloatArray,
+        degrees: FloatArray,
+    ) -> Self | None:
+        """The same, or None where the factors fill up, before they are copied."""
+        found = _eliminated(high, weights, degrees)
+        # both factors are counted, each with its diagonal
+        if found.nnz - 2 * len(rows) > 2 * SPARSE_SHARE * len(rows) ** 2:
+            return None
+        return cls._from(rows, found)
+
+    @classmethod
+    def _from(cls, rows: NDArray[np.int64], found: SuperLU) -> Self:
         strict = sparse.tril(found.L, -1, format="csr")
         turned = sparse.csr_array(strict.T)
         return cls(
@@ -461,14 +479,19 @@ class Factorised:
             inverse_pivots=1.0 / found.U.diagonal(),
         )
 
-    @property
-    def share(self) -> float:
-        """Entries of the factor, relative to a full square."""
-        return len(self.lower[2]) / len(self.rows) ** 2
-
     def solve(self, X: FloatArray, weights: FloatArray) -> float:
         """C in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
         return solve_factorised(X, self.rows, self.lower, self.upper, self.inverse_pivots, weights)
+
+
+def _eliminated(high: sparse.csr_array, weights: FloatArray, degrees: FloatArray) -> SuperLU:
+    # no pivots but on the diagonal, which needs none: rows and columns keep one order
+    return splu(
+        sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
 
 
 Block = Lone | Inverted | Factorised
@@ -525,6 +548,83 @@ class Problem:
         return cls(evidence, pinned, r, degrees, groups, tuple(blocks))
 
 
+@dataclass(frozen=True, eq=False)
+class Groundwork:
+    """What all settings on one ensemble share.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    shares : ndarray, shape (N, N)
+        The co-association, which tells the certain pairs.
+    evidence : Memo
+        The similarity by its kind and theta, made when first asked for.
+    """
+
+    ensemble: Ensemble
+    shares: FloatArray
+    evidence: Memo[SampleMatrix]
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, budget: Budget) -> Self:
+        """Of an ensemble in canonical order."""
+        return cls(ensemble, coassociation(ensemble, memory_budget=budget), Memo())
+
+    def what_matters(self, setting: ECCMS) -> Hashable:
+        """Settings of which this is equal differ in their stops at most.
+
+        Shares are few numbers, so that two alphas often ask for the same pairs.
+        """
+        certain = self.shares >= setting.alpha - SHARE_SLACK
+        return (
+            float(self.shares.min(where=certain, initial=np.inf)),
+            setting.lam,
+            _kind(setting),
+            setting.propagate,
+            setting.keep_confident,
+        )
+
+    def problem(self, setting: ECCMS) -> Problem:
+        """Step 1."""
+        budget = setting.memory_budget
+        return Problem.pose(
+            self.evidence.get(
+                _kind(setting),
+                lambda: _evidence(self.ensemble, setting.evidence, setting.theta, budget),
+            ),
+            _confident(self.shares, self.ensemble.weights, setting.alpha),
+            self.ensemble.weights,
+            setting.propagate,
+            setting.keep_confident,
+        )
+
+
+def _kind(setting: ECCMS) -> Hashable:
+    """What the evidence depends on."""
+    given = setting.evidence
+    if not isinstance(given, str):
+        return id(given)
+    return given, setting.theta if given == "lwca" else None
+
+
+def _solve_together(ground: Groundwork, settings: Sequence[ECCMS]) -> list[Partition]:
+    """Settings that differ in their stops at most, by one run; labels and weights only."""
+    from coterie.kernels.linkage import weighted_linkage
+
+    one = settings[0]
+    problem = ground.problem(one)
+    weights = _member_weights(ground.ensemble, one.evidence, one.theta)
+    found: dict[int, Partition] = {}
+    stops = [Stop(setting.tol, setting.max_iter) for setting in settings]
+    for enhanced in minimise(problem, one.lam, stops, None):
+        apart = np.subtract(1.0, enhanced.learned, out=enhanced.learned)
+        dendrogram = weighted_linkage(apart, problem.weights, overwrite=True)
+        for place, converged in enhanced.ended.items():
+            labels = dendrogram.cut(settings[place].n_clusters)
+            found[place] = Partition(labels, weights, converged, enhanced.history)
+    return [found[place] for place in range(len(settings))]
+
+
 @dataclass
 class State:
     """What moves.
@@ -556,19 +656,49 @@ class State:
         return cls(zeros(size), target, zeros(size), zeros(size), norms)
 
 
+@dataclass(frozen=True)
+class Stop:
+    """Where passes end: at a relative change, or after so many."""
+
+    tol: float
+    max_iter: int
+
+    def reached(self, number: int, change: float) -> bool:
+        """Whether the pass of this number was the last."""
+        return change < self.tol or number >= self.max_iter
+
+
+@dataclass(frozen=True, eq=False)
+class Enhanced:
+    """Where some stops ended.
+
+    Attributes
+    ----------
+    ended : mapping
+        Which of the stops, and for each whether it ended by its tolerance.
+    learned : ndarray, shape (N, N)
+        The symmetric part of C.
+    history : tuple
+        One record a pass.
+    """
+
+    ended: Mapping[int, bool]
+    learned: FloatArray
+    history: tuple[Pass, ...]
+
+
 def minimise(
     problem: Problem,
     lam: float,
-    tol: float,
-    max_iter: int,
+    stops: Sequence[Stop],
     callback: Callable[[Pass], object] | None,
-) -> tuple[FloatArray, list[Pass], bool]:
-    """The symmetric part of C, one record a pass, and whether the passes ended by their own rule."""
+) -> Iterator[Enhanced]:
+    """Passes until the last of the stops; what was learned at each, the earliest first."""
     history: list[Pass] = []
     state = State.at_start(problem)
     least = NEGLIGIBLE * problem.evidence.norm(problem.weights)
-    settled = converged = False
-    while len(history) < max_iter and not converged:
+    waiting = dict(enumerate(stops))
+    while True:
         first = not history
         objective, changes = propagate(problem, state), np.zeros(5)  # 2
         # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
@@ -583,17 +713,32 @@ def minimise(
         history.append(_record(len(history) + 1, objective, changes))
         if callback is not None:
             callback(history[-1])
-        converged = settled or bool(changes.max() < tol)  # 4
+        change = float(changes.max())
+        ended = {
+            place: settled or change < stop.tol
+            for place, stop in waiting.items()
+            if settled or stop.reached(len(history), change)  # 4
+        }
+        if len(ended) == len(waiting):
+            break
+        if ended:
+            learned = _symmetric_part(problem, state.learned.between)
+            yield Enhanced(ended, learned, tuple(history))
+        waiting = {place: stop for place, stop in waiting.items() if place not in ended}
     C = problem.evidence.between if settled else state.learned.between
     # all but C goes before more comes
     del state
+    yield Enhanced(ended, _symmetric_part(problem, C), tuple(history))
+
+
+def _symmetric_part(problem: Problem, C: FloatArray) -> FloatArray:
     learned = C + C.T
     learned /= 2.0
     np.clip(learned, 0.0, 1.0, out=learned)
     # no pair inside a microcluster of one sample: its diagonal is the sample with itself
     lone = np.flatnonzero(problem.weights <= 1.0)
     learned[lone, lone] = problem.evidence.own[lone]
-    return learned, history, converged
+    return learned
 
 
 def propagate(problem: Problem, state: State) -> float:
@@ -676,8 +821,8 @@ def _large_block(
     rows: NDArray[np.int64], high: sparse.csr_array, r: FloatArray, degrees: FloatArray
 ) -> Block:
     if high.nnz <= SPARSE_SHARE * len(rows) ** 2:
-        factorised = Factorised.of(rows, high, r, degrees)
-        if factorised.share <= SPARSE_SHARE:
+        factorised = Factorised.unless_filled(rows, high, r, degrees)
+        if factorised is not None:
             return factorised
     return Inverted(rows, _block_inverse(high.toarray(), r, degrees))
 

@@ -36,7 +36,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
@@ -46,6 +46,7 @@ from coterie._result import Partition, by_first_appearance
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_cluster_similarity
 from coterie.linalg.discretise import best_discretisation
+from coterie.linalg.eigen import extreme_eigenpairs
 from coterie.linalg.spectral import unit_rows
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 from coterie.solvers._partition import Cut
@@ -177,7 +178,7 @@ def cut_rows(similarity: FloatArray, n_vectors: int) -> FloatArray:
     links[np.diag_indices(k)] += SELF_LINK
     links *= scale
     links *= scale[:, None]
-    _, vectors = linalg.eigh(links, subset_by_index=[k - n_vectors, k - 1], overwrite_a=True)
+    _, vectors = extreme_eigenpairs(links, n_vectors)
     rows = fix_signs(vectors[:, ::-1] * scale[:, None])
     return unit_rows(rows / np.linalg.norm(rows, axis=0))
 

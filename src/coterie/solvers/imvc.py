@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Domain, Integer, Real
+from coterie._params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.linalg.kmeans import weighted_kmeans
@@ -113,7 +113,7 @@ class IMVC(LabelConsensus):
 
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "lam": Real(0.0),
+        "lam": Real(0.0, STRENGTH.high),
         "n_init": Integer(1),
         "max_iter": Integer(1),
         "tol": Real(0.0),

@@ -73,7 +73,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie._params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.linalg.discretise import Discretisation, best_discretisation, cross_product, discretise
@@ -180,7 +180,7 @@ class PCE(LabelConsensus):
     _places_blank_samples: ClassVar[bool] = True
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "gamma": Real(0.0, closed_low=False, closed_high=False),
+        "gamma": STRENGTH,
         "rotation": Choice((True, False)),
         "self_paced": Choice((True, False)),
         "diversity": Choice((True, False)),
@@ -189,7 +189,7 @@ class PCE(LabelConsensus):
         "scale": Choice(("matched", "paper")),
         "n_starts": Integer(1),
         "max_iter": Integer(1),
-        "tol": Real(0.0, closed_high=False),
+        "tol": Real(0.0),
         "callback": CALLBACK,
         "random_state": SEED,
     }

@@ -38,8 +38,8 @@ and every sum over pairs counts a pair r_u r_v times. U is summed up row by row 
 base clusters' microclusters: no member's matrix is formed.
 
 Cost of a pass: O(N^2 c) and the pairs that each member joins (with missing labels O(N^2 (m + c))),
-and at most one factorisation of an N x N matrix (none where the components give F); 32 bytes a
-pair of microclusters.
+and at most one factorisation of an N x N matrix in single precision (none where the components give
+F); 24 bytes a pair of microclusters, less where n_clusters is small beside N.
 
 Where paper and program differ. The paper repeats a stage until convergence; here as in the program
 it takes at most 5 passes, 20 in the last stage, and at least two. While S has more than c components F
@@ -59,8 +59,10 @@ and no link. A ``member_weight`` of 2 is the same as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,11 +71,11 @@ from numpy.typing import NDArray
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
 from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie._result import Memo, Partition, Pass, Run
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.kernels.pacing import cover, learn, over_rows, weigh
-from coterie.linalg.laplacian import RankTerm
+from coterie.linalg.laplacian import RankTerm, rank_bytes
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
 FloatArray = NDArray[np.float64]
@@ -196,9 +198,32 @@ class SPCE(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        require_dense(ensemble, 32, "The consensus matrix that SPCE learns", self.memory_budget)
+        bytes_per_pair = 16 + rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        purpose = "The consensus matrix that SPCE learns"
+        require_dense(ensemble, bytes_per_pair, purpose, self.memory_budget)
         problem = Problem.of(ensemble, self.n_clusters, self.theta)
-        state = start(problem, ensemble, self.memory_budget)
+        return self._learn(ensemble, problem, start(problem, ensemble, self.memory_budget))
+
+    @classmethod
+    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
+        """Settings with as many clusters all start from the same state."""
+        started: Memo[tuple[Problem, State]] = Memo()
+
+        def solve(setting: Self) -> list[Partition]:
+            budget = setting.memory_budget
+            require_dense(ensemble, 48, "The consensus matrices that SPCE learns", budget)
+
+            def begin() -> tuple[Problem, State]:
+                problem = Problem.of(ensemble, setting.n_clusters, setting.theta)
+                return problem, start(problem, ensemble, budget)
+
+            problem, state = started.get(setting.n_clusters, begin)
+            return [setting._learn(ensemble, problem.with_theta(setting.theta), state.copy())]
+
+        return [Run((place,), partial(solve, setting)) for place, setting in enumerate(settings)]
+
+    def _learn(self, ensemble: Ensemble, problem: Problem, state: State) -> Partition:
+        """All stages from the start."""
         # no pass can join what no member joins
         n_parts = state.rank.n_components
         history: list[Pass] = []
@@ -219,6 +244,7 @@ class SPCE(LabelConsensus):
                 if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
                     break
         rank = state.rank
+        rank.release()
         warn_if_unfinished(
             "SPCE",
             rank.satisfied,
@@ -330,6 +356,10 @@ class Problem:
             gamma=(theta * n_votes) ** 2,
         )
 
+    def with_theta(self, theta: float) -> Self:
+        """The same with another price of a link."""
+        return replace(self, gamma=(theta * self.n_votes) ** 2)
+
 
 @dataclass
 class State:
@@ -351,6 +381,15 @@ class State:
     mass: float = 0.0
     n_links: float = 0.0
     change: float = np.inf
+
+    def copy(self) -> Self:
+        """Another that starts from here; steps write to the matrices and renew the rest."""
+        return replace(
+            self,
+            consensus=self.consensus.copy(),
+            pair_weights=self.pair_weights.copy(),
+            rank=replace(self.rank, inverse=copy(self.rank.inverse)),
+        )
 
 
 def start(problem: Problem, ensemble: Ensemble, memory_budget: Budget) -> State:

@@ -37,7 +37,8 @@ row of member k is constant on its cluster of s samples, so KL is
 :math:`-\log s - \tfrac{1}{s} \sum_j r_j \log B_{ij}` over it: no member's matrix is formed.
 
 Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
-matrix in single precision (none where the components give F); 36 bytes a pair of microclusters.
+matrix in single precision (none where the components give F); 16 bytes a pair of microclusters,
+for A and E at the end. Before, E is not kept, and B never whole.
 
 Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
 o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
@@ -69,8 +70,8 @@ from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
-from coterie.kernels.smoothing import learn_rows, member_divergences
-from coterie.linalg.laplacian import RankTerm
+from coterie.kernels.smoothing import learn_rows, member_divergences, noise_rows
+from coterie.linalg.laplacian import RankTerm, rank_bytes
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
 FloatArray = NDArray[np.float64]
@@ -195,7 +196,10 @@ class TRCE(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        require_dense(ensemble, 36, "The graph that TRCE learns", self.memory_budget)
+        beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        # A and E at the end, A and what F needs before
+        bytes_per_pair = 8 + max(beside, 8)
+        require_dense(ensemble, bytes_per_pair, "The graph that TRCE learns", self.memory_budget)
         problem = Problem.of(ensemble, self)
         state = start(problem, ensemble)
         # where no member links more than c parts, F holds them apart and no pass can join them
@@ -216,6 +220,7 @@ class TRCE(LabelConsensus):
                 break
             state.age *= AGE_GROWTH  # 6
         rank = state.rank
+        rank.release()
         warn_if_unfinished(
             "TRCE",
             converged,
@@ -241,7 +246,7 @@ class TRCE(LabelConsensus):
             },
             as_it_is={
                 "consensus_matrix_": state.graph,
-                "noise_": np.subtract(state.smoothed, state.graph, out=state.smoothed),
+                "noise_": noise(problem, state),
                 "n_components_": rank.n_components,
                 "objective_": history[-1]["objective"],
                 "residual_": history[-1]["residual"],
@@ -315,14 +320,14 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: A, B, members' divergences from B (times coverage), w, alpha, gamma, F.
+    """What moves: A, members' divergences from B (times coverage), w, alpha, gamma, F.
 
     ``rank`` holds the rho of the next pass, ``rho`` that of the current one; ``change`` is the
-    relative change of A in the current pass, ``noise`` the squared norm of E.
+    relative change of A in the current pass, ``noise`` the squared norm of E, ``learned_from`` what
+    the rows of B came from, which gives them again.
     """
 
     graph: FloatArray
-    smoothed: FloatArray
     divergence: FloatArray
     instance_weights: FloatArray
     alpha: FloatArray
@@ -331,6 +336,7 @@ class State:
     rho: float = 1.0
     change: float = np.inf
     noise: float = 0.0
+    learned_from: tuple[Any, ...] = ()
 
 
 def start(problem: Problem, ensemble: Ensemble) -> State:
@@ -340,24 +346,16 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
     graph = transitions(ensemble)
     state = State(
         graph=graph,
-        smoothed=graph,
         divergence=np.empty((n, m)),
         instance_weights=np.ones(n),
         alpha=alpha,
         age=0.0,
         rank=RankTerm.start(graph, problem.weights, problem.n_clusters, symmetric=False),
     )
-    measure_divergence(problem, state)
+    member_divergences(problem.base, problem.weights, problem.coverage, graph, state.divergence)
+    refuse_divergence(state)
     state.age = first_age(difficulties(problem, state), problem)
     return state
-
-
-def measure_divergence(problem: Problem, state: State) -> None:
-    """KL of every member from B, sample by sample."""
-    member_divergences(
-        problem.base, problem.weights, problem.coverage, state.smoothed, state.divergence
-    )
-    refuse_divergence(state)
 
 
 def refuse_divergence(state: State) -> None:
@@ -399,23 +397,21 @@ def weigh_instances(problem: Problem, state: State) -> None:
 
 
 def learn_graph(problem: Problem, state: State) -> None:
-    """Steps 2 and 3, (10) and (11): B, then A, row by row in the place of the old ones."""
+    """Steps 2 and 3, (10) and (11): row by row B, then A in the place of the old one."""
     state.rho = state.rank.penalty
-    if state.smoothed is state.graph:
-        state.smoothed = np.empty_like(state.graph)
+    state.learned_from = (
+        problem.prior * state.alpha,
+        state.instance_weights**2 * problem.coverage,
+        np.ascontiguousarray(state.rank.embedding.T),
+        state.rho,
+        state.rho / (2.0 * problem.lam),
+    )
     sums = np.empty((len(problem.weights), 3))
     learn_rows(
         problem.base,
         problem.weights,
         (problem.coverage, problem.graph_level),
-        (
-            problem.prior * state.alpha,
-            state.instance_weights**2 * problem.coverage,
-            np.ascontiguousarray(state.rank.embedding.T),
-            state.rho,
-            state.rho / (2.0 * problem.lam),
-        ),
-        state.smoothed,
+        state.learned_from,
         state.graph,
         state.divergence,
         sums,
@@ -423,6 +419,15 @@ def learn_graph(problem: Problem, state: State) -> None:
     refuse_divergence(state)
     change, before, state.noise = (float(total) for total in sums.sum(axis=0))
     state.change = float(np.sqrt(change / before))
+
+
+def noise(problem: Problem, state: State) -> FloatArray:
+    """E of the last pass."""
+    if not problem.graph_level:
+        return np.zeros_like(state.graph)
+    out = np.empty_like(state.graph)
+    noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
+    return out
 
 
 def follow_rank(state: State) -> None:

@@ -1,0 +1,331 @@
+"""How near is each kernel to what the machine allows, and each method to the memory it should need?
+
+A kernel's bound is the longer of two times: that of moving the bytes which it must read and write
+once, at the bandwidth measured here (another one for memory that is new, which the system must hand
+out page by page), and that of its operations, at the speed of a product of matrices measured here.
+Where numpy or scipy do the same step their time stands beside it.
+
+Run: python benchmarks/bounds.py [--only kernels | --only memory]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+import numba
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
+from speed.inputs import members, repeated
+
+from coterie import CESHL, PCE, TRCE, Ensemble
+from coterie.evidence import coassociation_counts, locally_weighted_coassociation
+from coterie.evidence.reliability import cluster_reliability
+from coterie.kernels.components import dense_components
+from coterie.kernels.enhancement import sweep
+from coterie.kernels.linkage import weighted_linkage
+from coterie.kernels.rows import RowTable
+from coterie.solvers import ceshl, pce, spce, trce
+from coterie.solvers._catalogue import METHODS
+
+DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+MEMBERS, CLUSTERS = 20, 10
+# N x N doubles that a method may take at its peak
+ALLOWED = {"eccms": 6.0, "spce": 3.0, "trce": 3.0}
+
+
+def best_of(call: Callable[[], object], repeats: int = 5) -> float:
+    call()
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+@njit(parallel=True)
+def _triad(a, b, out):
+    for i in prange(len(out)):
+        out[i] = a[i] + 3.0 * b[i]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Bytes and operations a second, on the threads that numba and BLAS were given."""
+
+    bandwidth: float
+    fresh: float
+    products: float
+
+    @classmethod
+    def measured(cls) -> Machine:
+        a, b, out = (np.ones(20_000_000) for _ in range(3))
+        square = np.random.default_rng(0).random((1_500, 1_500))
+        return cls(
+            bandwidth=24 * len(out) / best_of(lambda: _triad(a, b, out)),
+            fresh=out.nbytes / best_of(lambda: np.empty_like(out).fill(0.0)),
+            products=2 * len(square) ** 3 / best_of(lambda: square @ square),
+        )
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What one does at least, and how long it takes; maybe how long others take to do it.
+
+    ``moved`` and ``made`` are bytes, of arrays that are there and of new ones.
+    """
+
+    name: str
+    seconds: float
+    moved: float
+    operations: float
+    other: str = ""
+    other_seconds: float = 0.0
+    made: float = 0.0
+
+    def line(self, machine: Machine) -> str:
+        by_memory = self.moved / machine.bandwidth + self.made / machine.fresh
+        by_products = self.operations / machine.products
+        bound = max(by_memory, by_products)
+        kind = "memory" if by_memory >= by_products else "products"
+        text = (
+            f"{self.name:<24}{1e3 * self.seconds:9.1f} ms{1e3 * bound:9.1f} ms by {kind:<9}"
+            f"{bound / self.seconds:5.0%}"
+        )
+        if self.other:
+            ratio = self.other_seconds / self.seconds
+            text += f"   {self.other} {1e3 * self.other_seconds:.1f} ms: {ratio:.1f} times"
+        return text
+
+
+def kernels(n_samples: int, size: int) -> Iterator[Kernel]:
+    """n samples for what touches them, N distinct rows for all else."""
+    yield from of_samples(n_samples)
+    ensemble = Ensemble.from_labels(members(size, MEMBERS, CLUSTERS)[0])
+    yield from of_evidence(ensemble)
+    for of in (sweep_of_ec_cms, pass_of_spce, pass_of_trce, gradient_of_ceshl, pass_of_pce):
+        yield of(ensemble)
+
+
+def of_samples(n: int) -> Iterator[Kernel]:
+    labels, _ = repeated(n, 2_000, MEMBERS, CLUSTERS)
+    codes, ids = labels.astype(np.int32), np.empty(n, dtype=np.int32)
+    yield Kernel(
+        "hashing compression",
+        best_of(lambda: RowTable(MEMBERS).add(codes, ids), 3),
+        moved=codes.nbytes + ids.nbytes,
+        operations=0,
+        other="numpy.unique",
+        other_seconds=best_of(lambda: np.unique(codes[: n // 10], axis=0), 1) * 10,
+    )
+    ensemble = Ensemble.from_labels(labels)
+    values, inverse = np.arange(ensemble.n_microclusters), ensemble.inverse
+    yield Kernel(
+        "expansion",
+        best_of(lambda: ensemble.expand(values)),
+        moved=inverse.nbytes,
+        made=8 * n,
+        operations=0,
+        other="numpy.take",
+        other_seconds=best_of(lambda: values[inverse]),
+    )
+
+
+def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
+    n, incidence = ensemble.n_microclusters, ensemble.incidence
+    joined = float((ensemble.incidence.sum(axis=0) ** 2).sum())
+    counts = coassociation_counts(ensemble)
+    yield Kernel(
+        "co-association",
+        best_of(lambda: coassociation_counts(ensemble)),
+        moved=0,
+        made=counts.nbytes,
+        operations=joined,
+        other="scipy's sparse product",
+        other_seconds=best_of(lambda: (incidence @ incidence.T).toarray(), 1),
+    )
+    values = sparse.diags_array(cluster_reliability(ensemble))
+    yield Kernel(
+        "LWCA",
+        best_of(lambda: locally_weighted_coassociation(ensemble)),
+        moved=0,
+        made=8 * n * n,
+        operations=joined,
+        other="scipy's sparse product",
+        other_seconds=best_of(lambda: (incidence @ values @ incidence.T).toarray(), 1),
+    )
+    distance, weights = 1.0 - counts / MEMBERS, ensemble.weights.astype(float)
+    condensed = squareform(distance, checks=False)
+    yield Kernel(
+        "average link",
+        best_of(lambda: weighted_linkage(distance, weights), 2),
+        # a merge reads two rows, writes one and searches one, on average half as long as at first
+        moved=16 * n * n,
+        made=8 * n * n,
+        operations=0,
+        other="scipy",
+        other_seconds=best_of(lambda: linkage(condensed, "average"), 1),
+    )
+    blocks = np.kron(np.eye(4), np.ones((n // 4, n // 4)))
+    yield Kernel(
+        "components",
+        best_of(lambda: dense_components(blocks)),
+        moved=blocks.nbytes,
+        operations=0,
+        other="scipy",
+        other_seconds=best_of(lambda: connected_components(sparse.csr_array(blocks)), 1),
+    )
+
+
+def sweep_of_ec_cms(ensemble: Ensemble) -> Kernel:
+    n, rng = ensemble.n_microclusters, np.random.default_rng(0)
+    A, C, X, Z, P = (rng.random((n, n)) for _ in range(5))
+    pinned, r = A > 0.9, ensemble.weights.astype(float)
+    return Kernel(
+        "EC-CMS sweep",
+        best_of(lambda: sweep(A, pinned, r, C, X, Z, P, 0.4, False), 3),
+        # A, Omega, C, X, Z and P in; X, Z and P out
+        moved=65 * n * n,
+        operations=50 * n * n,
+    )
+
+
+def pass_of_spce(ensemble: Ensemble) -> Kernel:
+    n = ensemble.n_microclusters
+    problem = spce.Problem.of(ensemble, CLUSTERS, 0.2)
+    state = spce.start(problem, ensemble, None)
+    spce.grow(problem, state, 9)
+    spce.weigh_pairs(problem, state, paced=True)
+    return Kernel(
+        "SPCE pass",
+        best_of(lambda: spce.learn_consensus(problem, state), 3),
+        # W and S in, S out
+        moved=24 * n * n,
+        operations=(3 * CLUSTERS + 20) * n * n,
+    )
+
+
+def pass_of_trce(ensemble: Ensemble) -> Kernel:
+    n = ensemble.n_microclusters
+    problem = trce.Problem.of(ensemble, TRCE(CLUSTERS))
+    state = trce.start(problem, ensemble)
+    return Kernel(
+        "TRCE pass",
+        best_of(lambda: trce.learn_graph(problem, state), 3),
+        # A in and out
+        moved=16 * n * n,
+        operations=(3 * CLUSTERS + 10) * n * n,
+    )
+
+
+def gradient_of_ceshl(ensemble: Ensemble) -> Kernel:
+    n, k = ensemble.n_microclusters, ensemble.n_base_clusters
+    problem = ceshl.Problem.of(ensemble, np.ones(k), CESHL(CLUSTERS))
+    state = ceshl.start(problem, ensemble, 1.0)
+    fit, out = ceshl.Fit(problem, state.embedding, 1.0), np.empty_like(state.incidence)
+    fit.value(state.incidence)
+    return Kernel(
+        "CESHL gradient",
+        best_of(lambda: fit.gradient(state.incidence, out)),
+        moved=16 * n * k,
+        operations=2 * n * k * CLUSTERS,
+    )
+
+
+def pass_of_pce(ensemble: Ensemble) -> Kernel:
+    n, m, c = ensemble.n_microclusters, MEMBERS, CLUSTERS
+    problem = pce.Problem.of(ensemble, PCE(c), np.random.default_rng(0))
+    state = pce.start(problem)
+
+    def one_pass() -> None:
+        pce.weigh_samples(problem, state)
+        pce.fit_embedding(problem, state)
+        pce.impute_labels(problem, state)
+        pce.weigh_members(problem, state)
+        pce.align_members(problem, state)
+        pce.rotate(problem, state)
+
+    return Kernel(
+        "PCE pass",
+        best_of(one_pass, 3),
+        moved=8 * n * m + 8 * n * c,
+        # the members' products with each other, and their mean once for each step that needs it
+        operations=n * c * m * (m + 8),
+    )
+
+
+def memory(pools: tuple[str, ...]) -> Iterator[str]:
+    """Peak of each solver on top of what was there before, on pools of real members."""
+    for pool in pools:
+        for method in ALLOWED:
+            # each in a process of its own, so that its peak memory is its own
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                size, peak = process.submit(peak_of, method, pool).result()
+            doubles = 8 * size**2
+            yield (
+                f"{pool:<8}N = {size:<6,}{method:<7}{peak / 2**20:8.0f} MiB: {peak / doubles:.2f} "
+                f"N x N doubles of at most {ALLOWED[method]:g}"
+            )
+
+
+def peak_of(method: str, pool: str) -> tuple[int, int]:
+    with np.load(DATA / "pools" / f"{pool}.npz") as file:
+        labels, n_classes = file["members"], len(np.unique(file["gt"]))
+    rng = np.random.default_rng(0)
+    labels = labels[:, rng.choice(labels.shape[1], MEMBERS, replace=False)]
+    solver = METHODS[method].load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # the first fit loads the compiled kernels
+        solver(3).fit(labels[:1_000])
+        ensemble = Ensemble.from_labels(labels)
+        # from here on the high-water mark is that of the fit
+        Path("/proc/self/clear_refs").write_text("5")
+        before = status("VmRSS")
+        solver(n_classes).fit(ensemble)
+    return ensemble.n_microclusters, status("VmHWM") - before
+
+
+def status(entry: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{entry}:"):
+            return 1024 * int(line.split()[1])
+    raise AssertionError(entry)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=["kernels", "memory"])
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--distinct", type=int, default=4_000)
+    parser.add_argument("--pools", nargs="+", default=["ls", "isolet"])
+    given = parser.parse_args()
+    if given.only != "memory":
+        machine = Machine.measured()
+        print(
+            f"{numba.get_num_threads()} threads, {machine.bandwidth / 1e9:.1f} GB/s "
+            f"(new memory {machine.fresh / 1e9:.1f}), products {machine.products / 1e9:.1f} Gflop/s; "
+            f"n = {given.samples:,}, N = {given.distinct:,}, m = {MEMBERS}, c = {CLUSTERS}: "
+            "time, bound, bound / time"
+        )
+        for kernel in kernels(given.samples, given.distinct):
+            print(kernel.line(machine), flush=True)
+    if given.only != "kernels":
+        for line in memory(tuple(given.pools)):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
