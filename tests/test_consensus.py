@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import EAC, ConsensusClustering, ParameterError
+from coterie import EAC, LWEA, ConsensusClustering, ParameterError
 from coterie.datasets import load
 from coterie.generate import from_estimators, kmeans_pool
 from coterie.solvers._catalogue import METHODS, solver_of
@@ -42,7 +42,15 @@ def test_same_seed_same_labels_on_any_number_of_jobs():
 
 
 def test_number_of_clusters_by_lifetime():
-    assert ConsensusClustering(random_state=0).fit(BLOBS.X).n_clusters_ == 5
+    model = ConsensusClustering(random_state=0).fit(BLOBS.X)
+    assert model.n_clusters_ == 5
+    assert type(model.solver_) is EAC
+
+
+def test_the_default_solver_is_lwea_where_the_number_is_known():
+    given = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    assert type(given.solver_) is LWEA
+    assert np.array_equal(given.labels_, LWEA(5).fit_predict(given.ensemble_))
 
 
 def test_works_in_a_pipeline_and_clones():

@@ -349,6 +349,7 @@ def test_auto_clusters_blobs():
     X, y = blobs(3, seed=2)
     model = ConsensusClustering("auto", members=12, random_state=0).fit(X)
     assert model.n_clusters_ == model.selection_.recommended == 3
+    assert np.array_equal(model.labels_, LWEA(3).fit_predict(model.ensemble_))
     assert adjusted_rand_score(y, model.labels_) > 0.98
     assert (model.predict(X) == model.labels_).all()
 

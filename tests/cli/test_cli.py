@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie import EAC, Ensemble
+from coterie import EAC, LWEA, Ensemble
 from coterie.cli import main
 from tests.cli.conftest import CLASSES
 
@@ -103,7 +103,7 @@ def test_columns_of_one_file_are_members(folder, capsys):
     rows = (folder / "out.tsv").read_text().splitlines()
     assert rows[0] == "row\tlabel\tconfidence"
     assert [row.split("\t")[0] for row in rows[1:]] == [str(i) for i in range(7)]
-    expected = EAC(3).fit_predict(
+    expected = LWEA(3).fit_predict(
         {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
     )
     assert [int(row.split("\t")[1]) for row in rows[1:]] == expected.tolist()
@@ -141,13 +141,15 @@ def test_label_columns_may_differ_between_files(folder, capsys):
 
 def test_without_k_the_method_chooses(folder, capsys):
     assert main(["combine", "labels.csv"]) == 0
-    assert "as many as the method chose" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "eac: " in out
+    assert "as many as the method chose" in out
 
 
 def test_settings_reach_the_method(folder):
     for linkage in ("average", "single"):
-        arguments = ["combine", "labels.csv", "-k", "2", "--set", f"linkage={linkage}"]
-        assert main([*arguments, "-o", "out.csv"]) == 0
+        arguments = ["combine", "labels.csv", "-k", "2", "--method", "eac", "-o", "out.csv"]
+        assert main([*arguments, "--set", f"linkage={linkage}"]) == 0
         labels = [int(row["label"]) for row in rows_of(folder / "out.csv")]
         table = {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
         assert labels == EAC(2, linkage=linkage).fit_predict(table).tolist()
@@ -367,7 +369,7 @@ def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
     def broken(*_):
         raise RuntimeError("an array\nof the wrong shape")
 
-    monkeypatch.setattr(EAC, "_solve", broken)
+    monkeypatch.setattr(LWEA, "_solve", broken)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 1
     err = capsys.readouterr().err
@@ -384,7 +386,7 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(EAC, "_solve", interrupted)
+    monkeypatch.setattr(LWEA, "_solve", interrupted)
     before = sorted(os.listdir(folder))
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 130
     assert capsys.readouterr().err == "coterie: interrupted; nothing was written\n"
@@ -394,14 +396,14 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
 def test_warnings_are_one_line_each(folder, capsys, monkeypatch):
     import warnings
 
-    real = EAC._solve
+    real = LWEA._solve
 
     def warning(self, ensemble: Ensemble, rng: np.random.Generator):
         warnings.warn("did not converge;\nraise max_iter", UserWarning, stacklevel=1)
         warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
         return real(self, ensemble, rng)
 
-    monkeypatch.setattr(EAC, "_solve", warning)
+    monkeypatch.setattr(LWEA, "_solve", warning)
     assert main(["combine", "labels.csv", "-k", "2"]) == 0
     assert capsys.readouterr().err == "coterie: warning: did not converge; raise max_iter\n"
 

@@ -59,7 +59,7 @@ def test_noise_is_said_to_be_noise(folder, capsys):
     assert main(["cluster", "noise.csv", "-k", "auto", "-o", "out.csv"]) == 0
     out = capsys.readouterr().out
     assert "no stable structure" in out
-    assert "eac: 1 cluster\n" in out
+    assert "lwea: 1 cluster\n" in out
     assert "1.00" not in out
 
 

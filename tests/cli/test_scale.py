@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
-from coterie import EAC, Ensemble, LabelError
+from coterie import EAC, LWEA, Ensemble, LabelError
 from coterie.cli import main
 from coterie.result import Result
 from coterie.select import select_k
@@ -64,9 +64,11 @@ def parts(folder):
 
 
 def read(folder: str) -> dict[str, list]:
+    """The labels as one file would have them, without the number of the distinct row."""
     files = sorted(Path(folder).iterdir())
     assert len(files) == PARTS
-    return pa.concat_tables([parquet.read_table(file) for file in files]).to_pydict()
+    table = pa.concat_tables([parquet.read_table(file) for file in files])
+    return table.drop_columns("distinct").to_pydict()
 
 
 def ran(capsys, *arguments: object) -> str:
@@ -102,7 +104,7 @@ def test_a_directory_of_features_gives_the_labels_of_one_file(parts, capsys, mon
     ran(capsys, "cluster", "points.parquet", *options, "-o", "one.parquet")
     out = ran(capsys, "cluster", "points", *options, "--workers", 0, "-o", "out.parquet")
     assert "points: 150 samples, 2 features, in 3 parquet files" in out
-    assert "labels written to out.parquet (who, label, confidence)" in out
+    assert "labels written to out.parquet (who, label, confidence, distinct)" in out
     assert read("out.parquet") == parquet.read_table("one.parquet").to_pydict()
 
 
@@ -110,14 +112,14 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     command = ["combine", "pool", "--id", "who", "-k", 3, "--workers", 0]
     out = ran(capsys, *command, "--report", "r.html", "--save", "r.npz")
     whole = Ensemble.from_labels(labels())
-    expected = EAC(3, random_state=0).fit(whole)
+    expected = LWEA(3, random_state=0).fit(whole)
     sizes = np.bincount(expected.labels_)
     assert "pool: 600 samples, in 3 parquet files" in out
     shown = [line.split()[1] for line in out.splitlines() if line.strip()[:1] in ("0", "1", "2")]
     assert shown == [str(size) for size in sizes]
     assert f"mean confidence {expected.sample_confidence_.mean():.2f}" in out
     result = Result.load("r.npz")
-    assert repr(result).startswith("Result(eac, 600 samples, 8 members, 3 clusters")
+    assert repr(result).startswith("Result(lwea, 600 samples, 8 members, 3 clusters")
     assert result.clusters()["size"].tolist() == sizes.tolist()
     page = Path("r.html").read_text()
     assert "3 clusters of 600 samples" in page
@@ -127,8 +129,8 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
 
 def test_without_an_id_rows_keep_their_order(parts, capsys):
     out = ran(capsys, "combine", "pool", "--label", *MEMBERS, "-k", 3, "--workers", 0, "-o", "out")
-    assert "labels written to out (label, confidence)" in out
-    found = EAC(3, random_state=0).fit(Ensemble.from_labels(labels()))
+    assert "labels written to out (label, confidence, distinct)" in out
+    found = LWEA(3, random_state=0).fit(Ensemble.from_labels(labels()))
     assert read("out")["label"] == found.labels_.tolist()
 
 
@@ -168,6 +170,7 @@ def test_workers_of_its_own_and_of_a_scheduler(parts, capsys):
         (["--worker-memory", "much"], "--worker-memory must be a number of bytes"),
         (["--worker-memory", "1GB", "--workers", "0"], "--workers 0 asks for none"),
         (["--report", "page.txt"], ".html"),
+        (["--id", "distinct", "-o", "out"], "rename the id"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_work(parts, refused, arguments, words):
@@ -208,8 +211,121 @@ def test_features_that_are_none_are_named(parts, refused):
         pa.table({"who": ["z"], "x": [float("nan")], "y": [1.0]}), "points/part-9.parquet"
     )
     line = refused(*command, "--id", "who")
-    assert "NaN" in line
-    assert "'x'" in line
+    assert "points/part-9.parquet: X has NaN or infinity in 1 place, in column 'x'" in line
+    assert line == refused("select", "points", "--id", "who", "--workers", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("pool", ["--labels"]), ("points", ["--columns", "x", "y", "--members", "6"])],
+)
+def test_the_choice_of_k_on_a_directory_is_that_on_one_file(
+    parts, capsys, monkeypatch, name, options
+):
+    quick = partial(select_k, criteria=["lifetime", "pac"], resamples=2)
+    monkeypatch.setattr("coterie.select.select_k", quick)
+    command = ["--id", "who", "-k", "2-4", *options]
+    one = json.loads(ran(capsys, "select", f"{name}.parquet", *command, "--json"))
+    several = json.loads(ran(capsys, "select", name, *command, "--json", "--workers", 0))
+    size = ROWS if name == "pool" else POINTS
+    columns = len(MEMBERS) if name == "pool" else 2
+    expected = {"file": name, "parts": PARTS, "rows": size, "columns": columns}
+    assert several.pop("input") == expected
+    for left in (one, several):
+        del left["seconds"]
+    one.pop("input")
+    assert several == one
+    out = ran(capsys, "select", f"{name}/*.parquet", *command, "--workers", 0, "-o", "table.csv")
+    kinds = "8 members" if name == "pool" else "2 features"
+    assert f"{name}/*.parquet: {size} samples, {kinds}, in 3 parquet files" in out
+    assert Path("table.csv").read_text().startswith("k,")
+
+
+def test_a_choice_on_partitions_is_refused_before_the_work(parts, refused):
+    command = ["select", "pool", "--labels", "--workers", 0]
+    assert "'who'" in refused(*command)
+    assert "-o pool/k.csv lies in the input" in refused(*command, "-o", "pool/k.csv")
+    assert "column 'who' holds text" in refused("select", "points", "--workers", 0)
+    assert "run already" in refused(
+        *command[:3], "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
+    )
+
+
+def test_the_report_of_partitions_shows_how_k_was_chosen(parts, capsys):
+    command = ["combine", "--id", "who", "-k", "2-4"]
+    ran(capsys, *command, "pool", "--workers", 0, "--report", "r.html", "--save", "r.npz")
+    ran(capsys, *command, "pool.parquet", "--report", "one.html")
+    panels = [
+        page.split('<h2 id="k">')[1].split("</section>")[0]
+        for page in (Path("r.html").read_text(), Path("one.html").read_text())
+    ]
+    assert panels[0] == panels[1]
+    assert Result.load("r.npz").selection.reason in panels[0]
+
+
+# ---------------------------------------------------------------------- asking by id
+
+
+@pytest.fixture
+def saved(parts, capsys):
+    ran(
+        capsys, "combine", "pool", "--id", "who", "-k", 3, "--workers", 0,
+        "-o", "out", "--save", "r.npz",
+    )  # fmt: skip
+    return LWEA(3, random_state=0).fit(
+        Ensemble.from_labels(labels(), names=MEMBERS, sample_ids=[f"w{i}" for i in range(ROWS)])
+    )
+
+
+def test_a_sample_is_explained_by_its_id_in_the_written_labels(saved, capsys):
+    asked = ["w0", "w317", "w599", "w0"]
+    command = ["explain", "r.npz", *asked, "--labels", "out"]
+    told = json.loads(ran(capsys, *command, "--json"))["samples"]
+    whole = Result.of(saved)
+    for name, found in zip(asked, told, strict=True):
+        expected = whole.explain(name)
+        assert found["sample"] == name
+        assert found["cluster"] == expected.cluster
+        assert found["confidence"] == pytest.approx(expected.confidence)
+        labels_of = [(vote["member"], vote["label"]) for vote in expected.votes.rows()]
+        assert [(vote["member"], vote["label"]) for vote in found["votes"]] == labels_of
+        assert found["sentence"].startswith(expected.sentence)
+    rows = labels()
+    same = int((rows == rows[317]).all(axis=1).sum())
+    assert f"{same} rows in all" in told[1]["sentence"]
+    assert "Sample w317 is in cluster" in ran(capsys, *command)
+
+
+def test_without_ids_a_sample_is_a_row_among_all(parts, capsys):
+    command = ["combine", "pool", "--label", *MEMBERS, "-k", 3, "--workers", 0]
+    ran(capsys, *command, "-o", "out", "--save", "r.npz")
+    whole = Result.of(LWEA(3, random_state=0).fit(Ensemble.from_labels(labels())))
+    asked = ["0", "99", "100", "301", "599"]
+    told = ran(capsys, "explain", "r.npz", *asked, "--labels", "out", "--json")
+    for place, found in zip(asked, json.loads(told)["samples"], strict=True):
+        assert found["sentence"].startswith(whole.explain(int(place)).sentence)
+
+
+def test_features_in_partitions_are_explained_too(parts, capsys):
+    command = ["cluster", "points", "--id", "who", "-k", 3, "--members", 6, "--workers", 0]
+    ran(capsys, *command, "-o", "out", "--save", "r.npz")
+    label = dict(zip(*(read("out")[name] for name in ("who", "label")), strict=True))
+    told = ran(capsys, "explain", "r.npz", "w77", "--labels", "out", "--json")
+    assert json.loads(told)["samples"][0]["cluster"] == label["w77"]
+
+
+def test_ids_that_cannot_be_looked_up_are_told_what_to_do(saved, capsys, refused):
+    line = refused("explain", "r.npz", "w5")
+    assert "r.npz holds 25 distinct rows (0 to 24) and no ids of the 600 rows" in line
+    assert "--labels DIR" in line
+    told = " ".join(ran(capsys, "explain", "r.npz", "5").split())
+    assert "It is a distinct row, and stands for" in told
+    assert "no row has 'nobody'" in refused("explain", "r.npz", "w1", "nobody", "--labels", "out")
+    assert "no directory of parquet files" in refused("explain", "r.npz", "w1", "--labels", "r.npz")
+    assert "not written with this result" in refused("explain", "r.npz", "w1", "--labels", "pool")
+    ran(capsys, "combine", "labels.csv", "-k", 2, "--save", "plain.npz")
+    line = refused("explain", "plain.npz", "0", "--labels", "out")
+    assert "plain.npz knows its samples" in line
 
 
 def test_no_scheduler_is_said_within_seconds(parts, refused):

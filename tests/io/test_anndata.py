@@ -94,10 +94,11 @@ def test_labels_confidence_and_settings_are_written():
     assert ari(TRUTH, labels) > 0.9
     assert np.array_equal(adata.obs["coterie_confidence"], model.sample_confidence_)
     settings = adata.uns["coterie"]
-    assert settings["method"] == "eac"
-    assert settings["params"] == {"n_clusters": 3, "linkage": "average", "random_state": 0}
+    assert settings["method"] == "lwea"
+    assert settings["params"] == {"n_clusters": 3, "theta": 0.4, "random_state": 0}
     assert settings["members"].tolist() == LEIDEN
-    assert settings["member_weights"] == pytest.approx([0.2, 0.2, 0.4, 0.2])
+    assert np.array_equal(settings["member_weights"], model.member_weights_)
+    assert settings["member_weights"].argmax() == 2
     assert settings["n_clusters"] == 3
     assert sorted(settings["versions"]) == ["coterie", "numpy", "scikit-learn", "scipy"]
     assert "coterie_soft" not in adata.obsm
@@ -141,7 +142,7 @@ def test_the_same_call_gives_the_same_labels():
 def test_everything_survives_a_file(tmp_path):
     adata = cells()
     adata.uns["other"] = 1
-    combine(adata, "leiden_*", n_clusters=3, soft=True)
+    combine(adata, "leiden_*", solver=EAC(), n_clusters=3, soft=True)
     combine(adata, "leiden_*", solver=SPCE(n_clusters=3), key_added="spce")
     adata.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import dask.array as da
 import distributed
 import joblib
 from dask import delayed
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from coterie import (
     EAC,
@@ -34,6 +36,7 @@ from coterie.scale import (
     ensemble_from_dask,
     expand_to_dask,
     fit_dask,
+    kmeans_pool_dask,
     labels_to_parquet,
     local_cluster,
 )
@@ -161,8 +164,46 @@ def test_joblib_on_the_workers_makes_the_same_members(cluster):
     assert there == kmeans_pool(X, 6, (2, 6), random_state=0)
 
 
-def test_the_dashboard_has_an_address_where_it_can_be_shown(cluster):
-    assert dashboard_address(cluster) is None or dashboard_address(cluster).startswith("http")
+class Halves(ClusterMixin, BaseEstimator):
+    """Two clusters, and the process that found them."""
+
+    def __init__(self, column: int = 0) -> None:
+        self.column = column
+
+    def fit(self, X: np.ndarray, y: object = None) -> Halves:
+        self.process_ = os.getpid()
+        self.labels_ = (X[:, self.column] > 0).astype(int)
+        return self
+
+
+def test_joblib_has_the_members_fitted_on_the_workers(cluster):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = ConsensusClustering(2, generator=[Halves(j) for j in range(3)], random_state=0)
+    with joblib.parallel_config("dask"):
+        there = model.fit(X).labels_
+    assert {member.process_ for member in model.members_} <= {*cluster.run(os.getpid).values()}
+    np.testing.assert_array_equal(there, model.fit(X).labels_)
+    assert {member.process_ for member in model.members_} == {os.getpid()}
+
+
+def test_batches_follow_the_rows_on_the_workers(cluster):
+    X = features(2000)
+
+    def labels(chunk: int) -> np.ndarray:
+        array = da.from_array(X, chunks=(chunk, 3))
+        pool = kmeans_pool_dask(array, 3, 5, sample=100, batch=300, random_state=0)
+        return pool.labels.compute()
+
+    there = labels(450)
+    with dask.config.set(scheduler="synchronous"):
+        np.testing.assert_array_equal(labels(2000), there)
+
+
+@pytest.mark.parametrize("bokeh", [None, SimpleNamespace(origin=None), SimpleNamespace(origin="x")])
+def test_the_dashboard_has_an_address_where_bokeh_is(cluster, monkeypatch, bokeh):
+    monkeypatch.setattr("coterie.scale._engine.find_spec", lambda name: bokeh)
+    shown = bokeh is not None and bokeh.origin is not None
+    assert dashboard_address(cluster) == (cluster.dashboard_link if shown else None)
 
 
 def test_no_scheduler_is_told_within_seconds():

@@ -11,7 +11,7 @@ import dask.dataframe as dd
 import pandas as pd
 from sklearn.cluster import AgglomerativeClustering, Birch
 
-from coterie import ConsensusClustering, LabelError, ParameterError
+from coterie import LWEA, ConsensusClustering, LabelError, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
 from coterie.kernels.centres import nearest_centres
@@ -110,6 +110,34 @@ def test_parquet_features_carry_their_id(tmp_path, X):
         kmeans_pool_dask(tmp_path, 3, 5, id="who")
 
 
+def test_what_is_no_number_is_told_with_its_file(tmp_path, X):
+    frame = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
+    frame.iloc[:1000].to_parquet(tmp_path / "part.0.parquet")
+    frame.iloc[1000:].to_parquet(tmp_path / "part.1.parquet", row_group_size=500)
+    assert kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0).rows == 3000
+    frame.loc[1704, "b"] = np.inf
+    frame.iloc[1000:].to_parquet(tmp_path / "part.1.parquet", row_group_size=500)
+    with pytest.raises(ValueError, match=r"part\.1\.parquet: .* column 'b' \(first in row 704\)"):
+        kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coterie.scale._pool.PART_CELLS", 1500)
+        words = r"part\.1\.parquet \(row groups 1 to 1\): .* column 'b' \(first in row 204\)"
+        with pytest.raises(ValueError, match=words):
+            kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)
+
+
+def test_text_in_a_partition_of_a_frame_is_told_with_its_number(X):
+    def spoil(part: pd.DataFrame) -> pd.DataFrame:
+        if len(part) and part.index[0] == 2000:
+            return part.assign(b=["many"] * len(part))
+        return part
+
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=3)
+    mixed = frame.map_partitions(spoil, meta=frame._meta)
+    with pytest.raises(ValueError, match=r"partition 2: X holds text in column 'b' .*'many'"):
+        kmeans_pool_dask(mixed, 2, 3, sample=50, random_state=0)
+
+
 # ---------------------------------------------------------------------- ConsensusClustering
 
 
@@ -124,6 +152,7 @@ def test_the_fit_equals_that_in_memory_where_the_sample_is_everything(X, generat
         assert len(np.unique(lazy.compute())) == 5
         return
     whole = ConsensusClustering(5, members=8, generator=generator, random_state=4).fit(X[:600])
+    assert type(model.solver_) is type(whole.solver_) is LWEA
     np.testing.assert_array_equal(lazy.compute(), whole.labels_)
     np.testing.assert_array_equal(model.sample_confidence_.compute(), whole.sample_confidence_)
     np.testing.assert_array_equal(model.member_weights_, whole.member_weights_)
@@ -174,3 +203,61 @@ def test_features_that_are_no_numbers_are_told_with_their_partition(X):
     assert pool.rows == 3000
     with pytest.raises(ParameterError, match="X must be a dask dataframe"):
         kmeans_pool_dask(X)
+
+
+# ---------------------------------------------------------------------- mini-batches
+
+
+def test_batches_by_definition(X):
+    array = da.from_array(X, chunks=(700, 3))
+    start = kmeans_pool_dask(array, 2, 6, sample=200, random_state=1)
+    found = kmeans_pool_dask(array, 2, 6, sample=200, batch=450, random_state=1)
+    for before, after in zip(start.members, found.members, strict=True):
+        given = [[before.cluster_centers_[q], 1.0 * (before.labels_ == q).sum()] for q in range(6)]
+        for begin in range(0, 3000, 450):
+            rows = X[begin : begin + 450]
+            centres = np.array([centre for centre, _ in given])
+            nearest = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+            for q, (centre, count) in enumerate(given):
+                own = rows[nearest == q]
+                total = count + len(own)
+                given[q] = [(centre * count + own.sum(axis=0)) / total, total]
+        expected = np.array([centre for centre, _ in given])
+        np.testing.assert_allclose(after.cluster_centers_, expected, rtol=1e-10)
+        assert not hasattr(after, "labels_")
+        distances = ((X[:, None] - after.cluster_centers_) ** 2).sum(axis=2)
+        np.testing.assert_array_equal(after.predict(X), distances.argmin(axis=1))
+
+
+@pytest.mark.parametrize("batch", [64, 1000, 5000])
+def test_batches_do_not_depend_on_the_partitions(X, monkeypatch, batch):
+    # several tasks, also of these few rows
+    monkeypatch.setattr("coterie.scale._batches.TASK_CELLS", 1200)
+
+    def labels(collection: object) -> np.ndarray:
+        pool = kmeans_pool_dask(collection, 3, 6, sample=300, batch=batch, random_state=1)
+        assert pool.sampled == 300
+        return np.asarray(pool.labels.compute())
+
+    first = labels(da.from_array(X, chunks=(3000, 3)))
+    for chunk in (700, 31):
+        np.testing.assert_array_equal(labels(da.from_array(X, chunks=(chunk, 3))), first)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=5)
+    np.testing.assert_array_equal(labels(frame), first)
+
+
+def test_batches_bring_the_centres_of_a_small_sample_closer_to_all_rows(X):
+    def spread(batch: int | None) -> float:
+        pool = kmeans_pool_dask(da.from_array(X), 10, 8, sample=40, batch=batch, random_state=0)
+        squares = [
+            ((X[:, None] - member.cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
+            for member in pool.members
+        ]
+        return float(np.mean(squares))
+
+    assert spread(500) < 0.9 * spread(None)
+
+
+def test_a_batch_has_rows(X):
+    with pytest.raises(ParameterError, match="batch"):
+        kmeans_pool_dask(da.from_array(X), 2, 3, batch=0)

@@ -7,32 +7,29 @@ import platform
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from multiprocessing import get_all_start_methods, get_context
-from multiprocessing.connection import Connection
 from os import PathLike
 from pathlib import Path
-from time import monotonic, sleep
-from typing import Any
+from time import sleep
+from typing import TYPE_CHECKING, Any, Protocol
 
-from coterie._budget import shown_bytes
 from coterie.bench._data import Pool, data_folders, find, load_pool
+from coterie.bench._process import GLANCE, RunProcess
 from coterie.bench._protocol import count_repetitions, made_partial, read_columns, repetition_seed
 from coterie.bench._records import Run, RunKey, Status
-from coterie.bench._spec import Caps, DataSource, Spec, SpecError, read_spec
+from coterie.bench._spec import DataSource, Spec, SpecError, read_spec
 from coterie.bench._store import Journal, RunStore
-from coterie.bench._worker import Task, memory_of, serve
+from coterie.bench._worker import Task
 from coterie.io import DataError
+
+if TYPE_CHECKING:
+    from coterie.bench._remote import Crew
 
 # called with (runs done, runs in all, the run that is over or None at the start)
 Progress = Callable[[int, int, Run | None], None]
-# how often a process is looked at
-GLANCE = 0.02
-# how long an idle process may take to end
-FAREWELL = 5.0
 # repetitions of a setting that may hit a cap before the rest is not tried
 PATIENCE = 2
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "numba")
@@ -57,13 +54,14 @@ def run(
     out: str | PathLike[str] | None = None,
     *,
     data: Sequence[str | PathLike[str]] = (),
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
+    client: Any = None,
     callback: Progress | None = None,
 ) -> Outcome:
     """Carry out a spec, or what is left of it.
 
     Started again after whatever end, it goes on where it stopped. Several processes may work on
-    one directory. The labels depend on the spec alone, not on the number of jobs.
+    one directory. The labels depend on the spec alone, not on the number of jobs or where they run.
 
     Parameters
     ----------
@@ -72,8 +70,12 @@ def run(
         Directory of the runs; by default ``bench-NAME`` after the spec.
     data : sequence of paths
         Folders with data sets; by default $COTERIE_DATA, else ``./data``.
-    n_jobs : int, default 1
-        Processes at a time; -1 takes all cores.
+    n_jobs : int or None, default None
+        Processes at a time; -1 takes all cores. None is one here, and all threads of a client's workers.
+    client : distributed.Client, optional
+        A Dask cluster whose workers make the members and do the runs, each in a process of its own
+        under the same caps. They need the same coterie, and no disk of this machine: pools are sent
+        to them, runs are kept here as they come. A run whose worker is lost is done again by another.
     callback : callable, optional
         Called with (runs done, runs in all, run).
 
@@ -100,20 +102,35 @@ def run(
     if out is None:
         name = "spec" if isinstance(spec, Spec) else Path(spec).stem
         out = Path(f"bench-{name}")
-    jobs = n_jobs if n_jobs > 0 else (os.cpu_count() or 1)
+    crew = None
+    if client is not None:
+        from coterie.bench._remote import Crew
+
+        crew = Crew.of(client)
+    cores = (os.cpu_count() or 1) if crew is None else len(crew.seats)
+    if n_jobs is None:
+        n_jobs = 1 if crew is None else cores
+    jobs = n_jobs if n_jobs > 0 else cores
     store = RunStore(out)
     folders = data_folders([Path(folder) for folder in data])
     _check_data(plan, folders)
     store.begin(plan)
     with store.locked("fold"):
         store.fold()
-    tasks, absent, remarks = _tasks(plan, store, folders, jobs)
-    store.keep_facts(_facts(plan, absent, remarks))
+    with nullcontext() if crew is None else crew.joblib():
+        tasks, absent, remarks = _tasks(plan, store, folders, jobs)
+    store.keep_facts(_facts(plan, absent, remarks, crew))
     runs = {finished.key: finished for finished in store.runs()}
     wanted = {key for task in tasks for key in task.run_keys()}
     progress = _Progress(runs, wanted, callback)
     with store.journal() as journal:
-        _work(tasks, store, journal, plan.caps, jobs, progress)
+
+        def begin(seat: int, stop: threading.Event) -> Labourer:
+            if crew is not None:
+                return crew.labourer(seat, plan.caps, stop)
+            return RunProcess(plan.caps, max(1, cores // jobs), stop)
+
+        _work(tasks, store, journal, begin, jobs, progress)
     with store.locked("fold"):
         store.fold()
     final = [finished for finished in store.runs() if finished.key in wanted]
@@ -233,22 +250,25 @@ def _remarks(source: DataSource, pool: Pool) -> list[str]:
     ]
 
 
-def _facts(plan: Spec, absent: list[str], remarks: list[str]) -> dict[str, Any]:
+def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None) -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.machine(),
         "system": platform.system(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
         "absent": absent,
         "remarks": remarks,
         "caps": {"seconds": plan.caps.seconds, "memory": plan.caps.memory},
+        # times and memory are those of the workers, where there are any
+        "workers": None if crew is None else crew.facts(),
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """What the system calls the processor."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -312,11 +332,23 @@ def _setting_of(key: RunKey) -> RunKey:
     return replace(key, repetition=0)
 
 
+class Labourer(Protocol):
+    """Does runs, one after the other, here or elsewhere."""
+
+    group: tuple[str, str] | None
+
+    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
+        """Runs until all are over or one broke it; False when asked to stop."""
+
+    def close(self, at_once: bool = True) -> None:
+        """Let go of what it holds."""
+
+
 def _work(
     tasks: list[Task],
     store: RunStore,
     journal: Journal,
-    caps: Caps,
+    begin: Callable[[int, threading.Event], Labourer],
     jobs: int,
     progress: _Progress,
 ) -> None:
@@ -330,8 +362,8 @@ def _work(
             journal.append(finished)
         progress.add(finished)
 
-    def labour() -> None:
-        worker = _Worker(caps, max(1, (os.cpu_count() or 1) // jobs), stop)
+    def labour(seat: int) -> None:
+        worker = begin(seat, stop)
         try:
             while not stop.is_set() and (task := queue.next(worker.group)) is not None:
                 with store.claimed(repr((task.source.name, *task.run_keys()))) as claim:
@@ -350,7 +382,9 @@ def _work(
         finally:
             worker.close(at_once=stop.is_set())
 
-    threads = [threading.Thread(target=labour) for _ in range(min(jobs, len(queue) or 1))]
+    threads = [
+        threading.Thread(target=labour, args=(seat,)) for seat in range(min(jobs, len(queue) or 1))
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -366,7 +400,7 @@ def _work(
         raise errors[0]
 
 
-def _do(task: Task, progress: _Progress, worker: _Worker, keep: Callable[[Run], None]) -> None:
+def _do(task: Task, progress: _Progress, worker: Labourer, keep: Callable[[Run], None]) -> None:
     """All runs of a task that are not done."""
     while keys := progress.open_keys(task):
         left = []
@@ -418,108 +452,3 @@ class _Queue:
     def over(self, task: Task) -> None:
         with self._lock:
             self._busy[task.group] -= 1
-
-
-class _Worker:
-    """A process for runs of one group, replaced when the group changes or a run breaks it."""
-
-    def __init__(self, caps: Caps, threads: int, stop: threading.Event) -> None:
-        self._caps = caps
-        self._threads = threads
-        self._stop = stop
-        self._process: Any = None
-        self._connection: Connection | None = None
-        self._lifeline: Connection | None = None
-        self.group: tuple[str, str] | None = None
-
-    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
-        """Runs until all are over or one broke the process; False when asked to stop."""
-        if self.group != task.group or self._process is None or not self._process.is_alive():
-            self._restart(task.group)
-        assert self._connection is not None
-        self._connection.send((task, keys))
-        for key in keys:
-            finished = self._await(task, key)
-            if finished is None:
-                return False
-            keep(finished)
-            if self._process is None:
-                break
-        return True
-
-    def _await(self, task: Task, key: RunKey) -> Run | None:
-        """The run, or the record of how it was stopped; None when asked to stop."""
-        assert self._connection is not None
-        began: float | None = None
-        while True:
-            if self._stop.is_set():
-                self.close()
-                return None
-            try:
-                if self._connection.poll(GLANCE):
-                    _, finished = self._connection.recv()
-                    if finished is not None:
-                        return finished
-                    began = monotonic()
-                    continue
-            except (EOFError, OSError):
-                return self._broken(task, key)
-            if began is not None and monotonic() - began > self._caps.seconds:
-                self.close()
-                seconds = self._caps.seconds
-                return replace(
-                    task.blank(key),
-                    status="time cap",
-                    message=f"stopped after {seconds:g} s",
-                    seconds=seconds,
-                )
-            held = memory_of(self._process.pid)
-            if held is not None and held > self._caps.memory:
-                self.close()
-                return replace(
-                    task.blank(key),
-                    status="memory cap",
-                    message=f"stopped at {shown_bytes(held)} of {shown_bytes(self._caps.memory)}",
-                    peak_mib=held / 1024**2,
-                )
-
-    def _broken(self, task: Task, key: RunKey) -> Run:
-        self._process.join(5)
-        code = self._process.exitcode
-        self.close()
-        how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
-        return replace(task.blank(key), message=f"the process ended {how}")
-
-    def _restart(self, group: tuple[str, str]) -> None:
-        self.close(at_once=False)
-        known = get_all_start_methods()
-        context: Any = get_context("forkserver" if "forkserver" in known else "spawn")
-        if "forkserver" in known:
-            # imports are paid for once
-            context.set_forkserver_preload(["coterie.bench._worker", "coterie.solvers.ec_cms"])
-        self._connection, theirs = context.Pipe()
-        self._lifeline, their_line = context.Pipe()
-        self._process = context.Process(
-            target=serve, args=(theirs, their_line, self._threads), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-        their_line.close()
-        self.group = group
-
-    def close(self, at_once: bool = True) -> None:
-        """End the process: at once whatever it does, or when it sees that nothing more comes."""
-        if self._process is not None and at_once:
-            self._process.kill()
-        for connection in (self._connection, self._lifeline if at_once else None):
-            if connection is not None:
-                connection.close()
-        if self._process is not None:
-            self._process.join(FAREWELL)
-            if self._process.exitcode is None:
-                self._process.kill()
-                self._process.join()
-        if self._lifeline is not None:
-            self._lifeline.close()
-        self._process = self._connection = self._lifeline = None
-        self.group = None

@@ -189,9 +189,9 @@ class _Bench:
                 warnings.simplefilter("ignore")
                 seconds, peak = measured(lambda: estimator.fit(ensemble))
         except MemoryError as error:
-            return replace(blank, status="memory cap", message=_words(error))
+            return replace(blank, status="memory cap", message=in_words(error))
         except Exception as error:
-            return replace(blank, message=_words(error))
+            return replace(blank, message=in_words(error))
         history = getattr(estimator, "history_", [])
         objective = [float(entry["objective"]) for entry in history if "objective" in entry]
         return replace(
@@ -250,6 +250,7 @@ def memory_of(pid: int, field: str = "VmRSS") -> int | None:
     return None
 
 
-def _words(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
+    """Kind and message of an error, cut to a line."""
     text = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {text}"[:LONGEST_MESSAGE]

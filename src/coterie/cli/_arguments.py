@@ -189,7 +189,8 @@ def _add_select(commands: Any) -> None:
         type=Path,
         nargs="+",
         metavar="DATA",
-        help="file with a column per feature, or with --labels files with a column per clustering",
+        help="file with a column per feature, or with --labels files with a column per clustering; or "
+        "a directory or a quoted pattern of parquet files, whose rows then stay in partitions",
     )
     parser.add_argument("--labels", action="store_true", help="the files hold labels")
     parser.add_argument(
@@ -209,6 +210,7 @@ def _add_select(commands: Any) -> None:
     _add_seed(parser)
     _add_jobs(parser)
     _add_json(parser)
+    _add_workers(parser)
 
 
 def _add_report(commands: Any) -> None:
@@ -240,6 +242,12 @@ def _add_explain(commands: Any) -> None:
     parser.add_argument("result", type=Path, metavar="RESULT", help="file that --save wrote")
     parser.add_argument(
         "samples", nargs="+", metavar="ID", help="id of a sample, or its row counted from 0"
+    )
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="DIR",
+        help="of a result of rows in partitions: the labels written with it (-o), to look the ids up",
     )
     _add_json(parser)
 
@@ -273,13 +281,12 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         "--clusters",
         type=_clusters,
         metavar="K",
-        help="number of clusters; auto or a range such as 2-15 chooses it; eac can do without",
+        help="number of clusters; auto or a range such as 2-15 chooses it; left out, eac finds it",
     )
     parser.add_argument(
         "--method",
-        default="eac",
         metavar="NAME",
-        help="see: coterie methods (default: %(default)s)",
+        help="see: coterie methods (default: lwea; eac where -k is left out)",
     )
     parser.add_argument(
         "--set",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from coterie.bench import (
     as_columns,
@@ -33,7 +36,7 @@ def bench(arguments: argparse.Namespace, journal: Journal) -> None:
 
 def _run(arguments: argparse.Namespace, journal: Journal) -> None:
     screen = Screen()
-    with Stages() as stages:
+    with Stages() as stages, _client(arguments.scheduler) as client:
         stages.begin("making members")
 
         def follow(done: int, total: int, finished: Run | None) -> None:
@@ -45,7 +48,8 @@ def _run(arguments: argparse.Namespace, journal: Journal) -> None:
             arguments.spec,
             arguments.out,
             data=arguments.data,
-            n_jobs=arguments.jobs or 1,
+            n_jobs=arguments.jobs,
+            client=client,
             callback=follow,
         )
     already = outcome.total - outcome.done_now
@@ -59,6 +63,19 @@ def _run(arguments: argparse.Namespace, journal: Journal) -> None:
     if outcome.absent:
         screen.say(f"Not found and left out: {', '.join(outcome.absent)}.")
     screen.say("The runs are in", outcome.directory, "(coterie bench table, coterie bench plot).")
+
+
+@contextmanager
+def _client(address: str | None) -> Iterator[Any]:
+    """Of the scheduler at an address; None where the runs stay on this machine."""
+    if address is None:
+        yield None
+        return
+    from coterie.cli._partitions import connected, require_dask
+
+    require_dask(f"--scheduler {address}")
+    with connected(address) as client:
+        yield client
 
 
 def _table(arguments: argparse.Namespace, journal: Journal) -> None:

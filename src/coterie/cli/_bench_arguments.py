@@ -45,6 +45,12 @@ def _add_run(steps: Any, add_jobs: Callable[[argparse.ArgumentParser], None]) ->
     )
     _add_data(parser)
     add_jobs(parser)
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="have the runs done by a Dask cluster, such as tcp://host:8786, by as many processes at "
+        'a time as its workers have threads (or --jobs); with "coterie[dask]"',
+    )
 
 
 def _add_table(steps: Any) -> None:

@@ -17,6 +17,7 @@ from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._label_files import known_classes, label_ensemble
 from coterie.cli._outputs import (
     CONFIDENCE,
+    DISTINCT,
     LABEL,
     Journal,
     agreement,
@@ -33,7 +34,7 @@ from coterie.io import DataError, read_table
 from coterie.io._read import features_of
 from coterie.io._table import labels, listed
 from coterie.result import Result
-from coterie.solvers._catalogue import METHODS, find_method
+from coterie.solvers._catalogue import METHODS, default_method, find_method
 from coterie.trust._clusters import sample_counts
 
 # the command line has an option of its own for these
@@ -151,7 +152,11 @@ def demo(arguments: argparse.Namespace, journal: Journal) -> None:
         ).fit(digits.X)
         stages.begin("comparing numbers of clusters")
         selection = select_k(
-            model.ensemble_, k=range(2, 16), callback=stages.reach, random_state=arguments.seed
+            model.ensemble_,
+            k=range(2, 16),
+            solver=model.solver_,
+            callback=stages.reach,
+            random_state=arguments.seed,
         )
         result = Result.of(
             model,
@@ -244,7 +249,7 @@ def _settable(estimator: type[LabelConsensus]) -> dict[str, Domain]:
 
 
 def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
-    method = find_method(arguments.method)
+    method = find_method(arguments.method or default_method(arguments.clusters))
     estimator = method.load()
     settings: dict[str, Any] = {}
     for text in arguments.settings:
@@ -371,8 +376,10 @@ def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal)
         columns = ""
         if kind == "labels":
             # a part of a directory tells no row numbers: its rows have the order of the input's
-            first = [arguments.id] if arguments.id else [] if path.is_dir() else ["row"]
-            columns = f"({', '.join([*first, LABEL, CONFIDENCE])})"
+            parts = path.is_dir()
+            first = [arguments.id] if arguments.id else [] if parts else ["row"]
+            last = [DISTINCT] if parts else []
+            columns = f"({', '.join([*first, LABEL, CONFIDENCE, *last])})"
         screen.say(f"{kind} written to", path, columns)
     if not any(kind == "labels" for kind, _ in journal.written):
         screen.say("labels were not written; name a file with -o")

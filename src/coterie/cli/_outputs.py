@@ -21,6 +21,8 @@ from coterie.result import Result
 from coterie.trust._clusters import total_count
 
 LABEL, CONFIDENCE = "label", "confidence"
+# of rows in partitions: the number of a row's distinct row, by which a saved result knows it
+DISTINCT = "distinct"
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The commands that cluster, on parquet files whose rows stay in Dask's partitions."""
+"""The commands on parquet files whose rows stay in Dask's partitions."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ from functools import partial
 from glob import has_magic
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie._budget import memory_budget
 from coterie._estimator import LabelConsensus
 from coterie._params import ParameterError, nearest
 from coterie.cli._arguments import UsageError, is_pattern
 from coterie.cli._commands import chosen_k, follow_passes, summarise
-from coterie.cli._outputs import CONFIDENCE, LABEL, Journal, check_outputs, write_pages
+from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
 from coterie.cli._screen import Stages, counted
 from coterie.ensemble import Ensemble, LabelError
 from coterie.io import DataError
 from coterie.io._table import listed, quoted
 from coterie.io._write import check_place
 from coterie.result import Result
+
+if TYPE_CHECKING:
+    from coterie.select import Selection
 
 PARQUET = ".parquet"
 # names that ask for one file of another kind
@@ -68,20 +72,8 @@ def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
     paths: list[Path] = arguments.files
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        from coterie.scale import ensemble_from_dask
-
         names = [str(file) for file in files]
-        stages.begin("reading")
-        try:
-            ensemble = ensemble_from_dask(
-                names,
-                columns=arguments.label,
-                id=arguments.id,
-                client=client,
-                callback=stages.reach,
-            )
-        except LabelError as error:
-            raise DataError(_in_options(str(error))) from error
+        ensemble = _read_labels(names, arguments.label, arguments, client, stages)
         selection = chosen_k(arguments, ensemble, solver, stages)
         if selection is not None:
             solver.set_params(n_clusters=selection.recommended)
@@ -101,77 +93,87 @@ def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
         from coterie.scale import fit_dask
 
         names = [str(file) for file in files]
-        columns = _features(arguments, names)
-        selection = None
-        if isinstance(arguments.clusters, tuple):
-            stages.begin("drawing a sample")
-            drawn = _sample(names, columns, arguments, client)
-            selection = chosen_k(arguments, drawn, solver, stages)
-        stages.begin("making members", arguments.members)
-        follow_passes(solver, stages)
-        model = ConsensusClustering(
-            arguments.clusters if selection is None else selection.recommended,
-            members=arguments.members,
-            solver=solver,
-            callback=stages.members_then("labelling all rows"),
-            random_state=arguments.seed,
-            n_jobs=arguments.jobs,
-        )
-        pool = fit_dask(
-            model,
-            names,
-            columns=columns,
-            id=arguments.id,
-            client=client,
-            callback=stages.members_then("combining"),
-        )
+        with _named_in_options(arguments):
+            columns = _features(arguments, arguments.data, names)
+            selection = None
+            if isinstance(arguments.clusters, tuple):
+                stages.begin("drawing a sample")
+                drawn, _ = _sample(names, columns, arguments, client)
+                selection = chosen_k(arguments, drawn, solver, stages)
+            stages.begin("making members", arguments.members)
+            follow_passes(solver, stages)
+            model = ConsensusClustering(
+                arguments.clusters if selection is None else selection.recommended,
+                members=arguments.members,
+                solver=solver,
+                callback=stages.members_then("labelling all rows"),
+                random_state=arguments.seed,
+                n_jobs=arguments.jobs,
+            )
+            pool = fit_dask(
+                model,
+                names,
+                columns=columns,
+                id=arguments.id,
+                client=client,
+                callback=stages.members_then("combining"),
+            )
         return Labelled(pool.labels, pool.names, model, len(columns)), selection
 
-    def checked(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        try:
-            return work(files, client, stages)
-        except (DataError, ParameterError):
-            raise
-        except LabelError as error:
-            raise DataError(_in_options(str(error))) from error
-        except ValueError as error:
-            # what is wrong with numbers is found where they are
-            raise DataError(f"{arguments.data}: {_in_options(str(error))}") from error
+    _carry_out(arguments, journal, [arguments.data], work)
 
-    _carry_out(arguments, journal, [arguments.data], checked)
+
+def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], str]:
+    """Features or labels in parquet files in; the choice of k, facts of the input, a line about it."""
+    paths: list[Path] = arguments.files
+    _check_workers(arguments)
+    require_dask(f"{paths[0]}: to leave rows in partitions")
+    if arguments.output is not None:
+        _refuse_inside(arguments.output, paths)
+    files = _files(paths)
+    names = [str(file) for file in files]
+    data: Any
+    with Stages() as stages, _workers(arguments, stages) as client:
+        if arguments.labels:
+            data = _read_labels(names, arguments.columns, arguments, client, stages)
+            rows, columns = int(data.weights.sum()), data.n_members
+            size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
+        else:
+            with _named_in_options(arguments):
+                features = _features(arguments, paths[0], names)
+                stages.begin("drawing a sample")
+                data, rows = _sample(names, features, arguments, client)
+            columns = len(features)
+            size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
+            if len(data) < rows:
+                size += f", of which {len(data):,} were drawn"
+        selection = chosen_k(arguments, data, None, stages)
+    where = listed(map(str, paths), 5)
+    input = {"file": where, "parts": len(files), "rows": rows, "columns": columns}
+    return selection, input, f"{where}: {size}, in {counted(len(files), 'parquet file')}"
 
 
 def _carry_out(
     arguments: argparse.Namespace, journal: Journal, paths: Sequence[Path], work: Work
 ) -> None:
     """Check, work on the workers, write, let the workers go, and speak."""
-    if arguments.scheduler is not None and (
-        arguments.workers is not None or arguments.worker_memory is not None
-    ):
-        raise UsageError(
-            "--workers and --worker-memory are for workers on this machine; those of --scheduler "
-            "run already"
-        )
+    _check_workers(arguments)
     if arguments.truth is not None:
         raise UsageError(
             "--truth is not read where rows stay in partitions; leave it out, and the column with "
             f"--{'drop' if arguments.command == 'cluster' else 'label'}"
         )
-    if arguments.worker_memory is not None:
-        if arguments.workers == 0:
-            raise UsageError("--worker-memory is of workers, and --workers 0 asks for none")
-        try:
-            memory_budget(arguments.worker_memory)
-        except ValueError as error:
-            raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
-    _require_dask(paths[0])
+    if arguments.output is not None and arguments.id in (LABEL, CONFIDENCE, DISTINCT):
+        raise UsageError(
+            f"--id {arguments.id}: the labels have a column of that name themselves; rename the id"
+        )
+    require_dask(f"{paths[0]}: to leave rows in partitions")
     check_outputs(arguments, paths, partial(_check_directory, paths))
     files = _files(paths)
     with warnings.catch_warnings(), Stages() as stages:
         # speaks to programmers: the table of distinct rows is as large as it has to be
         warnings.filterwarnings("ignore", message="Sending large graph")
-        stages.begin("starting workers")
-        with _workers(arguments) as client:
+        with _workers(arguments, stages) as client:
             labelled, selection = work(files, client, stages)
             ensemble = labelled.ensemble
             rows = int(ensemble.weights.sum())
@@ -202,16 +204,32 @@ def _carry_out(
 # ---------------------------------------------------------------------- before the work
 
 
-def _require_dask(path: Path) -> None:
+def _check_workers(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if arguments.scheduler is not None and (
+        arguments.workers is not None or arguments.worker_memory is not None
+    ):
+        raise UsageError(
+            "--workers and --worker-memory are for workers on this machine; those of --scheduler "
+            "run already"
+        )
+    if arguments.worker_memory is not None:
+        if arguments.workers == 0:
+            raise UsageError("--worker-memory is of workers, and --workers 0 asks for none")
+        try:
+            memory_budget(arguments.worker_memory)
+        except ValueError as error:
+            raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
+
+
+def require_dask(wanted: str) -> None:
+    """Refuse, by what was asked for, where dask is not installed."""
     try:
         import_module("coterie.scale")
     except ImportError as error:
         if error.name not in (None, "dask", "distributed"):
             raise
-        raise UsageError(
-            f"{path}: rows in several parquet files, or on workers, need dask; run: pip install "
-            '"coterie[dask]"'
-        ) from None
+        raise UsageError(f'{wanted} needs dask; run: pip install "coterie[dask]"') from None
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -251,15 +269,20 @@ def _check_directory(paths: Sequence[Path], target: Path) -> None:
             f"-o {target}: the labels of rows in partitions are a directory of parquet files; name a "
             f"directory, such as {target.with_suffix('')}"
         )
-    for path in paths:
-        source = _root(path)
-        if source.is_dir() and target.resolve().is_relative_to(source.resolve()):
-            raise UsageError(f"-o {target} lies in the input {path}; name another directory")
+    _refuse_inside(target, paths)
     if target.is_file():
         raise UsageError(f"-o {target} is a file; name a directory for the labels of all rows")
     if target.is_dir() and any(target.iterdir()):
         raise UsageError(f"-o {target} is not empty; name another directory, or remove it first")
     check_place(target / "part" if target.is_dir() else target)
+
+
+def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:
+    """Refuse what would be read as input the next time."""
+    for path in paths:
+        source = _root(path)
+        if source.is_dir() and target.resolve().is_relative_to(source.resolve()):
+            raise UsageError(f"-o {target} lies in the input {path}; name another place")
 
 
 def _root(path: Path) -> Path:
@@ -273,7 +296,7 @@ def _root(path: Path) -> Path:
     return Path(*path.parts[: magic[0]])
 
 
-def _features(arguments: argparse.Namespace, files: list[str]) -> list[str]:
+def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> list[str]:
     """The columns to cluster by, which every file must have as numbers."""
     from coterie.scale._source import open_labels
 
@@ -288,13 +311,13 @@ def _features(arguments: argparse.Namespace, files: list[str]) -> list[str]:
             )
     kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
     if not kept:
-        raise DataError(f"{arguments.data}: no column is left to cluster")
+        raise DataError(f"{path}: no column is left to cluster")
     kinds = dict(zip(present, layout.kinds, strict=True))
     wordy = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
     if wordy:
         one = len(wordy) == 1
         raise DataError(
-            f"{arguments.data}: {'column' if one else 'columns'} {quoted(wordy)} "
+            f"{path}: {'column' if one else 'columns'} {quoted(wordy)} "
             f"{'holds' if one else 'hold'} {kinds[wordy[0]]}, not numbers; leave "
             f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
             "sample's id (--id)"
@@ -306,17 +329,14 @@ def _features(arguments: argparse.Namespace, files: list[str]) -> list[str]:
 
 
 @contextmanager
-def _workers(arguments: argparse.Namespace) -> Iterator[Any]:
+def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
     """A client of the scheduler asked for, of workers on this machine, or None for threads here."""
-    from coterie.scale import connect, local_cluster
+    from coterie.scale import local_cluster
 
+    stages.begin("starting workers")
     if arguments.scheduler is not None:
-        client = connect(arguments.scheduler)
-        try:
-            _tell_dashboard(client)
+        with connected(arguments.scheduler) as client:
             yield client
-        finally:
-            client.close()
     elif arguments.workers == 0:
         yield None
     else:
@@ -325,26 +345,62 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Any]:
             yield client
 
 
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address, for the length of a ``with`` block."""
+    from coterie.scale import connect
+
+    client = connect(address)
+    try:
+        _tell_dashboard(client)
+        yield client
+    finally:
+        client.close()
+
+
 def _tell_dashboard(client: Any) -> None:
     """Where to watch, said while there is something to be seen."""
     from coterie.scale import dashboard_address
 
     address = dashboard_address(client)
-    if address is not None:
-        sys.stderr.write(f"coterie: the workers can be watched at {address}\n")
+    where = (
+        "the workers cannot be watched: the scheduler has no dashboard without bokeh"
+        if address is None
+        else f"the workers can be watched at {address}"
+    )
+    sys.stderr.write(f"coterie: {where}\n")
+
+
+def _read_labels(
+    files: list[str],
+    columns: Sequence[str] | None,
+    arguments: argparse.Namespace,
+    client: Any,
+    stages: Stages,
+) -> Ensemble:
+    from coterie.scale import ensemble_from_dask
+
+    stages.begin("reading")
+    try:
+        return ensemble_from_dask(
+            files, columns=columns, id=arguments.id, client=client, callback=stages.reach
+        )
+    except LabelError as error:
+        raise DataError(_in_options(arguments, str(error))) from error
 
 
 def _sample(
     files: list[str], columns: list[str], arguments: argparse.Namespace, client: Any
-) -> Any:
-    """The rows that the members are fitted on, as numbers."""
+) -> tuple[NDArray[np.float64], int]:
+    """The rows that the members are fitted on, as numbers, and the number of all rows."""
     from coterie._random import generator
     from coterie.scale._pool import SAMPLE, Features
 
     features = Features.of(files, columns, arguments.id)
     seed = int(generator(arguments.seed).spawn(1)[0].integers(2**63))
-    drawn = features.draw(features.lengths(client), SAMPLE, seed, client)
-    return drawn.to_numpy(dtype=np.float64)
+    rows = features.lengths(client)
+    drawn = features.draw(rows, SAMPLE, seed, client)
+    return drawn.to_numpy(dtype=np.float64), sum(rows)
 
 
 def _write_labels(
@@ -360,7 +416,11 @@ def _write_labels(
     labels_to_parquet(
         arguments.output,
         labelled.ensemble,
-        {LABEL: result.labels, CONFIDENCE: np.round(result.sample_confidence, 6)},
+        {
+            LABEL: result.labels,
+            CONFIDENCE: np.round(result.sample_confidence, 6),
+            DISTINCT: np.arange(len(result.labels), dtype=np.int32),
+        },
         labelled.rows,
         columns=labelled.columns,
         id=arguments.id,
@@ -370,8 +430,23 @@ def _write_labels(
     journal.written.append(("labels", arguments.output))
 
 
-def _in_options(message: str) -> str:
+@contextmanager
+def _named_in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """What is wrong with features, as a mistake in the data."""
+    try:
+        yield
+    except (DataError, ParameterError):
+        raise
+    except LabelError as error:
+        raise DataError(_in_options(arguments, str(error))) from error
+    except ValueError as error:
+        # what is wrong with numbers is found where they are, and named there
+        raise DataError(_in_options(arguments, str(error))) from error
+
+
+def _in_options(arguments: argparse.Namespace, message: str) -> str:
     """Advice in the words of the command line."""
-    for ours, option in (("with id=", "with --id"), ("with columns=", "with --label")):
+    columns = "--label" if arguments.command == "combine" else "--columns"
+    for ours, option in (("with id=", "with --id"), ("with columns=", f"with {columns}")):
         message = message.replace(ours, option)
     return message

@@ -120,11 +120,16 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
 
 
 def dashboard_address(client: Any) -> str | None:
-    """Where a browser shows what the workers do; None where it does not run."""
-    if find_spec("bokeh") is None:
-        return None
+    """Where a browser shows what the workers do; None where it does not run.
+
+    It runs where the scheduler does, and needs bokeh there.
+    """
     link = client.dashboard_link
-    return str(link) if link else None
+    if not link:
+        return None
+    # without bokeh the address is answered too, by a page that says so
+    bokeh = client.run_on_scheduler(find_spec, "bokeh")
+    return str(link) if bokeh is not None and bokeh.origin is not None else None
 
 
 def active_client(client: Any = None) -> Any:

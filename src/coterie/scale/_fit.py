@@ -14,7 +14,6 @@ from coterie._random import generator
 from coterie.generate.members import Pool, Progress
 from coterie.scale._expand import expand_to_dask
 from coterie.scale._pool import SAMPLE, DaskPool, make_pool
-from coterie.solvers._catalogue import solver_of
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -78,7 +77,7 @@ def fit_dask(
             f"{name}: generator is 'spectral', whose members cannot label rows outside of a sample; "
             "with dask collections take 'kmeans', 'subsample', 'features' or clusterers that predict"
         )
-    chosen = solver_of("eac" if estimator.solver is None else estimator.solver)
+    chosen = estimator._chosen_solver()
     rng = generator(estimator.random_state)
     estimator.__dict__.pop("selection_", None)
 

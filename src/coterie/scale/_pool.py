@@ -13,19 +13,22 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from coterie._budget import Budget
-from coterie._params import CALLBACK, Integer, ParameterError, check_parameters
+from coterie._params import CALLBACK, Domain, Integer, ParameterError, check_parameters
 from coterie._random import RandomState, generator
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
 from coterie.generate.members import MemberPlan, Pool, Progress, _seen, fit_members
 from coterie.generate.pools import ClusterCount, kmeans_plans
+from coterie.scale._batches import follow_batches
 from coterie.scale._engine import compute
 from coterie.scale._ensemble import ensemble_from_dask
-from coterie.scale._source import is_array, is_frame, open_labels
+from coterie.scale._source import empty_frame, is_array, is_frame, open_labels, read_frame
 
 SAMPLE = 100_000
 # rows whose labels are computed at a time
 BLOCK_ROWS = 2**16
+# numbers in a partition of parquet files: 128 MiB
+PART_CELLS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ class DaskPool:
     names : tuple of str
     id : str or None
     sampled : int
-        Rows that the members were fitted on.
+        Rows of the sample that the members were fitted on.
     rows : int
         Rows in all.
     """
@@ -79,6 +82,7 @@ def kmeans_pool_dask(
     n_clusters: ClusterCount = "sqrt",
     *,
     sample: int = SAMPLE,
+    batch: int | None = None,
     columns: Sequence[str] | None = None,
     id: str | None = None,
     random_state: RandomState = None,
@@ -91,7 +95,8 @@ def kmeans_pool_dask(
     The sample depends on the seed and on the rows' places among all rows only: each place is hashed
     with the seed, and the rows with the smallest hashes are taken, in their order. So is the label
     that a member gives: no partitioning and no number of workers changes either. Where the rows are
-    no more than ``sample``, the members are those of :func:`coterie.generate.kmeans_pool`.
+    no more than ``sample``, and without ``batch``, the members are those of
+    :func:`coterie.generate.kmeans_pool`.
 
     Parameters
     ----------
@@ -102,6 +107,11 @@ def kmeans_pool_dask(
         sample. Of many rows, members with few clusters leave far fewer distinct label rows.
     sample : int, default 100,000
         Rows to fit on, gathered in this process.
+    batch : int or None, default None
+        Rows of a mini-batch: from the sample on, the centres follow all rows once, in their order,
+        and each is the mean of the rows it was given. Batches are counted off among all rows, so that
+        the partitioning changes nothing here either; another batch size or order of the rows does.
+        None leaves the centres as the sample gave them.
     columns : sequence of str, optional
         The features; by default all columns but the id.
     id : str, optional
@@ -132,8 +142,13 @@ def kmeans_pool_dask(
         plans = kmeans_plans(numbers, n_members, n_clusters, rng)
         return fit_members(numbers, plans, n_jobs=n_jobs, callback=callback)
 
-    check_parameters("kmeans_pool_dask", {"callback": callback}, {"callback": CALLBACK})
-    return make_pool(X, fitted, rng, sample=sample, columns=columns, id=id, client=client)[0]
+    given = {"callback": callback, "batch": batch}
+    domains: dict[str, Domain] = {"callback": CALLBACK, "batch": Integer(1, optional=True)}
+    check_parameters("kmeans_pool_dask", given, domains)
+    pool, _ = make_pool(
+        X, fitted, rng, sample=sample, columns=columns, id=id, client=client, batch=batch
+    )
+    return pool
 
 
 def make_pool(
@@ -145,8 +160,9 @@ def make_pool(
     columns: Sequence[str] | None,
     id: str | None,
     client: Any,
+    batch: int | None = None,
 ) -> tuple[DaskPool, Pool]:
-    """Draw a sample, fit the members on it, and let them label all rows."""
+    """Draw a sample, fit the members on it, and let them label all rows; with ``batch`` all are k-means."""
     check_parameters("pool", {"sample": sample}, {"sample": Integer(2)})
     features = Features.of(X, columns, id)
     rows = features.lengths(client)
@@ -160,19 +176,36 @@ def make_pool(
             "members fitted on a sample must be able to label other rows; these cannot predict: "
             f"{', '.join(silent[:5])}"
         )
-    labels = features.labelled(pool.plans, pool.estimators, rows)
+    members = pool.estimators
+    if batch is not None:
+        members = follow_batches(members, features, rows, batch, client)
+    labels = features.labelled(pool.plans, members, rows)
     names = tuple(plan.name for plan in pool.plans)
-    found = DaskPool(labels, pool.estimators, names, id, len(drawn), sum(rows))
+    found = DaskPool(labels, members, names, id, len(drawn), sum(rows))
     return found, pool
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features in partitions: a dask dataframe with its columns, or a dask array."""
+    """Features in partitions.
+
+    Attributes
+    ----------
+    collection : dask dataframe or dask array
+    columns : tuple
+        The features of a dataframe.
+    id : str or None
+    places : tuple of str
+        What to call each partition in a message.
+    rows : tuple of int or None
+        Rows of each partition, where they are known.
+    """
 
     collection: Any
     columns: tuple[Any, ...]
     id: str | None
+    places: tuple[str, ...]
+    rows: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, columns: Sequence[str] | None, id: str | None) -> Features:
@@ -181,20 +214,27 @@ class Features:
             import dask.dataframe as dd
 
             # every file is looked at, so that one with other columns is named
-            source = open_labels(X, columns, id, None)
-            files = list(dict.fromkeys(part.path for part in source.parts))
-            wanted = [*source.layout.columns, *([] if id is None else [id])]
-            return cls(dd.read_parquet(files, columns=wanted), source.layout.columns, id)
+            source = open_labels(X, columns, id, None, PART_CELLS)
+            wanted = source.layout.wanted()
+            # parts of our own making: of Dask's it is not known which file they are of
+            frame = dd.from_map(
+                read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
+            )
+            return cls(frame, source.layout.columns, id, source.places, source.rows)
         if is_frame(X):
-            layout = open_labels(X, columns, id, None).layout
-            return cls(X, layout.columns, id)
+            source = open_labels(X, columns, id, None)
+            return cls(X, source.layout.columns, id, source.places)
         if is_array(X):
             if X.ndim != 2 or id is not None or columns is not None:
                 raise ParameterError(
                     f"a dask array of features is n x d and has no named columns, but it has shape "
                     f"{X.shape} with columns={columns!r} and id={id!r}"
                 )
-            return cls(X.rechunk({1: -1}), (), None)
+            array = X.rechunk({1: -1})
+            places = tuple(f"partition {i}" for i in range(array.numblocks[0]))
+            known = not np.isnan(array.shape[0])
+            rows = tuple(int(size) for size in array.chunks[0]) if known else None
+            return cls(array, (), None, places, rows)
         raise ParameterError(
             "X must be a dask dataframe, a dask array or the path of parquet files, but is "
             f"{type(X).__name__}"
@@ -209,8 +249,8 @@ class Features:
         """Rows of each partition; counted where they are not known."""
         from dask import delayed
 
-        if is_array(self.collection) and not np.isnan(self.collection.shape[0]):
-            return [int(size) for size in self.collection.chunks[0]]
+        if self.rows is not None:
+            return [*self.rows]
         # one column is enough to count
         parts = self.collection[[self.columns[0]]].to_delayed() if self.columns else self.parts()
         tasks = [delayed(len)(part) for part in parts]
@@ -218,7 +258,10 @@ class Features:
         return [int(size) for size in found]
 
     def draw(self, rows: Sequence[int], size: int, seed: int, client: Any) -> Any:
-        """The rows with the smallest hashes of their places, in the order of the places."""
+        """The rows with the smallest hashes of their places, in the order of the places.
+
+        All rows are read for it, and what is no number is refused by partition, column and row.
+        """
         from dask import delayed
 
         total = sum(rows)
@@ -230,8 +273,8 @@ class Features:
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
-            delayed(_draw)(part, start, share, seed, self.columns)
-            for part, start in zip(self.parts(), starts[:-1], strict=True)
+            delayed(_draw)(part, place, start, share, seed, self.columns)
+            for part, place, start in zip(self.parts(), self.places, starts[:-1], strict=True)
         ]
         found = compute([], delayed(list)(tasks), lambda _: None, client)
         hashes = np.concatenate([hashes for hashes, _ in found])
@@ -266,11 +309,9 @@ class Features:
 
         blocks = [
             da.from_delayed(
-                delayed(_label_array)(part, members, f"partition {i}"),
-                shape=(size, len(names)),
-                dtype=np.int32,
+                delayed(assign_members)(part, members), shape=(size, len(names)), dtype=np.int32
             )
-            for i, (part, size) in enumerate(zip(self.parts(), rows, strict=True))
+            for part, size in zip(self.parts(), rows, strict=True)
         ]
         return da.concatenate(blocks, axis=0)
 
@@ -287,9 +328,22 @@ def place_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
+def numbers_of(part: Any, columns: tuple[Any, ...], place: str) -> NDArray[Any]:
+    """The features of a partition, or an error that names it, the column and the row."""
+    features = part[[*columns]] if hasattr(part, "iloc") else np.asarray(part)
+    if len(features) == 0:
+        return np.empty((0, features.shape[1]))
+    try:
+        numbers: NDArray[Any] = as_features(features)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    return numbers
+
+
 def _draw(
-    part: Any, start: int, share: float, seed: int, columns: tuple[Any, ...]
+    part: Any, place: str, start: int, share: float, seed: int, columns: tuple[Any, ...]
 ) -> tuple[NDArray[np.uint64], Any]:
+    numbers_of(part, columns, place)
     hashes = place_hashes(start, len(part), seed)
     chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
     if share >= 1.0:
@@ -304,19 +358,15 @@ def _label_frame(
     import pandas as pd
 
     plans, _ = members
-    labels = assign_members(frame[[*columns]], members, "X")
+    labels = assign_members(frame[[*columns]], members)
     found = pd.DataFrame(labels, index=frame.index, columns=[plan.name for plan in plans])
     if id is not None:
         found.insert(0, id, frame[id])
     return found
 
 
-def _label_array(part: NDArray[Any], members: tuple[Any, Any], place: str) -> NDArray[np.int32]:
-    return assign_members(part, members, place)
-
-
 def assign_members(
-    X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]], place: str
+    X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]]
 ) -> NDArray[np.int32]:
     """Labels of some rows by every member; those of a row do not depend on the others."""
     from coterie.kernels.centres import nearest_centres
@@ -325,10 +375,7 @@ def assign_members(
     labels = np.empty((len(X), len(plans)), dtype=np.int32)
     if len(X) == 0:
         return labels
-    try:
-        features = as_features(X)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+    features = as_features(X)
     for j, (plan, estimator) in enumerate(zip(plans, estimators, strict=True)):
         centres = None
         if type(estimator) is KMeans:

@@ -122,9 +122,17 @@ class Source:
 
 
 def open_labels(
-    labels: Any, columns: Sequence[str] | None, id: str | None, missing: Missing
+    labels: Any,
+    columns: Sequence[str] | None,
+    id: str | None,
+    missing: Missing,
+    part_cells: int | None = None,
 ) -> Source:
-    """Labels of any kind that this package takes, looked at but not read."""
+    """Labels of any kind that this package takes, looked at but not read.
+
+    Row groups of parquet files make parts of about PART_ROWS rows, and of about ``part_cells`` rows
+    times columns where that is less.
+    """
     absent = MissingValues.named(missing)
     if is_frame(labels):
         return _open_frame(labels, columns, id, absent)
@@ -133,7 +141,7 @@ def open_labels(
     if isinstance(labels, str | PathLike) or (
         isinstance(labels, Sequence) and labels and isinstance(labels[0], str | PathLike)
     ):
-        return _open_parquet(labels, columns, id, absent)
+        return _open_parquet(labels, columns, id, absent, part_cells)
     raise LabelError(
         "labels must be a dask dataframe, a dask array or the path of parquet files, but is "
         f"{type(labels).__name__}; for labels in memory use Ensemble.from_labels"
@@ -293,18 +301,23 @@ def _array_columns(
 
 
 def _open_parquet(
-    paths: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues
+    paths: Any,
+    columns: Sequence[str] | None,
+    id: str | None,
+    missing: MissingValues,
+    part_cells: int | None,
 ) -> Source:
     files = parquet_files(paths)
     schema, _ = _footer(files[0])
     present = _main(schema)
     chosen = _chosen(present, columns, id, str(files[0]))
     kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
+    most = PART_ROWS if part_cells is None else min(PART_ROWS, part_cells // len(chosen))
     parts: list[ParquetPart] = []
     for file in files:
         schema, metadata = _footer(file)
         _check_schema(file, schema, files[0], chosen, kinds, columns, id)
-        parts += _parts(file, metadata)
+        parts += _parts(file, metadata, most)
     if not parts:
         raise LabelError(f"no samples: {files[0]} has columns but no rows")
     layout = Layout(tuple(chosen), tuple(chosen), kinds, missing, id)
@@ -392,13 +405,13 @@ def _check_schema(
             raise LabelError(_another_kind(str(file), name, found, kind))
 
 
-def _parts(file: Path, metadata: Any) -> Iterator[ParquetPart]:
+def _parts(file: Path, metadata: Any, most: int) -> Iterator[ParquetPart]:
     groups: list[int] = []
     rows = 0
     for group in range(metadata.num_row_groups):
         groups.append(group)
         rows += metadata.row_group(group).num_rows
-        if rows >= PART_ROWS:
+        if rows >= most:
             yield ParquetPart(str(file), tuple(groups), rows)
             groups, rows = [], 0
     if rows:
@@ -419,6 +432,27 @@ def _arrow_kind(kind: Any) -> str:
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "text"
     return str(kind)
+
+
+def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
+    """Some columns of a part as a pandas dataframe, without an index that pandas stored."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(part.path) as file:
+            table = file.read_row_groups([*part.groups], columns=[*columns])
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{part.path} is damaged or cut short: {' '.join(str(error).split())}"
+        ) from None
+    return table.to_pandas(ignore_metadata=True)
+
+
+def empty_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
+    """What :func:`read_frame` gives, without rows."""
+    schema, _ = _footer(Path(part.path))
+    return schema.empty_table().select([*columns]).to_pandas(ignore_metadata=True)
 
 
 def _parquet_columns(
