@@ -31,18 +31,19 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / ".bench", metavar="DIR")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--no-speed", action="store_true", help="leave the speed page as it is")
+    parser.add_argument("--remark", default="", help="what else a reader must know of the runs")
     wanted = parser.parse_args()
     PAGES.mkdir(exist_ok=True)
     for name in wanted.specs:
         directory = wanted.runs / name
         outcome = run(name, directory, data=[DATA], n_jobs=wanted.jobs)
         print(f"{name}: {outcome.total} runs, {outcome.failed} went wrong", flush=True)
-        write_page(name, directory)
+        write_page(name, directory, wanted.remark)
     if not wanted.no_speed:
         write_speed()
 
 
-def write_page(name: str, directory: Path) -> None:
+def write_page(name: str, directory: Path, remark: str = "") -> None:
     """Tables and a choice of figures."""
     store = RunStore(directory)
     spec, facts = read_spec(name), store.facts()
@@ -61,7 +62,7 @@ def write_page(name: str, directory: Path) -> None:
         heading,
         f"```sh\ncoterie bench run {name} --out {name} --jobs 2 --data DATA\n"
         f"coterie bench table {name}\ncoterie bench plot {name} --data DATA\n```",
-        conditions(facts),
+        f"{conditions(facts)} {remark}".strip(),
         body.strip(),
     ]
     pictures = [figure for figure in chosen if figure.name in drawn]
