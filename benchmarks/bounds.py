@@ -13,16 +13,16 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
 
 import numba
 import numpy as np
 from numba import njit, prange
+from ratios import best_of
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
@@ -43,16 +43,6 @@ DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" 
 MEMBERS, CLUSTERS = 20, 10
 # N x N doubles that a method may take at its peak
 ALLOWED = {"eccms": 6.0, "spce": 3.0, "trce": 3.0}
-
-
-def best_of(call: Callable[[], object], repeats: int = 5) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 @njit(parallel=True)

@@ -47,7 +47,6 @@ CHOOSING_MEMBERS = 30
 
 def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
     """Features in, labels out."""
-    from coterie.consensus import ConsensusClustering
 
     solver = _configured_solver(arguments)
     if in_partitions(arguments, [arguments.data]):
@@ -66,16 +65,7 @@ def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
         X, names, ids = features_of(table, arguments.columns, arguments.id, leave_out)
         _check_rows(arguments, len(X))
         selection = chosen_k(arguments, X, solver, stages)
-        stages.begin("making members", arguments.members)
-        follow_passes(solver, stages)
-        model = ConsensusClustering(
-            arguments.clusters if selection is None else selection.recommended,
-            members=arguments.members,
-            solver=solver,
-            callback=stages.members_then("combining"),
-            random_state=arguments.seed,
-            n_jobs=arguments.jobs,
-        ).fit(X)
+        model = clustering(arguments, selection, solver, stages, "combining").fit(X)
         result = Result.of(
             model,
             X=X,
@@ -314,6 +304,28 @@ def chosen_k(
         callback=stages.reach,
         random_state=arguments.seed,
         n_jobs=arguments.jobs if "jobs" in arguments else None,
+    )
+
+
+def clustering(
+    arguments: argparse.Namespace,
+    selection: Any,
+    solver: LabelConsensus,
+    stages: Stages,
+    after_members: str,
+) -> Any:
+    """What makes the members and combines them, with the stage of making them begun."""
+    from coterie.consensus import ConsensusClustering
+
+    stages.begin("making members", arguments.members)
+    follow_passes(solver, stages)
+    return ConsensusClustering(
+        arguments.clusters if selection is None else selection.recommended,
+        members=arguments.members,
+        solver=solver,
+        callback=stages.members_then(after_members),
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs,
     )
 
 

@@ -158,6 +158,7 @@ def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
     for text in samples:
         try:
             found[pa.scalar(text).cast(kind).as_py()] = text
+        # text that is no value of this kind cannot stand in the column, so it is not looked for
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return found

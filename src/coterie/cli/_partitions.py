@@ -21,7 +21,7 @@ from coterie._budget import memory_budget
 from coterie._estimator import LabelConsensus
 from coterie._params import ParameterError, nearest
 from coterie.cli._arguments import UsageError, is_pattern
-from coterie.cli._commands import chosen_k, follow_passes, summarise
+from coterie.cli._commands import chosen_k, clustering, follow_passes, summarise
 from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
 from coterie.cli._screen import Stages, counted
 from coterie.ensemble import Ensemble, LabelError
@@ -87,7 +87,6 @@ def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
 
 def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
     """Features in parquet files in, a directory of labels out."""
-    from coterie.consensus import ConsensusClustering
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         from coterie.scale import fit_dask
@@ -100,16 +99,7 @@ def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
                 stages.begin("drawing a sample")
                 drawn, _ = _sample(names, columns, arguments, client)
                 selection = chosen_k(arguments, drawn, solver, stages)
-            stages.begin("making members", arguments.members)
-            follow_passes(solver, stages)
-            model = ConsensusClustering(
-                arguments.clusters if selection is None else selection.recommended,
-                members=arguments.members,
-                solver=solver,
-                callback=stages.members_then("labelling all rows"),
-                random_state=arguments.seed,
-                n_jobs=arguments.jobs,
-            )
+            model = clustering(arguments, selection, solver, stages, "labelling all rows")
             pool = fit_dask(
                 model,
                 names,
