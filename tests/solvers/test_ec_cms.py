@@ -17,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence.coassociation import coassociation
 from coterie.kernels import enhancement
+from coterie.solvers import _self_enhancement as passes
 from coterie.solvers import ec_cms as steps
 from coterie.solvers.ec_cms import ECCMS, enhance
 from tests.naive import ec_cms as naive
@@ -182,17 +183,17 @@ def test_distance_to_the_optimum_never_grows():
     """The alternating direction method's own measure: |Y - Y*|^2 + |(E, F) - (E*, F*)|^2."""
     ensemble = Ensemble.from_labels(noisy_members(8, n=40, missing=0.1, repeats=True))
     lam, r = 0.4, ensemble.weights.astype(float)
-    problem = steps.Problem.pose(
+    problem = passes.Problem.pose(
         steps._evidence(ensemble, "lwca", 0.4, None),
         steps._confident(coassociation(ensemble), ensemble.weights, 0.8),
         ensemble.weights, True, True,
     )  # fmt: skip
 
-    def run(passes):
-        state = steps.State.at_start(problem)
-        for number in range(passes):
-            steps.propagate(problem, state)
-            steps.relax(problem, state, lam, 1e-300, first=number == 0)
+    def run(count):
+        state = passes.State.at_start(problem)
+        for number in range(count):
+            passes.propagate(problem, state)
+            passes.relax(problem, state, lam, 1e-300, first=number == 0)
             yield unpacked(state)
 
     def unpacked(state):
@@ -201,7 +202,7 @@ def test_distance_to_the_optimum_never_grows():
         Y1 = np.where(problem.pinned, Z.between, lam * Z.between)
         F, own_F = np.clip((P.between + P.between.T) / 2, 0, 1), np.clip(P.own, 0, 1)
         return [
-            steps.SampleMatrix(*pair)
+            passes.SampleMatrix(*pair)
             for pair in (
                 (E, Z.own), (F, own_F), (Y1, lam * Z.own), (P.between - F, P.own - own_F)
             )
@@ -210,7 +211,7 @@ def test_distance_to_the_optimum_never_grows():
     *_, optimum = run(4000)
     distances = [
         sum(
-            steps.SampleMatrix(a.between - b.between, a.own - b.own).norm(r) ** 2
+            passes.SampleMatrix(a.between - b.between, a.own - b.own).norm(r) ** 2
             for a, b in zip(now, optimum, strict=True)
         )
         for now in run(60)
@@ -273,15 +274,15 @@ def test_only_the_lower_triangle_rule_separates_us_from_the_authors_on_spf(share
         model = ECCMS(7).fit(members)
         assert (adjusted_rand_score(model.labels_, authors) == 1.0) == agrees
         ensemble = model.ensemble_
-        problem = steps.Problem.pose(
+        problem = passes.Problem.pose(
             steps._evidence(ensemble, "lwca", 0.4, None),
             steps._confident(coassociation(ensemble), ensemble.weights, 0.8),
             ensemble.weights, True, True,
         )  # fmt: skip
-        state = steps.State.at_start(problem)
+        state = passes.State.at_start(problem)
         for number in range(model.n_iter_):
-            steps.propagate(problem, state)
-            steps.relax(problem, state, 0.4, 1e-300, first=number == 0)
+            passes.propagate(problem, state)
+            passes.relax(problem, state, 0.4, 1e-300, first=number == 0)
         lower = np.tril(at_samples(model, state.learned.between), -1)
         labels = naive.average_link(lower + lower.T, 7)
         assert adjusted_rand_score(labels, authors) == 1.0
@@ -363,37 +364,72 @@ def test_blocks_whose_factors_fill_up_are_inverted():
     for half in (chain, scattered):
         high = sparse.csr_array(half + half.T)
         degrees = 2.0 * high.sum(axis=1) + 2.0
-        kinds.append(type(steps._large_block(np.arange(size), high, np.ones(size), degrees)))
-    assert kinds == [steps.Factorised, steps.Inverted]
+        kinds.append(type(passes._large_block(np.arange(size), high, np.ones(size), degrees)))
+    assert kinds == [passes.Factorised, passes.Inverted]
 
 
 def test_factors_and_inverses_do_the_same(monkeypatch):
     labels = noisy_members(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=True)
-    runs, posed, blocks_of = [], [], steps._blocks
+    runs, posed, blocks_of = [], [], passes._blocks
     monkeypatch.setattr(
-        steps, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
+        passes, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
     )
     for share, largest_small in ((1.0, 64), (0.0, 1), (1.0, 1)):
-        monkeypatch.setattr(steps, "SPARSE_SHARE", share)
-        monkeypatch.setattr(steps, "SMALL_BLOCK", largest_small)
+        monkeypatch.setattr(passes, "SPARSE_SHARE", share)
+        monkeypatch.setattr(passes, "SMALL_BLOCK", largest_small)
         runs.append(fit_quietly(ECCMS(8), labels))
     kinds = [{type(block) for block in blocks} for blocks in posed]
-    assert steps.Factorised in kinds[0]
-    assert steps.Inverted in kinds[1]
-    assert steps.Factorised not in kinds[1]
+    assert passes.Factorised in kinds[0]
+    assert passes.Inverted in kinds[1]
+    assert passes.Factorised not in kinds[1]
     for other in runs[1:]:
         np.testing.assert_allclose(other.consensus_matrix_, runs[0].consensus_matrix_, atol=1e-12)
         np.testing.assert_allclose(other.objective_, runs[0].objective_, rtol=1e-9)
         np.testing.assert_array_equal(other.labels_, runs[0].labels_)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 0.8])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_single_precision_learns_the_same(alpha, missing):
+    labels = noisy_members(5, n=400, n_members=10, n_classes=6, missing=missing, repeats=True)
+    double = fit_quietly(ECCMS(6, alpha=alpha), labels)
+    single = fit_quietly(ECCMS(6, alpha=alpha, precision="single"), labels)
+    assert double.consensus_matrix_.dtype == single.consensus_matrix_.dtype == np.float64
+    assert len(single.history_) == len(double.history_)
+    np.testing.assert_allclose(single.consensus_matrix_, double.consensus_matrix_, atol=2e-6)
+    np.testing.assert_allclose(single.objective_, double.objective_, rtol=1e-5)
+    np.testing.assert_array_equal(single.labels_, double.labels_)
+    # the passes themselves were made of half as many bytes
+    assert not np.array_equal(single.consensus_matrix_, double.consensus_matrix_)
+
+
+def test_members_that_all_agree_are_settled_in_single_precision():
+    labels = np.repeat([[0, 0, 0], [1, 1, 1], [2, 2, 2]], [70, 20, 10], axis=0)
+    model = ECCMS(3, precision="single").fit(labels)
+    assert model.converged_
+    assert len(model.history_) == 1
+    np.testing.assert_array_equal(model.consensus_matrix_, np.eye(3))
+
+
+@pytest.mark.parametrize("name", ["ecoli", "aggregation", "umist", "spf"])
+def test_single_precision_gives_the_same_labels_on_pools(shared_data, name):
+    with np.load(shared_data / "pools" / f"{name}.npz") as archive:
+        members, n_classes = archive["members"], len(np.unique(archive["gt"]))
+    for draw in np.random.default_rng(0).permutation(members.shape[1])[:60].reshape(3, 20):
+        double, single = (
+            fit_quietly(ECCMS(n_classes, precision=kind), members[:, draw])
+            for kind in ("double", "single")
+        )
+        np.testing.assert_array_equal(single.labels_, double.labels_)
+
+
 def test_panels_do_not_matter(monkeypatch):
     # inverses are what panels are for
-    monkeypatch.setattr(steps, "SPARSE_SHARE", 0.0)
-    monkeypatch.setattr(steps, "SMALL_BLOCK", 1)
+    monkeypatch.setattr(passes, "SPARSE_SHARE", 0.0)
+    monkeypatch.setattr(passes, "SMALL_BLOCK", 1)
     labels = noisy_members(12, n=200, n_members=10)
     whole = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(steps, "PANEL_BYTES", 1)
+    monkeypatch.setattr(passes, "PANEL_BYTES", 1)
     panels = fit_quietly(ECCMS(4), labels)
     np.testing.assert_allclose(panels.consensus_matrix_, whole.consensus_matrix_, atol=1e-12)
     np.testing.assert_allclose(panels.objective_, whole.objective_, rtol=1e-9)
@@ -599,6 +635,6 @@ def test_memory_is_asked_for_first():
 
 
 def test_non_finite_numbers_are_raised(monkeypatch):
-    monkeypatch.setattr(steps, "propagate", lambda problem, state: np.nan)
+    monkeypatch.setattr(passes, "propagate", lambda problem, state: np.nan)
     with pytest.raises(FloatingPointError, match="pass 1"):
         ECCMS(4).fit(noisy_members(0))

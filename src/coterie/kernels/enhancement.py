@@ -1,4 +1,8 @@
-"""One fused pass of EC-CMS's alternating updates over all pairs, in place."""
+"""One fused pass of EC-CMS's alternating updates over all pairs, in place.
+
+The matrices may be of single precision: then so are all numbers that meet them, since one double would
+make the whole expression double. Sums over more than a tile or a panel are doubles.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,9 @@ from coterie._threads import needs_threads
 FloatArray = NDArray[np.float64]
 
 # side of the tiles that an entry and its mirror are met in; all of a tile stays in cache
-TILE = 64
+TILE = 128
 # columns that a factorised system is solved for at a time
-PANEL = 32
+PANEL = 64
 # waking threads costs more than this many rows
 SERIAL_ROWS = 1024
 # five squared changes, then five squared norms
@@ -51,7 +55,7 @@ def _settle(row, scale, r, target):
     total = 0.0
     for column in range(len(target)):
         c = scale * row[column]
-        total += r[column] * c * (target[column] - 2.0 * c)
+        total += r[column] * c * (target[column] - (c + c))
         target[column] = c
     return total
 
@@ -62,14 +66,15 @@ def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
     n_rows, n_columns = len(rows), X.shape[1]
     left = panel * PANEL
     width = min(PANEL, n_columns - left)
-    row = np.zeros(PANEL)
-    solved = np.empty((n_rows, PANEL))
+    row = np.zeros(PANEL, X.dtype)
+    solved = np.empty((n_rows, PANEL), X.dtype)
     starts, indices, data = lower
     for i in range(n_rows):
         row[:width] = X[rows[i], left : left + width]
         _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
         solved[i] = row
     total = 0.0
+    one = X.dtype.type(1.0)
     starts, indices, data = upper
     for k in range(n_rows):
         i = n_rows - 1 - k
@@ -79,7 +84,7 @@ def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
         solved[i] = row
         weight = r[rows[i]]
         target = X[rows[i], left : left + width]
-        total += weight * _settle(row, 1.0 / weight, r[left : left + width], target)
+        total += weight * _settle(row, one / weight, r[left : left + width], target)
     return total
 
 
@@ -120,8 +125,8 @@ def solve_factorised(
 
 
 @njit(cache=True)
-def _unit(value: float) -> float:
-    return min(max(value, 0.0), 1.0)
+def _unit(value, zero, one):
+    return min(max(value, zero), one)
 
 
 # the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
@@ -131,17 +136,18 @@ def _run(scale, r, a, pinned, lam, first, c, x, z, p, f_was, f, sums):
 
     ``x`` holds the old C on the way in.
     """
-    change_c, change_e, change_f, change_y, change_p = 0.0, 0.0, 0.0, 0.0, 0.0
-    norm_c, norm_e, norm_f, norm_y, norm_p = 0.0, 0.0, 0.0, 0.0, 0.0
-    inverse = 1.0 / (1.0 + lam)
+    zero, one = c.dtype.type(0.0), c.dtype.type(1.0)
+    change_c, change_e, change_f, change_y, change_p = zero, zero, zero, zero, zero
+    norm_c, norm_e, norm_f, norm_y, norm_p = zero, zero, zero, zero, zero
+    inverse = one / (one + lam)
     for j in range(len(r)):
         weight = r[j]
         held = pinned[j]
-        e_was = 0.0 if held else z[j]
+        e_was = zero if held else z[j]
         y_was = z[j] if held else lam * z[j]
         y_was = a[j] if first else y_was
         gap = a[j] - c[j] + y_was
-        e = 0.0 if held else gap * inverse
+        e = zero if held else gap * inverse
         y = gap if held else lam * e
         shifted = c[j] + p[j] - f_was[j]
         change_c += weight * (c[j] - x[j]) ** 2
@@ -156,7 +162,7 @@ def _run(scale, r, a, pinned, lam, first, c, x, z, p, f_was, f, sums):
         norm_p += weight * (shifted - f[j]) ** 2
         z[j] = y if held else e
         p[j] = shifted
-        x[j] = a[j] - e + y + 2.0 * f[j] - shifted
+        x[j] = a[j] - e + y + (f[j] + f[j]) - shifted
     sums[0] += scale * change_c
     sums[1] += scale * change_e
     sums[2] += scale * change_f
@@ -174,14 +180,15 @@ def _copies(rows, columns, C, P, f_was, f):
     """F before and after (13) on a tile."""
     top, bottom = rows
     left, right = columns
+    zero, half, one = C.dtype.type(0.0), C.dtype.type(0.5), C.dtype.type(1.0)
     for j in range(left, right):
         for i in range(top, bottom):
             f_was[i - top, j - left] = P[j, i]
             f[i - top, j - left] = C[j, i] + P[j, i]
     for i in range(top, bottom):
         for j in range(left, right):
-            was = _unit(0.5 * (P[i, j] + f_was[i - top, j - left]))
-            now = _unit(0.5 * (C[i, j] + P[i, j] + f[i - top, j - left]) - was)
+            was = _unit(half * (P[i, j] + f_was[i - top, j - left]), zero, one)
+            now = _unit(half * (C[i, j] + P[i, j] + f[i - top, j - left]) - was, zero, one)
             f_was[i - top, j - left] = was
             f[i - top, j - left] = now
 
@@ -198,7 +205,8 @@ def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
     """One stripe of rows against all columns from the diagonal on, a tile with its mirror."""
     size = len(r)
     sums = out[stripe]
-    f_was, f = np.empty((TILE, TILE)), np.empty((TILE, TILE))
+    zero, one = C.dtype.type(0.0), C.dtype.type(1.0)
+    f_was, f = np.empty((TILE, TILE), C.dtype), np.empty((TILE, TILE), C.dtype)
     top, bottom = stripe * TILE, min((stripe + 1) * TILE, size)
     for left in range(top, size, TILE):
         right = min(left + TILE, size)
@@ -213,7 +221,7 @@ def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
                     begin = i + 1
                 elif left == top:
                     # two samples of one microcluster are r (r - 1) pairs
-                    begin, end, scale = i, i + 1, max(r[i] - 1.0, 0.0)
+                    begin, end, scale = i, i + 1, max(r[i] - one, zero)
                 elif turn > 0:
                     break
                 if begin < end:
@@ -278,9 +286,10 @@ def sweep(
 def sweep_own(a, r, c, x, z, p, lam, first):
     """Step 3 where a sample meets itself, which is never in Omega."""
     f_was, f = np.empty_like(p), np.empty_like(p)
+    zero, one = p.dtype.type(0.0), p.dtype.type(1.0)
     for u in range(len(r)):
-        f_was[u] = _unit(p[u])
-        f[u] = _unit(c[u] + p[u] - f_was[u])
+        f_was[u] = _unit(p[u], zero, one)
+        f[u] = _unit(c[u] + p[u] - f_was[u], zero, one)
     sums = np.zeros(N_SUMS)
-    _run(1.0, r, a, np.zeros(len(r), dtype=np.bool_), lam, first, c, x, z, p, f_was, f, sums)
+    _run(one, r, a, np.zeros(len(r), dtype=np.bool_), lam, first, c, x, z, p, f_was, f, sums)
     return sums
