@@ -3,6 +3,8 @@
 A kernel's bound is the longer of two times: that of moving the bytes which it must read and write
 once, at the bandwidth measured here (another one for memory that is new, which the system must hand
 out page by page), and that of its operations, at the speed of a product of matrices measured here.
+Few operations run at that speed. So a second bound counts those that the method cannot avoid, a kind
+at a time and each at what it costs here in a loop of its own (units.py), instead of the first one's.
 Where numpy or scipy do the same step their time stands beside it.
 
 Run: python benchmarks/bounds.py [--only kernels | --only memory]
@@ -13,21 +15,22 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
 import numba
 import numpy as np
+import units
 from numba import njit, prange
-from ratios import best_of
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from speed.inputs import members, repeated
+from units import best_of
 
 from coterie import CESHL, PCE, TRCE, Ensemble
 from coterie.evidence import coassociation_counts, locally_weighted_coassociation
@@ -58,6 +61,7 @@ class Machine:
     bandwidth: float
     fresh: float
     products: float
+    units: Mapping[str, float]
 
     @classmethod
     def measured(cls) -> Machine:
@@ -67,6 +71,7 @@ class Machine:
             bandwidth=24 * len(out) / best_of(lambda: _triad(a, b, out)),
             fresh=out.nbytes / best_of(lambda: np.empty_like(out).fill(0.0)),
             products=2 * len(square) ** 3 / best_of(lambda: square @ square),
+            units=units.measured(),
         )
 
 
@@ -74,7 +79,8 @@ class Machine:
 class Kernel:
     """What one does at least, and how long it takes; maybe how long others take to do it.
 
-    ``moved`` and ``made`` are bytes, of arrays that are there and of new ones.
+    ``moved`` and ``made`` are bytes, of arrays that are there and of new ones; ``work`` says how many of
+    which of the machine's units there are.
     """
 
     name: str
@@ -84,6 +90,7 @@ class Kernel:
     other: str = ""
     other_seconds: float = 0.0
     made: float = 0.0
+    work: Mapping[str, float] = field(default_factory=dict)
 
     def line(self, machine: Machine) -> str:
         by_memory = self.moved / machine.bandwidth + self.made / machine.fresh
@@ -97,7 +104,11 @@ class Kernel:
         if self.other:
             ratio = self.other_seconds / self.seconds
             text += f"   {self.other} {1e3 * self.other_seconds:.1f} ms: {ratio:.1f} times"
-        return text
+        parts = {what: count * machine.units[what] for what, count in self.work.items()}
+        # new pages are handed out by the processor itself, all else may go on while bytes move
+        least = self.made / machine.fresh + max(self.moved / machine.bandwidth, sum(parts.values()))
+        listed = ", ".join(f"{what} {1e3 * part:.1f}" for what, part in parts.items())
+        return f"{text}\n{1e3 * least:45.1f} ms with work{least / self.seconds:6.0%}   {listed}"
 
 
 def kernels(n_samples: int, size: int) -> Iterator[Kernel]:
@@ -114,11 +125,17 @@ def of_samples(n: int) -> Iterator[Kernel]:
     codes, ids = labels.astype(np.int32), np.empty(n, dtype=np.int32)
     yield Kernel(
         "hashing compression",
-        best_of(lambda: RowTable(MEMBERS).add(codes, ids), 3),
+        best_of(lambda: RowTable(MEMBERS).add(codes, ids)),
         moved=codes.nbytes + ids.nbytes,
         operations=0,
         other="numpy.unique",
         other_seconds=best_of(lambda: np.unique(codes[: n // 10], axis=0), 1) * 10,
+        work={
+            # two labels are one word of the hash, and each word waits for the one before
+            "mixings": n * MEMBERS / 2,
+            # the row in the table, which is to be compared, lies anywhere
+            "gathered reads": n,
+        },
     )
     ensemble = Ensemble.from_labels(labels)
     values, inverse = np.arange(ensemble.n_microclusters), ensemble.inverse
@@ -130,21 +147,24 @@ def of_samples(n: int) -> Iterator[Kernel]:
         operations=0,
         other="numpy.take",
         other_seconds=best_of(lambda: values[inverse]),
+        work={"gathered reads": n},
     )
 
 
 def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
     n, incidence = ensemble.n_microclusters, ensemble.incidence
-    joined = float((ensemble.incidence.sum(axis=0) ** 2).sum())
+    listed = entries_listed(ensemble)
     counts = coassociation_counts(ensemble)
     yield Kernel(
         "co-association",
         best_of(lambda: coassociation_counts(ensemble)),
         moved=0,
         made=counts.nbytes,
-        operations=joined,
+        operations=listed,
         other="scipy's sparse product",
         other_seconds=best_of(lambda: (incidence @ incidence.T).toarray(), 1),
+        # many at a time: fewer additions one by one, as for LWCA, would take longer
+        work={"comparisons": n * n * MEMBERS},
     )
     values = sparse.diags_array(cluster_reliability(ensemble))
     yield Kernel(
@@ -152,21 +172,30 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
         best_of(lambda: locally_weighted_coassociation(ensemble)),
         moved=0,
         made=8 * n * n,
-        operations=joined,
+        operations=listed,
         other="scipy's sparse product",
         other_seconds=best_of(lambda: (incidence @ values @ incidence.T).toarray(), 1),
+        # one for each pair in a base cluster, then each pair by the members that saw it
+        work={"scattered additions": listed, "divisions": n * n},
     )
     distance, weights = 1.0 - counts / MEMBERS, ensemble.weights.astype(float)
     condensed = squareform(distance, checks=False)
     yield Kernel(
         "average link",
-        best_of(lambda: weighted_linkage(distance, weights), 2),
+        best_of(lambda: weighted_linkage(distance, weights)),
         # a merge reads two rows, writes one and searches one, on average half as long as at first
         moved=16 * n * n,
         made=8 * n * n,
         operations=0,
         other="scipy",
         other_seconds=best_of(lambda: linkage(condensed, "average"), 1),
+        work={
+            # a merged cluster's distances are also those of the others to it, half alive on average,
+            # and what is merged away must be marked so
+            "column writes": n * n,
+            # their new distances, where alive
+            "branches": n * n,
+        },
     )
     blocks = np.kron(np.eye(4), np.ones((n // 4, n // 4)))
     yield Kernel(
@@ -176,7 +205,19 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
         operations=0,
         other="scipy",
         other_seconds=best_of(lambda: connected_components(sparse.csr_array(blocks)), 1),
+        # what follows a link depends on what was united before
+        work={"branches": n * n},
     )
+
+
+def entries_listed(ensemble: Ensemble) -> float:
+    """Pairs in a base cluster, over all base clusters."""
+    return float((ensemble.incidence.sum(axis=0) ** 2).sum())
+
+
+def pairs_linked(ensemble: Ensemble) -> float:
+    """Pairs in any base cluster."""
+    return float((coassociation_counts(ensemble) > 0).sum())
 
 
 def sweep_of_ec_cms(ensemble: Ensemble) -> Kernel:
@@ -185,38 +226,72 @@ def sweep_of_ec_cms(ensemble: Ensemble) -> Kernel:
     pinned, r = A > 0.9, ensemble.weights.astype(float)
     return Kernel(
         "EC-CMS sweep",
-        best_of(lambda: sweep(A, pinned, r, C, X, Z, P, 0.4, False), 3),
+        best_of(lambda: sweep(A, pinned, r, C, X, Z, P, 0.4, False)),
         # A, Omega, C, X, Z and P in; X, Z and P out
         moved=65 * n * n,
         operations=50 * n * n,
+        work={
+            # five changes and five norms
+            "weighted squares": 10 * n * n,
+            # C and P are read across, F before and after turned for the mirror
+            "turned entries": 2 * n * n,
+        },
     )
 
 
 def pass_of_spce(ensemble: Ensemble) -> Kernel:
-    n = ensemble.n_microclusters
+    n, listed, linked = ensemble.n_microclusters, entries_listed(ensemble), pairs_linked(ensemble)
     problem = spce.Problem.of(ensemble, CLUSTERS, 0.2)
     state = spce.start(problem, ensemble, None)
     spce.grow(problem, state, 9)
     spce.weigh_pairs(problem, state, paced=True)
     return Kernel(
         "SPCE pass",
-        best_of(lambda: spce.learn_consensus(problem, state), 3),
-        # W and S in, S out
-        moved=24 * n * n,
-        operations=(3 * CLUSTERS + 20) * n * n,
+        best_of(lambda: spce.learn_consensus(problem, state)),
+        # half of W and of S in, S out
+        moved=16 * n * n,
+        operations=(3 * CLUSTERS + 20) * linked / 2,
+        # everything is symmetric, so each pair once
+        work={
+            # who joins a pair; then S, and what it costs to join the pair and not to
+            "scattered additions": (listed + 3 * linked) / 2,
+            # both costs for each who joins it; before, W, S, the support and the weight
+            "gathered reads": (2 * listed + 4 * linked) / 2,
+            # the pairs that any joins
+            "selections": n * n / 2,
+            "gathered coordinates": CLUSTERS * linked / 2,
+            # by W squared
+            "divisions": linked / 2,
+            # S on the other side of the diagonal, a line of memory for eight rows
+            "column writes": linked / 16,
+        },
     )
 
 
 def pass_of_trce(ensemble: Ensemble) -> Kernel:
-    n = ensemble.n_microclusters
+    n, listed, linked = ensemble.n_microclusters, entries_listed(ensemble), pairs_linked(ensemble)
     problem = trce.Problem.of(ensemble, TRCE(CLUSTERS))
     state = trce.start(problem, ensemble)
     return Kernel(
         "TRCE pass",
-        best_of(lambda: trce.learn_graph(problem, state), 3),
+        best_of(lambda: trce.learn_graph(problem, state)),
         # A in and out
         moved=16 * n * n,
         operations=(3 * CLUSTERS + 10) * n * n,
+        work={
+            # the members' links, and the logarithms of B where a member has one
+            "scattered additions": listed,
+            "gathered reads": listed,
+            # any pair may be near enough for A
+            "coordinates": CLUSTERS * n * n,
+            # the pairs that any links; the projection looks at those twice
+            "selections": n * n + 2 * linked,
+            # three steps to the multiplier of a row, then B
+            "divisions": 4 * linked,
+            "logarithms": linked,
+            # the change of A, its norm, and the noise
+            "weighted squares": 3 * n * n,
+        },
     )
 
 
@@ -231,6 +306,8 @@ def gradient_of_ceshl(ensemble: Ensemble) -> Kernel:
         best_of(lambda: fit.gradient(state.incidence, out)),
         moved=16 * n * k,
         operations=2 * n * k * CLUSTERS,
+        # a node's inner products with all hyperedges, one coordinate at a time
+        work={"row products": n * k * CLUSTERS},
     )
 
 
@@ -238,6 +315,7 @@ def pass_of_pce(ensemble: Ensemble) -> Kernel:
     n, m, c = ensemble.n_microclusters, MEMBERS, CLUSTERS
     problem = pce.Problem.of(ensemble, PCE(c), np.random.default_rng(0))
     state = pce.start(problem)
+    polar_steps = 20
 
     def one_pass() -> None:
         pce.weigh_samples(problem, state)
@@ -249,10 +327,18 @@ def pass_of_pce(ensemble: Ensemble) -> Kernel:
 
     return Kernel(
         "PCE pass",
-        best_of(one_pass, 3),
+        best_of(one_pass),
         moved=8 * n * m + 8 * n * c,
-        # the members' products with each other, and their mean once for each step that needs it
-        operations=n * c * m * (m + 8),
+        # the members' products with each other, their mean once for each step that needs it, and
+        # four products of N x c with c x c for each step of the embedding
+        operations=n * c * m * (m + 8) + 8 * polar_steps * n * c * c,
+        work={
+            # three means, what turns each member, and the members side by side
+            "gathered points": 5 * n * m * c,
+            "narrow products": 4 * polar_steps * n * c * c,
+            # the embedding's, and ten steps of each member
+            "small eigenproblems": polar_steps + 10 * m,
+        },
     )
 
 

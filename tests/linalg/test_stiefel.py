@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from coterie.linalg import stiefel
-from coterie.linalg.stiefel import leading_left_vectors, minimise_quadratic, polar, quadratic
+from coterie.linalg.stiefel import (
+    leading_left_vectors,
+    minimise_quadratic,
+    minimise_quadratics,
+    polar,
+    polars,
+    quadratic,
+)
 from tests.naive import pce as naive
 
 SHAPES = st.tuples(st.integers(1, 30), st.integers(1, 6))
@@ -70,6 +77,27 @@ def test_ends_no_higher_than_the_papers_cayley_steps(seed):
     inner = ours.T @ gradient
     np.testing.assert_allclose(inner, inner.T, atol=1e-7)
     np.testing.assert_allclose(gradient, ours @ inner, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_several_at_once_are_each_by_itself(seed):
+    rng = np.random.default_rng(seed)
+    sizes = np.array([16, 5, 9, 4])
+    inside = np.arange(16) < sizes[:, None]
+    pulls = rng.normal(size=(4, 16, 4)) * inside[:, :, None]
+    # the third has no unique factor, and what completes it must not lie in the rows of zeros
+    pulls[2, :, 1] = pulls[2, :, 0]
+    factors = polars(pulls, sizes)
+    assert not factors[~inside].any()
+    for factor, pull, size in zip(factors, pulls, sizes, strict=True):
+        np.testing.assert_allclose(factor[:size], polar(pull[:size]), atol=1e-12)
+    diagonal = rng.uniform(0, 2, (4, 16)) * inside
+    found = minimise_quadratics(factors, diagonal, 0.1 * pulls, sizes, max_steps=7)
+    for k, size in enumerate(sizes):
+        alone = minimise_quadratic(
+            factors[k, :size], diagonal[k, :size], 0.1 * pulls[k, :size], max_steps=7
+        )
+        np.testing.assert_allclose(found[k, :size], alone, atol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30), (12, 12)])

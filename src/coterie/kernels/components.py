@@ -26,7 +26,8 @@ def _unite(matrix, above):
             break
         here = _root(parent, u)
         for v in range(n):
-            if matrix[u, v] > above:
+            # most are united already, and point to the root at once
+            if matrix[u, v] > above and parent[v] != here:
                 there = _root(parent, v)
                 if there != here:
                     low, high = min(here, there), max(here, there)

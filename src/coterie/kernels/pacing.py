@@ -1,8 +1,7 @@
 """SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it.
 
-A row of pairs is handled at a time, in loops over all its pairs that vectorise. What only concerns
-the pairs that a member joins goes by the list of the microclusters in each base cluster, which
-is much shorter than the row.
+A row of pairs is handled at a time. All but W concerns only the pairs that a member joins, usually few
+of the row's: they are found by the lists of the microclusters in each base cluster.
 """
 
 from __future__ import annotations
@@ -22,17 +21,19 @@ ROUNDING = 1e-10
 SERIAL_ROWS = 500
 
 
-def over_rows(kernel: Callable[..., None], *arguments: Any) -> None:
+def over_rows(kernel: Callable[..., None], *arguments: Any, falling: bool = False) -> None:
     """Run a kernel on ranges of rows, one for each thread that numba may use.
 
-    Every row is computed by itself and written to its own place, so the ranges do not matter.
+    Every row is computed by itself and written to its own place, so the ranges do not matter. They
+    are equal work where a row is as long as any other, or falls to none at the last one.
     """
     n = len(arguments[-1])
     n_threads = numba.get_num_threads() if n > SERIAL_ROWS else 1
     if n_threads == 1:
         kernel(0, n, *arguments)
         return
-    bounds = [n * k // n_threads for k in range(n_threads + 1)]
+    shares = np.arange(n_threads + 1) / n_threads
+    bounds = np.rint(n * (1.0 - np.sqrt(1.0 - shares) if falling else shares)).astype(int).tolist()
     with ThreadPoolExecutor(n_threads) as threads:
         runs = [threads.submit(kernel, begin, end, *arguments) for begin, end in pairwise(bounds)]
         for run in runs:
@@ -56,21 +57,39 @@ def _observe(by_member, u, prior, values, seen, total):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _join(base, u, values, joined, support):
-    """How many members join u and v, and the sum of their values."""
+def _join(base, u, first, values, support, begins, columns):
+    """The sum of the values of the members that join u and v, from v = ``first`` on.
+
+    Left behind: where each member's list reaches ``first``, and the v that any joins with u.
+    Returns how many these are.
+    """
     base_clusters, starts, rows = base
-    joined[:] = 0
-    support[:] = 0.0
+    support[first:] = 0.0
     for i in range(base_clusters.shape[1]):
         q = base_clusters[u, i]
         if q >= 0:
-            for p in range(starts[q], starts[q + 1]):
-                joined[rows[p]] += 1
+            begins[i] = starts[q] + np.searchsorted(rows[starts[q] : starts[q + 1]], first)
+            for p in range(begins[i], starts[q + 1]):
                 support[rows[p]] += values[i]
+    count = 0
+    for v in range(first, len(support)):
+        # written in any case, kept by moving on: there is no branch to guess
+        columns[count] = v
+        count += support[v] != 0.0
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _sums_inside(rows, together, apart):
+    joined, inside = 0.0, 0.0
+    for p in range(len(rows)):
+        joined += together[rows[p]]
+        inside += apart[rows[p]]
+    return joined, inside
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-def _apart(labels, label, apart):
+def _sum_outside(labels, label, apart):
     """Sum over the microclusters to which a member gives another label."""
     total = 0.0
     for v in range(labels.shape[0]):
@@ -79,29 +98,24 @@ def _apart(labels, label, apart):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _disagree(base, by_member, complete, u, together, apart, out):
+def _disagree(base, by_member, complete, u, begins, columns, together, apart, out):
     """Every member's sum of ``together`` over the pairs that it joins and ``apart`` over the others.
 
-    Without gaps the others are all less the joined ones. Both sums run in the order of the pairs,
-    so that nothing is left where all of ``apart`` lies in the joined ones.
+    ``apart`` is zero but in ``columns``; ``begins`` says from where on to sum. Without gaps the others
+    are all less the joined ones. Both sums run in the order of the pairs, so that nothing is left
+    where all of ``apart`` lies in the joined ones.
     """
     base_clusters, starts, rows = base
-    everything = 0.0
-    if complete:
-        for v in range(apart.shape[0]):
-            everything += apart[v]
+    _, everything = _sums_inside(columns, together, apart)
     for i in range(base_clusters.shape[1]):
         q = base_clusters[u, i]
         if q < 0:
             continue
-        inside, joined = 0.0, 0.0
-        for p in range(starts[q], starts[q + 1]):
-            joined += together[rows[p]]
-            inside += apart[rows[p]]
+        joined, inside = _sums_inside(rows[begins[i] : starts[q + 1]], together, apart)
         if complete:
             out[i] += joined + max(everything - inside, 0.0)
         else:
-            out[i] += joined + _apart(by_member[i], by_member[i, u], apart)
+            out[i] += joined + _sum_outside(by_member[i], by_member[i, u], apart)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -130,11 +144,11 @@ def weigh(begin, end, fixed, complete, moving, disagreement, mass):
     n_votes = prior.sum()
     seen, total = np.full(n, n_votes), np.full(n, values.sum())
     support, together, apart = np.empty(n), np.empty(n), np.empty(n)
-    joined = np.empty(n, dtype=np.int32)
+    begins, columns = np.empty(len(prior), dtype=np.int64), np.empty(n, dtype=np.int32)
     for u in range(begin, end):
         if not complete:
             _observe(by_member, u, prior, values, seen, total)
-        _join(base, u, values, joined, support)
+        count = _join(base, u, 0, values, support, begins, columns)
         links, row = consensus[u], out[u]
         for v in range(n):
             link = links[v]
@@ -147,69 +161,103 @@ def weigh(begin, end, fixed, complete, moving, disagreement, mass):
             together[v] = pairs * (1.0 - link) * (1.0 - link)
             apart[v] = pairs * link * link
         mass[u] = weights[u] * _dot(weights, row)
-        _disagree(base, by_member, complete, u, together, apart, disagreement[u])
+        used = columns[:count]
+        _disagree(base, by_member, complete, u, begins, used, together, apart, disagreement[u])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def learn(begin, end, fixed, complete, moving, disagreement, sums):
     """S in place; and per row its squared change, squared norm before, links and disagreements.
 
-    The embedding comes with its coordinates as rows.
+    A row goes from the diagonal on and its pairs count twice, S being symmetric. Where no member joins
+    a pair S is zero, stays zero, and nobody disagrees. Microclusters differ, so all members join
+    a pair only where it is one with itself.
     """
     base, by_member, weights, prior = fixed
     values, (rho, gamma), embedding, pair_weights, consensus = moving
-    m, n = by_member.shape
+    n = len(weights)
     n_votes = prior.sum()
     seen, total = np.full(n, n_votes), np.full(n, values.sum())
-    support, distance, links = np.empty(n), np.empty(n), np.empty(n)
-    thresholds, scales = np.empty(n), np.empty(n)
-    together, apart = np.empty(n), np.empty(n)
-    joined = np.empty(n, dtype=np.int32)
+    support, together, apart = np.empty(n), np.empty(n), np.zeros(n)
+    begins, columns = np.empty(len(prior), dtype=np.int64), np.empty(n, dtype=np.int32)
+    links, thresholds, squared, masses = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    old, inside, outside = np.empty(n), np.empty(n), np.empty(n)
     half_rho, inverse_pull = 0.5 * rho, 1.0 / values.sum()
     root = np.sqrt(gamma * inverse_pull) * (1.0 + ROUNDING)
     for u in range(begin, end):
         if not complete:
             _observe(by_member, u, prior, values, seen, total)
-        _join(base, u, values, joined, support)
-        joined[u] = m
-        distance[:] = 0.0
-        for k in range(embedding.shape[0]):
-            column = embedding[k]
-            here = column[u]
-            for v in range(n):
-                distance[v] += (column[v] - here) * (column[v] - here)
+        count = _join(base, u, u, values, support, begins, columns)
+        for p in range(count):
+            links[p] = half_rho * _squared_distance(embedding[u], embedding[columns[p]])
+            squared[p] = pair_weights[u, columns[p]]
         if complete:
-            for v in range(n):
+            for p in range(count):
                 # the same as below with one division
-                inverse = 1.0 / pair_weights[u, v]
-                links[v] = (support[v] - half_rho * distance[v] * inverse * inverse) * inverse_pull
-                thresholds[v] = root * inverse
-                scales[v] = pair_weights[u, v] * pair_weights[u, v]
+                inverse = 1.0 / squared[p]
+                links[p] *= inverse * inverse * inverse_pull
+                thresholds[p] = root * inverse
+                squared[p] *= squared[p]
+            for p in range(count):
+                links[p] = support[columns[p]] * inverse_pull - links[p]
         else:
-            for v in range(n):
+            for p in range(count):
+                v = columns[p]
                 scale = n_votes / seen[v]
-                squared = pair_weights[u, v] * pair_weights[u, v]
+                squared[p] *= squared[p]
                 pull = scale * total[v]
-                links[v] = (scale * support[v] - half_rho * distance[v] / squared) / pull
-                thresholds[v] = np.sqrt(gamma / (pull * squared)) * (1.0 + ROUNDING)
-                scales[v] = scale * squared
-        for v in range(n):
-            threshold = thresholds[v] if thresholds[v] > ROUNDING else ROUNDING
-            link = 0.0 if links[v] <= threshold else links[v]
-            link = 1.0 if joined[v] == m else link
-            # without a member that joins them S is zero, and so is every disagreement
-            link = 0.0 if joined[v] == 0 else link
-            links[v] = link
-            pairs = weights[u] * weights[v] * scales[v]
-            pairs = 0.0 if joined[v] == 0 else pairs
-            together[v] = pairs * (1.0 - link) * (1.0 - link)
-            apart[v] = pairs * link * link
-        changed, before, linked = _changes(weights, links, consensus[u])
-        sums[u, 0] = weights[u] * changed
-        sums[u, 1] = weights[u] * before
-        sums[u, 2] = weights[u] * linked
-        consensus[u] = links
-        _disagree(base, by_member, complete, u, together, apart, disagreement[u])
+                links[p] = (scale * support[v] - links[p] / squared[p]) / pull
+                thresholds[p] = np.sqrt(gamma / (pull * squared[p])) * (1.0 + ROUNDING)
+                squared[p] *= scale
+        for p in range(count):
+            v = columns[p]
+            masses[p] = 2.0 * weights[u] * weights[v]
+            old[p] = consensus[u, v]
+        # the first is the pair of u with itself
+        masses[0], links[0], thresholds[0] = weights[u] * weights[u], 1.0, 0.0
+        changed, before, linked = _settle(
+            count, links, thresholds, masses, squared, old, inside, outside
+        )
+        for p in range(count):
+            v = columns[p]
+            together[v] = inside[p]
+            apart[v] = outside[p]
+            consensus[u, v] = links[p]
+            consensus[v, u] = links[p]
+        sums[u, 0] = changed
+        sums[u, 1] = before
+        sums[u, 2] = linked
+        used = columns[:count]
+        _disagree(base, by_member, complete, u, begins, used, together, apart, disagreement[u])
+        apart[used] = 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _settle(count, links, thresholds, masses, squared, old, inside, outside):
+    """Cut links off at their thresholds, and what it costs a member to join the pair, or not to.
+
+    Returns the squared change, the squared norm before and the number of links.
+    """
+    changed, before, linked = 0.0, 0.0, 0.0
+    for p in range(count):
+        threshold = thresholds[p] if thresholds[p] > ROUNDING else ROUNDING
+        link = 0.0 if links[p] <= threshold else links[p]
+        links[p] = link
+        pairs = masses[p] * squared[p]
+        inside[p] = pairs * (1.0 - link) * (1.0 - link)
+        outside[p] = pairs * link * link
+        changed += masses[p] * (link - old[p]) * (link - old[p])
+        before += masses[p] * old[p] * old[p]
+        linked += masses[p] if link > 0.0 else 0.0
+    return changed, before, linked
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _squared_distance(one, other):
+    total = 0.0
+    for k in range(len(one)):
+        total += (one[k] - other[k]) * (one[k] - other[k])
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
@@ -218,15 +266,3 @@ def _dot(weights, row):
     for v in range(len(row)):
         total += weights[v] * row[v]
     return total
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _changes(weights, links, before):
-    """Squared change, squared norm before and number of links of a row, weighted."""
-    changed, norm, linked = 0.0, 0.0, 0.0
-    for v in range(len(links)):
-        step = links[v] - before[v]
-        changed += weights[v] * step * step
-        norm += weights[v] * before[v] * before[v]
-        linked += weights[v] if links[v] > 0.0 else 0.0
-    return changed, norm, linked

@@ -1,4 +1,9 @@
-"""TRCE's rows: smoothed graphs that take the place of the members' own."""
+"""TRCE's rows: smoothed graphs that take the place of the members' own.
+
+A row is handled at a time. Only distances, and what is written to the graph, concern all of its
+pairs, in loops that vectorise; the pairs that a member links, usually a few of them, are put side by
+side first, and divisions and logarithms are theirs alone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,13 @@ import numpy as np
 from numba import njit, prange
 
 from coterie._threads import needs_threads
+
+# rows that use the same working memory, one after the other
+ROWS = 64
+# columns whose coordinates and distances stay in the fastest memory
+COLUMNS = 256
+# columns looked at together for one that is near
+GROUP = 32
 
 
 @needs_threads
@@ -18,165 +30,127 @@ def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
     of A, its squared norm before, and the squared norm of B - A. The embedding comes with its
     coordinates as rows. Without ``project`` A is B. B itself is not kept.
     """
+    n = len(weights)
+    for block in prange((n + ROWS - 1) // ROWS):
+        _learn(block * ROWS, min((block + 1) * ROWS, n), base, weights, fixed, moving, graph,
+               divergence, sums)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _learn(begin, end, base, weights, fixed, moving, graph, divergence, sums):
     coverage, project = fixed
     slope = moving[4]
-    for i in prange(len(weights)):
-        distance, walk = _smoothed(base, weights, moving, i)
-        _diverge(base, i, weights, coverage[i], walk, divergence[i])
-        links = walk
+    n = len(weights)
+    walk, distance = np.empty(n), np.empty(n)
+    links = np.empty(n) if project else walk
+    # a zero or a NaN inside one of the row's clusters must reach the divergence
+    logs = np.full(n, -np.inf)
+    columns = np.empty(n, dtype=np.int32)
+    value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(begin, end):
+        count = _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty)
+        for p in range(count):
+            logs[columns[p]] = weights[columns[p]] * np.log(value[p])
+        _diverge(base, i, coverage[i], logs, divergence[i])
+        logs[columns[:count]] = -np.inf
         if project:
-            links = _links(walk, distance, slope, weights)
-        change, before, noise = _squares(weights, links, graph[i], walk)
+            _project(i, count, walk[i], distance, slope, weights, columns, value, mass, links)
+        change, before, noise = _replace(weights, links, walk, graph[i])
         sums[i, 0] = weights[i] * change
         sums[i, 1] = weights[i] * before
         sums[i, 2] = weights[i] * noise
-        graph[i] = links
 
 
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def noise_rows(base, weights, moving, graph, out):
     """Rows of B - A for the B that ``learn_rows`` met with the same arguments."""
-    for i in prange(len(weights)):
-        _, walk = _smoothed(base, weights, moving, i)
-        for j in range(len(walk)):
-            out[i, j] = walk[j] - graph[i, j]
+    n = len(weights)
+    for block in prange((n + ROWS - 1) // ROWS):
+        _subtract(block * ROWS, min((block + 1) * ROWS, n), base, weights, moving, graph, out)
 
 
 @njit(cache=True, nogil=True)
-def _smoothed(base, weights, moving, i):
-    """G_i and B_i."""
+def _subtract(begin, end, base, weights, moving, graph, out):
+    n = len(weights)
+    distance, columns = np.empty(n), np.empty(n, dtype=np.int32)
+    value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(begin, end):
+        _smoothed(base, weights, moving, i, out[i], distance, columns, value, mass, penalty)
+        for j in range(n):
+            out[i, j] -= graph[i, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty):
+    """G_i and B_i; and how many columns are linked, which they are, and B there alone."""
     member, scale, embedding, rho, _ = moving
-    evidence = _evidence(base, i, member, scale[i])
-    distance = _distances(embedding, i)
-    theta = _root(evidence, distance, weights, rho)
+    _evidence(base, i, member, scale[i], walk)
+    _distances(embedding, i, distance)
+    count = 0
+    for j in range(len(walk)):
+        # written in any case, kept by moving on: there is no branch to guess
+        columns[count] = j
+        count += walk[j] != 0.0
+    for p in range(count):
+        j = columns[p]
+        value[p] = walk[j]
+        mass[p] = weights[j] * walk[j]
+        penalty[p] = rho * distance[j]
+    theta = _root(mass[:count], penalty[:count])
+    for p in range(count):
+        value[p] /= penalty[p] + theta
     # B takes the place of H
-    _walk(evidence, distance, rho, theta, evidence)
-    return distance, evidence
+    for p in range(count):
+        walk[columns[p]] = value[p]
+    return count
 
 
 @njit(cache=True, nogil=True)
-def _evidence(base, i, member, scale):
+def _evidence(base, i, member, scale, evidence):
     base_clusters, starts, rows, sizes = base
-    n, m = base_clusters.shape
-    evidence = np.zeros(n)
-    for k in range(m):
+    evidence[:] = 0.0
+    for k in range(base_clusters.shape[1]):
         q = base_clusters[i, k]
         if q >= 0:
             value = scale * member[k] / sizes[q]
             for p in range(starts[q], starts[q + 1]):
                 evidence[rows[p]] += value
-    return evidence
 
 
 @njit(cache=True, nogil=True)
-def _distances(embedding, i):
-    n = embedding.shape[1]
-    distance = np.zeros(n)
-    for d in range(embedding.shape[0]):
-        column = embedding[d]
-        here = column[i]
-        for j in range(n):
-            distance[j] += (column[j] - here) * (column[j] - here)
-    return distance
+def _distances(embedding, i, distance):
+    """Two coordinates at a time, because the loop is bound by loads and stores."""
+    n_coordinates, n = embedding.shape
+    for left in range(0, n, COLUMNS):
+        part = distance[left : left + COLUMNS]
+        part[:] = 0.0
+        for d in range(n_coordinates % 2):
+            one, here = embedding[d, left : left + COLUMNS], embedding[d, i]
+            for j in range(len(part)):
+                part[j] += (one[j] - here) * (one[j] - here)
+        for d in range(n_coordinates % 2, n_coordinates, 2):
+            one, here = embedding[d, left : left + COLUMNS], embedding[d, i]
+            two, there = embedding[d + 1, left : left + COLUMNS], embedding[d + 1, i]
+            for j in range(len(part)):
+                part[j] += (one[j] - here) * (one[j] - here) + (two[j] - there) * (two[j] - there)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _walk(evidence, distance, rho, theta, out):
-    for j in range(len(out)):
-        out[j] = evidence[j] / (rho * distance[j] + theta)
+def _root(mass, penalty):
+    """The theta with sum_j mass_j / (penalty_j + theta) = 1.
 
-
-@njit(cache=True, nogil=True)
-def _links(walk, distance, slope, weights):
-    """The projection of B - slope G on the weighted simplex."""
-    target = np.empty(len(walk))
-    for j in range(len(walk)):
-        target[j] = walk[j] - slope * distance[j]
-    top, theta = _threshold(target, weights)
-    for j in range(len(walk)):
-        above = target[j] - top - theta
-        # a NaN stays one, for the caller to name the step it came from
-        target[j] = 0.0 if above <= 0.0 else above
-    return target
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _squares(weights, links, old, walk):
-    change, before, noise = 0.0, 0.0, 0.0
-    for j in range(len(links)):
-        change += weights[j] * (links[j] - old[j]) ** 2
-        before += weights[j] * old[j] ** 2
-        noise += weights[j] * (walk[j] - links[j]) ** 2
-    return change, before, noise
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _threshold(row, weights):
-    """The largest entry and the theta with sum_j w_j max(row_j - largest - theta, 0) = 1.
-
-    As in the projection of :mod:`coterie.kernels.simplex`, but the largest entry alone shows at once
-    which ones cannot stay positive, and only the others are looked at again.
+    At max_j (mass_j - penalty_j) one term alone is 1, so the start lies left of the root. One over
+    the sum is a harmonic mean of the penalty_j + theta, up to a factor: increasing and concave in
+    theta, and nearly straight, so its tangents never step over the root and come near it soon.
     """
-    n = row.shape[0]
-    first = np.argmax(row)
-    top = row[first]
-    theta = -1.0 / weights[first]
-    value, mass = np.empty(n), np.empty(n)
-    count = 0
-    for j in range(n):
-        # written in any case, kept by moving on: there is no branch to guess
-        value[count] = row[j] - top
-        mass[count] = weights[j]
-        count += row[j] - top > theta
-    if count == 0:
-        return top, np.nan
-    while True:
-        total, heap = _weigh(value[:count], mass[:count])
-        theta = max(theta, (total - 1.0) / heap)
-        kept = 0
-        for j in range(count):
-            value[kept] = value[j]
-            mass[kept] = mass[j]
-            kept += value[j] > theta
-        # rounding that would leave nothing ends the search, too
-        if kept == count or kept == 0:
-            return top, theta
-        count = kept
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _weigh(value, mass):
-    total, heap = 0.0, 0.0
-    for j in range(len(value)):
-        total += mass[j] * value[j]
-        heap += mass[j]
-    return total, heap
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _root(evidence, distance, weights, rho):
-    """The theta with sum_j r_j H_j / (rho G_j + theta) = 1.
-
-    At max_j (r_j H_j - rho G_j) one term alone is 1, so the start lies left of the root, and the
-    tangents of a convex decreasing function never step over it.
-    """
-    n = evidence.shape[0]
-    mass = np.empty(n)
-    penalty = np.empty(n)
-    count = 0
     theta = -np.inf
-    for j in range(n):
-        # written in any case, kept by moving on: there is no branch to guess
-        mass[count] = weights[j] * evidence[j]
-        penalty[count] = rho * distance[j]
-        if evidence[j] > 0.0:
-            theta = max(theta, mass[count] - penalty[count])
-            count += 1
-    # quadratic convergence needs a dozen steps; the cap only stops jitter in the last digit
+    for j in range(len(mass)):
+        theta = max(theta, mass[j] - penalty[j])
+    # a handful of steps is enough; the cap only stops jitter in the last digit
     for _ in range(100):
-        total, slope = _tangent(mass[:count], penalty[:count], theta)
-        step = (total - 1.0) / slope
+        total, slope = _tangent(mass, penalty, theta)
+        step = total * (total - 1.0) / slope
         if not theta + step > theta:
             break
         theta += step
@@ -195,23 +169,108 @@ def _tangent(mass, penalty, theta):
     return total, slope
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _project(i, count, own, distance, slope, weights, columns, value, mass, links):
+    """The projection of B - slope G on the weighted simplex, to ``links``.
+
+    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are used up. As
+    in the projection of :mod:`coterie.kernels.simplex`, but the linked columns, and the row's own by
+    itself, show at once which of the others cannot stay positive. All is measured from B_ii, near
+    the largest.
+    """
+    for p in range(count):
+        j = columns[p]
+        value[p] = value[p] - slope * distance[j] - own
+        mass[p] = weights[j]
+        # what is left are the distances of the columns that no member links
+        distance[j] = np.inf
+    total, heap = _weigh(value[:count], mass[:count])
+    if not np.isfinite(total):
+        # for the caller to name the step it came from
+        links[:] = np.nan
+        return
+    theta = max((total - 1.0) / heap, -1.0 / weights[i])
+    count = _keep(theta, count, columns, value, mass)
+    for left in range(0, len(distance), GROUP):
+        if _n_near(distance[left : left + GROUP], slope, own, theta) > 0:
+            for j in range(left, min(left + GROUP, len(distance))):
+                if -slope * distance[j] - own > theta:
+                    columns[count] = j
+                    value[count] = -slope * distance[j] - own
+                    mass[count] = weights[j]
+                    count += 1
+    while True:
+        total, heap = _weigh(value[:count], mass[:count])
+        theta = max(theta, (total - 1.0) / heap)
+        kept = _keep(theta, count, columns, value, mass)
+        if kept == count:
+            break
+        count = kept
+    links[:] = 0.0
+    for p in range(count):
+        links[columns[p]] = value[p] - theta
+
+
 @njit(cache=True, nogil=True)
-def _diverge(base, i, weights, coverage, walk, out):
+def _n_near(distance, slope, own, theta):
+    near = 0
+    for j in range(len(distance)):
+        near += -slope * distance[j] - own > theta
+    return near
+
+
+@njit(cache=True, nogil=True)
+def _keep(theta, count, columns, value, mass):
+    """Move what lies above theta to the front; returns how many."""
+    kept = 0
+    for p in range(count):
+        # read before anything is written, or each step would wait for the one before
+        column, height, weight = columns[p], value[p], mass[p]
+        columns[kept] = column
+        value[kept] = height
+        mass[kept] = weight
+        kept += height > theta
+    return kept
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _weigh(value, mass):
+    total, heap = 0.0, 0.0
+    for j in range(len(value)):
+        total += mass[j] * value[j]
+        heap += mass[j]
+    return total, heap
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _replace(weights, links, walk, graph):
+    """New links in the place of the old ones; squares of the change, of the old, and of B - A."""
+    change, before, noise = 0.0, 0.0, 0.0
+    for j in range(len(links)):
+        change += weights[j] * (links[j] - graph[j]) ** 2
+        before += weights[j] * graph[j] ** 2
+        noise += weights[j] * (walk[j] - links[j]) ** 2
+        graph[j] = links[j]
+    return change, before, noise
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _sum_at(values, places):
+    total = 0.0
+    for p in range(len(places)):
+        total += values[places[p]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _diverge(base, i, coverage, logs, out):
     """coverage KL(A^(k)_i || B_i), A^(k)_i uniform on a base cluster; 0 where missing."""
     base_clusters, starts, rows, sizes = base
-    n, m = base_clusters.shape
-    # a zero or a NaN inside one of the row's clusters must reach the result
-    logs = np.full(n, -np.inf)
-    for j in range(n):
-        if walk[j] != 0.0:
-            logs[j] = weights[j] * np.log(walk[j])
-    for k in range(m):
+    for k in range(base_clusters.shape[1]):
         q = base_clusters[i, k]
         out[k] = 0.0
         if q >= 0:
-            total = 0.0
-            for p in range(starts[q], starts[q + 1]):
-                total += logs[rows[p]]
+            total = _sum_at(logs, rows[starts[q] : starts[q + 1]])
             kl = -np.log(sizes[q]) - total / sizes[q]
             # not max(kl, 0.0), which would hide a NaN
             out[k] = 0.0 if kl < 0.0 else coverage * kl
@@ -222,4 +281,8 @@ def _diverge(base, i, weights, coverage, walk, out):
 def member_divergences(base, weights, coverage, smoothed, divergence):
     """Every member's divergence from every row of B, times the row's coverage."""
     for i in prange(len(weights)):
-        _diverge(base, i, weights, coverage[i], smoothed[i], divergence[i])
+        logs = np.full(len(weights), -np.inf)
+        for j in range(len(weights)):
+            if smoothed[i, j] != 0.0:
+                logs[j] = weights[j] * np.log(smoothed[i, j])
+        _diverge(base, i, coverage[i], logs, divergence[i])

@@ -56,6 +56,34 @@ def polar(matrix: FloatArray) -> FloatArray:
     return left @ right
 
 
+def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
+    """The polar factors of several tall matrices, each with rows of zeros below its own.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (count, rows, columns)
+    sizes : ndarray, shape (count,)
+        How many rows each has, at least as many as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = np.array([[[2.0], [0.0]], [[3.0], [4.0]]])
+    >>> polars(pair, np.array([1, 2])).round(6).tolist()
+    [[[1.0], [0.0]], [[0.6], [0.8]]]
+    """
+    values, vectors = np.linalg.eigh(matrices.transpose(0, 2, 1) @ matrices)
+    safe = values[:, 0] > SAFE_GRAM * values[:, -1]
+    roots = np.sqrt(np.where(safe[:, None], values, 1.0))
+    factors = matrices @ ((vectors / roots[:, None, :]) @ vectors.transpose(0, 2, 1))
+    # as in polar
+    gap = 1.5 * np.eye(matrices.shape[2]) - 0.5 * (factors.transpose(0, 2, 1) @ factors)
+    factors = factors @ gap
+    for place in np.flatnonzero(~safe):
+        factors[place, : sizes[place]] = polar(matrices[place, : sizes[place]])
+    return np.asarray(factors)
+
+
 def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     """Left singular vectors of the ``count`` largest singular values, signs fixed.
 
@@ -122,13 +150,55 @@ def minimise_quadratic(
     """
     slack = (diagonal.max() - diagonal)[:, None]
     norm = scale * np.sqrt(start.shape[1])
+    pulled = np.empty_like(start)
     for _ in range(max_steps):
-        moved = scale * polar(linear + slack * start)
-        step = float(np.linalg.norm(moved - start))
+        np.multiply(slack, start, out=pulled)
+        pulled += linear
+        moved = polar(pulled)
+        moved *= scale
+        np.subtract(moved, start, out=pulled)
+        step = float(np.sqrt(np.vdot(pulled, pulled)))
         start = moved
         if step <= tol * norm:
             break
     return start
+
+
+def minimise_quadratics(
+    start: FloatArray,
+    diagonal: FloatArray,
+    linear: FloatArray,
+    sizes: NDArray[np.int64],
+    *,
+    max_steps: int,
+    tol: float = 1e-10,
+) -> FloatArray:
+    """Several of :func:`minimise_quadratic` with scale 1, of non-negative diagonals, step by step.
+
+    All come in arrays of shape (count, rows, columns), or (count, rows), with zeros below the rows
+    that ``sizes`` gives each of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start, pull = np.eye(3)[None, :, :1], np.array([[[0.0], [3.0], [4.0]]])
+    >>> found = minimise_quadratics(start, np.ones((1, 3)), pull, np.array([3]), max_steps=9)
+    >>> found.round(6).ravel().tolist()
+    [0.0, 0.6, 0.8]
+    """
+    slack = (diagonal.max(axis=1, keepdims=True) - diagonal)[:, :, None]
+    norm = np.sqrt(start.shape[2])
+    found = start.copy()
+    moving = np.arange(len(start))
+    for _ in range(max_steps):
+        before = found[moving]
+        moved = polars(linear[moving] + slack[moving] * before, sizes[moving])
+        steps = np.sqrt(((moved - before) ** 2).sum(axis=(1, 2)))
+        found[moving] = moved
+        moving = moving[steps > tol * norm]
+        if len(moving) == 0:
+            break
+    return found
 
 
 def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:

@@ -76,9 +76,15 @@ from coterie._estimator import LabelConsensus
 from coterie._params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
-from coterie.linalg.discretise import Discretisation, best_discretisation, cross_product, discretise
+from coterie.kernels.indicators import points_by_member, sums_over_members, sums_over_rows
+from coterie.linalg.discretise import Discretisation, best_discretisation, discretise
 from coterie.linalg.simplex_qp import simplex_qp
-from coterie.linalg.stiefel import leading_left_vectors, minimise_quadratic, polar
+from coterie.linalg.stiefel import (
+    leading_left_vectors,
+    minimise_quadratic,
+    minimise_quadratics,
+    polar,
+)
 from coterie.solvers._exact import finish_partition, warn_if_unfinished
 
 FloatArray = NDArray[np.float64]
@@ -365,11 +371,12 @@ def start(problem: Problem) -> State:
         age=np.inf,
         partition=best_discretisation(embedding, problem.weights, problem.first_rows),
     )
-    for member, size in enumerate(problem.sizes):
-        weights, codes = problem.weights, labels[:, member]
-        pull = cross_product(embedding, weights, codes, int(size)).T
-        inertia = _cluster_weights(weights, codes, int(size))
-        state.rotations.append(_turn(polar(pull), pull, inertia))
+    pulls = np.empty((problem.sizes.sum(), problem.n_clusters))
+    inertia = np.empty(len(pulls))
+    sums_over_rows(_codes(problem, state), problem.weights, embedding, pulls, inertia)
+    ends = np.cumsum(problem.sizes)[:-1]
+    nearest = np.concatenate([polar(pull) for pull in np.split(pulls, ends)])
+    state.rotations = _turn(problem, nearest, pulls, inertia)
     state.age = max(_first_decile(2.0 * mismatch(problem, state), problem.weights), LEAST_AGE)
     state.objective = objective(problem, state)
     return state
@@ -433,7 +440,7 @@ def fit_embedding(problem: Problem, state: State) -> None:
     """Step 2, (7): H towards the members' mean and the rotated partition."""
     trust = state.reliability**2
     gamma = problem.gamma if problem.rotation else 0.0
-    linear = trust[:, None] * members_mean(state)
+    linear = trust[:, None] * members_mean(problem, state)
     linear += gamma * state.partition.rotation.T[state.partition.labels]
     root = np.sqrt(problem.weights)[:, None]
     moved = minimise_quadratic(
@@ -444,12 +451,16 @@ def fit_embedding(problem: Problem, state: State) -> None:
 
 def impute_labels(problem: Problem, state: State) -> None:
     """Step 3, (11): each gap gets the base cluster nearest to its target."""
-    gap = state.embedding - members_mean(state)
+    if not any(len(rows) for rows in problem.gaps):
+        return
+    gap = state.embedding - members_mean(problem, state)
     for member, rows in enumerate(problem.gaps):
         if len(rows) == 0:
             continue
         rotation = state.rotations[member]
-        target, price = _target(problem, state, gap, member, rows)
+        target, price = state.embedding[rows], float(state.alpha[member])
+        if problem.diversity:
+            target, price = gap[rows] + rotation[state.labels[rows, member]], 1.0
         nearness = target @ rotation.T - 0.5 * price * (rotation**2).sum(axis=1)
         state.labels[rows, member] = np.argmax(_finite(nearness, "imputing labels"), axis=1)
 
@@ -457,16 +468,17 @@ def impute_labels(problem: Problem, state: State) -> None:
 def weigh_members(problem: Problem, state: State) -> None:
     """Step 4, (12): alpha minimises the residual of the weighted mean."""
     trust = problem.weights * state.reliability**2
-    m = len(state.alpha)
+    m, c = len(state.alpha), problem.n_clusters
     gram, linear = np.zeros((m, m)), np.zeros(m)
+    codes, points = _codes(problem, state), np.concatenate(state.rotations)
     for begin in range(0, len(trust), BLOCK):
         rows = slice(begin, begin + BLOCK)
-        embedded = np.stack(
-            [rotation[state.labels[rows, i]] for i, rotation in enumerate(state.rotations)]
-        ).reshape(m, -1)
-        trusted = np.repeat(trust[rows], problem.n_clusters)
-        gram += (embedded * trusted) @ embedded.T
+        by_member = np.empty((m, len(codes[rows]), c))
+        points_by_member(codes[rows], points, by_member)
+        embedded = by_member.reshape(m, -1)
+        trusted = np.repeat(trust[rows], c)
         linear += embedded @ (trusted * state.embedding[rows].ravel())
+        gram += (embedded * trusted) @ embedded.T
     if not problem.diversity:
         gram = np.diag(np.diag(gram))
     _finite(gram, "weighing the members")
@@ -475,17 +487,19 @@ def weigh_members(problem: Problem, state: State) -> None:
 
 def align_members(problem: Problem, state: State) -> None:
     """Step 5, (13): each R^(i) turns its member towards the target."""
-    gap = state.embedding - members_mean(state)
     trust = problem.weights * state.reliability**2
-    everywhere = slice(None)
-    aligned = []
-    for member, size in enumerate(problem.sizes):
-        target, price = _target(problem, state, gap, member, everywhere)
-        codes = state.labels[:, member]
-        pull = cross_product(target, trust, codes, int(size)).T
-        inertia = price * _cluster_weights(trust, codes, int(size))
-        aligned.append(_turn(state.rotations[member], _finite(pull, "aligning members"), inertia))
-    state.rotations = aligned
+    target = state.embedding
+    if problem.diversity:
+        target = state.embedding - members_mean(problem, state)
+    rotations = np.concatenate(state.rotations)
+    pulls, inertia = np.empty_like(rotations), np.empty(len(rotations))
+    sums_over_rows(_codes(problem, state), trust, target, pulls, inertia)
+    if problem.diversity:
+        # the rest of the target is the point of the row's own base cluster
+        pulls += inertia[:, None] * rotations
+    else:
+        inertia *= np.repeat(state.alpha, problem.sizes)
+    state.rotations = _turn(problem, rotations, _finite(pulls, "aligning members"), inertia)
 
 
 def rotate(problem: Problem, state: State) -> None:
@@ -531,7 +545,7 @@ def objective(problem: Problem, state: State) -> float:
 
 def mismatch(problem: Problem, state: State) -> FloatArray:
     """Squared residual of each row; without the diversity term members meet H one by one."""
-    mean = members_mean(state)
+    mean = members_mean(problem, state)
     if problem.diversity:
         return np.asarray(((state.embedding - mean) ** 2).sum(axis=1))
     apart = (state.embedding * (state.embedding - 2.0 * mean)).sum(axis=1)
@@ -541,34 +555,52 @@ def mismatch(problem: Problem, state: State) -> FloatArray:
     return np.asarray(apart)
 
 
-def members_mean(state: State) -> FloatArray:
+def members_mean(problem: Problem, state: State) -> FloatArray:
     """sum_i alpha_i Y^(i) R^(i), by gathers."""
-    mean = np.zeros_like(state.embedding)
-    for member, rotation in enumerate(state.rotations):
-        mean += (state.alpha[member] * rotation)[state.labels[:, member]]
+    points = np.concatenate(
+        [weight * rotation for weight, rotation in zip(state.alpha, state.rotations, strict=True)]
+    )
+    mean = np.empty_like(state.embedding)
+    sums_over_members(_codes(problem, state), points, mean)
     return mean
 
 
-def _target(
-    problem: Problem, state: State, gap: FloatArray, member: int, rows: IntArray | slice
-) -> tuple[FloatArray, float]:
-    """What a member's embedding Z should be near: minimise price |Z|^2 / 2 - Z . target."""
-    if not problem.diversity:
-        return state.embedding[rows], float(state.alpha[member])
-    return gap[rows] + state.rotations[member][state.labels[rows, member]], 1.0
+def _codes(problem: Problem, state: State) -> IntArray:
+    """The completed labels, numbered over all members."""
+    return state.labels + (np.cumsum(problem.sizes) - problem.sizes)
 
 
-def _turn(rotation: FloatArray, pull: FloatArray, inertia: FloatArray) -> FloatArray:
-    """Minimise tr(R' diag(inertia) R) - 2 tr(R' pull) over R with orthonormal rows or columns."""
-    size, n_clusters = pull.shape
-    if size <= n_clusters:
-        # with orthonormal rows the quadratic part is constant: Theorem 3
-        return polar(pull)
-    return minimise_quadratic(rotation, inertia, pull, max_steps=TURNS)
+def _turn(
+    problem: Problem, rotations: FloatArray, pulls: FloatArray, inertia: FloatArray
+) -> list[FloatArray]:
+    """Minimise tr(R' diag(inertia) R) - 2 tr(R' pull) over R with orthonormal rows or columns.
 
-
-def _cluster_weights(weights: FloatArray, codes: IntArray, size: int) -> FloatArray:
-    return np.asarray(np.bincount(codes, weights=weights, minlength=size), dtype=np.float64)
+    All come with the members' base clusters one below the other.
+    """
+    sizes, n_clusters = problem.sizes, problem.n_clusters
+    first = np.cumsum(sizes) - sizes
+    # with orthonormal rows the quadratic part is constant: Theorem 3
+    turned = {
+        member: polar(pulls[first[member] : first[member] + sizes[member]])
+        for member in np.flatnonzero(sizes <= n_clusters).tolist()
+    }
+    # members of about as many clusters together, filled up with zeros to the same power of two
+    lengths = np.array([1 << (int(size) - 1).bit_length() for size in sizes])
+    for length in np.unique(lengths[sizes > n_clusters]):
+        group = np.flatnonzero((lengths == length) & (sizes > n_clusters))
+        inside = np.arange(length) < sizes[group, None]
+        rows = (first[group, None] + np.arange(length))[inside]
+        start, linear = np.zeros((2, len(group), length, n_clusters))
+        diagonal = np.zeros((len(group), length))
+        start[inside], linear[inside], diagonal[inside] = (
+            rotations[rows],
+            pulls[rows],
+            inertia[rows],
+        )
+        found = minimise_quadratics(start, diagonal, linear, sizes[group], max_steps=TURNS)
+        for member, rotation in zip(group.tolist(), found, strict=True):
+            turned[member] = rotation[: sizes[member]].copy()
+    return [turned[member] for member in range(len(sizes))]
 
 
 def _first_decile(values: FloatArray, weights: FloatArray) -> float:

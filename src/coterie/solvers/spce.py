@@ -428,7 +428,7 @@ def learn_consensus(problem: Problem, state: State) -> None:
     sums = np.zeros((len(problem.weights), 3))
     disagreement = np.zeros(problem.by_member.T.shape)
     penalties = (state.rho, problem.gamma)
-    embedding = np.ascontiguousarray(state.rank.embedding.T)
+    embedding = np.ascontiguousarray(state.rank.embedding)
     moving = (
         problem.prior / state.alpha,
         penalties,
@@ -436,7 +436,7 @@ def learn_consensus(problem: Problem, state: State) -> None:
         state.pair_weights,
         state.consensus,
     )
-    over_rows(learn, problem.fixed, problem.complete, moving, disagreement, sums)
+    over_rows(learn, problem.fixed, problem.complete, moving, disagreement, sums, falling=True)
     changed, total, linked = sums.sum(axis=0)
     state.change = float(np.sqrt(changed / total))
     state.n_links = float(linked)

@@ -1,0 +1,199 @@
+"""What one operation of each kind costs on this machine, in loops as the kernels have them.
+
+All arrays but the one that is written down its columns fit the nearest caches, so that the costs are
+those of the operations and not of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, process_time
+
+import numpy as np
+from numba import get_num_threads, njit
+
+LENGTH, WIDTH, ROUNDS = 2_048, 10, 500
+
+
+def best_of(call: Callable[[], object], repeats: int = 5) -> float:
+    """Least seconds of several runs; on one thread those of the processor, whoever else uses it."""
+    clock = process_time if get_num_threads() == 1 else perf_counter
+    times = []
+    for _ in range(repeats):
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return min(times)
+
+
+@njit(error_model="numpy")
+def divisions(a, b, places, out):
+    for _ in range(ROUNDS):
+        for j in range(len(out)):
+            out[j] = a[j] / b[j]
+
+
+@njit
+def logarithms(a, b, places, out):
+    for _ in range(ROUNDS):
+        for j in range(len(out)):
+            out[j] = np.log(a[j])
+
+
+@njit(fastmath={"reassoc"})
+def gathered_reads(a, b, places, out):
+    for r in range(ROUNDS):
+        total = 0.0
+        for p in range(len(places)):
+            total += a[places[p]]
+        out[r] = total
+
+
+@njit
+def scattered_additions(a, b, places, out):
+    for r in range(ROUNDS):
+        for p in range(len(places)):
+            out[places[p]] += a[r]
+
+
+@njit
+def selections(a, b, places, out):
+    for r in range(ROUNDS):
+        count = 0
+        for j in range(len(a)):
+            places[count] = j
+            count += a[j] > b[r]
+
+
+@njit
+def branches(a, b, places, out):
+    for r in range(ROUNDS):
+        for j in range(len(a)):
+            if a[j] > 2.0:
+                out[r] += 1.0
+
+
+@njit
+def coordinates(a, b, places, out):
+    """A squared difference added up, coordinate by coordinate of all columns."""
+    for r in range(ROUNDS):
+        here, there = a[r], b[r]
+        for j in range(len(out)):
+            out[j] += (a[j] - here) * (a[j] - here) + (b[j] - there) * (b[j] - there)
+
+
+@njit(fastmath={"reassoc"})
+def _apart(one, other):
+    total = 0.0
+    for t in range(len(one)):
+        total += (one[t] - other[t]) * (one[t] - other[t])
+    return total
+
+
+@njit
+def gathered_coordinates(points, b, places, out):
+    """A squared difference added up, column by column."""
+    for r in range(ROUNDS):
+        for p in range(len(places)):
+            out[p] = _apart(points[r], points[places[p]])
+
+
+@njit
+def gathered_points(points, b, places, out):
+    """One number of a row of ten that is added to another."""
+    sums = out[: points.shape[1]]
+    for _ in range(ROUNDS):
+        for p in range(len(places)):
+            point = points[places[p]]
+            for t in range(len(sums)):
+                sums[t] += point[t]
+
+
+@njit
+def row_products(a, b, places, out):
+    for r in range(ROUNDS):
+        for j in range(len(out)):
+            out[j] += a[r] * b[j]
+
+
+@njit(fastmath={"reassoc", "contract"})
+def weighted_squares(a, b, places, out):
+    for r in range(ROUNDS):
+        total = 0.0
+        for j in range(len(a)):
+            total += b[j] * (a[j] - b[r]) ** 2
+        out[r] = total
+
+
+@njit
+def comparisons(labels, b, places, counts):
+    for _ in range(ROUNDS):
+        for j in range(len(counts)):
+            counts[j] += labels[j] == 3
+
+
+@njit
+def mixings(words, b, places, out):
+    """Ten words of a row, each waiting for the one before."""
+    for r in range(ROUNDS):
+        for i in range(0, len(words), 10):
+            h = np.uint64(r)
+            for j in range(i, min(i + 10, len(words))):
+                h ^= words[j]
+                h *= np.uint64(0xBF58476D1CE4E5B9)
+                h ^= h >> np.uint64(31)
+            out[i] = h
+
+
+@njit
+def turned_entries(tile, b, places, out):
+    for _ in range(ROUNDS):
+        for i in range(len(tile)):
+            for j in range(i):
+                tile[i, j], tile[j, i] = tile[j, i], tile[i, j]
+
+
+@njit
+def _down(matrix):
+    for column in range(0, matrix.shape[1], 40):
+        for row in range(len(matrix)):
+            matrix[row, column] = 1.0
+
+
+def measured() -> dict[str, float]:
+    """Seconds for one of each."""
+    rng = np.random.default_rng(0)
+    a, b, out = 1.0 + rng.random(LENGTH), 1.0 + rng.random(LENGTH), np.zeros(LENGTH)
+    # as the microclusters are listed by base cluster
+    places = np.argsort(rng.integers(0, 8, LENGTH), kind="stable")
+    points = rng.random((LENGTH, WIDTH))
+    labels, counts = rng.integers(0, 30, 2 * LENGTH).astype(np.int8), np.zeros(2 * LENGTH, np.int8)
+    words = rng.integers(0, 2**62, LENGTH).astype(np.uint64)
+
+    def one(call: Callable[..., None], first=a, last=out, each: int = 1) -> float:
+        slots = places.copy()
+        call(first, b, slots, last)
+        return best_of(lambda: call(first, b, slots, last)) / (ROUNDS * LENGTH * each)
+
+    small = rng.random((20, WIDTH, WIDTH))
+    narrow, matrix = rng.random((4_000, WIDTH)), np.zeros((4_000, 4_000))
+    _down(matrix)
+    return {
+        "divisions": one(divisions),
+        "logarithms": one(logarithms),
+        "gathered reads": one(gathered_reads),
+        "scattered additions": one(scattered_additions),
+        "selections": one(selections),
+        "branches": one(branches),
+        "coordinates": one(coordinates, each=2),
+        "gathered coordinates": one(gathered_coordinates, points, each=WIDTH),
+        "gathered points": one(gathered_points, points, each=WIDTH),
+        "row products": one(row_products),
+        "weighted squares": one(weighted_squares),
+        "turned entries": one(turned_entries, rng.random((64, 64)), each=2),
+        "comparisons": one(comparisons, labels, counts, 2),
+        "mixings": one(mixings, words, np.zeros(LENGTH, np.uint64)),
+        "column writes": best_of(lambda: _down(matrix)) / (matrix.size / 40),
+        "small eigenproblems": best_of(lambda: np.linalg.eigh(small)) / len(small),
+        "narrow products": best_of(lambda: narrow.T @ narrow) / narrow.size / WIDTH,
+    }
