@@ -118,7 +118,7 @@ def main() -> None:
         )
         start = peak()
         with local_cluster(given.workers, given.memory) as client:
-            print(f"dashboard: {dashboard_address(client) or 'none (bokeh is not installed)'}")
+            print(f"dashboard: {dashboard_address(client)}")
             before = client.run(peak)
             found = run(files, folder / "out", client)
             print(f"peak memory of the client: {peak():,.0f} MiB ({start:,.0f} at the start)")

@@ -15,6 +15,8 @@ import numpy as np
 
 # texts less alike than this are no misspelling of each other
 ALIKE = 0.6
+# letters from which on a word may be meant that begins with them
+SHORTENED = 3
 
 
 class ParameterError(ValueError):
@@ -207,6 +209,10 @@ def closest(word: str, known: Iterable[str], count: int) -> list[str]:
     found = []
     for place, name in enumerate(names):
         matcher.set_seq1(name.lower())
+        if len(wanted) >= SHORTENED and wanted.isalpha() and name.lower().startswith(wanted):
+            # a word cut short is like it, however much is cut; 100 is not 10000000
+            found.append((-max(matcher.ratio(), ALIKE), -len(wanted), place))
+            continue
         # the quick ratios are upper bounds
         if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < ALIKE:
             continue

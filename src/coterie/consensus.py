@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 GENERATORS = ("kmeans", "subsample", "features", "spectral")
+
+
+def _is_lazy(X: object) -> bool:
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def _predicts(estimator: ConsensusClustering) -> bool:
@@ -166,7 +171,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         y : None
             Ignored; there for scikit-learn's sake.
         """
-        if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        if _is_lazy(X):
             from coterie.scale import fit_dask
 
             fit_dask(self, X)
@@ -212,32 +217,26 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
+            A dask collection gives lazy clusters, in its partitions.
         """
-        from coterie.kernels.nearest import nearest_clusters
-
         check_is_fitted(self, "labels_")
         silent = self._pool.cannot_predict()
         if silent:
             raise ParameterError(
                 f"predict needs members that can predict; these cannot: {', '.join(silent[:5])}"
             )
-        given = self._pool.predict(self._checked(X, reset=False))
-        codes = np.stack(
-            [_codes(given[:, j], known) for j, known in enumerate(self.ensemble_.categories)],
-            axis=1,
-        )
-        # rows that the members cannot tell apart are looked up once
-        rows, inverse = np.unique(codes, axis=0, return_inverse=True)
         cluster_of = np.empty(self.ensemble_.n_microclusters, dtype=np.int64)
         cluster_of[self.ensemble_.inverse] = self.solver_.labels_
-        found = nearest_clusters(
-            rows,
-            self.ensemble_.labels,
-            self.ensemble_.member_weight,
-            self.ensemble_.weights.astype(np.float64),
-            cluster_of,
-        )
-        return found[inverse.reshape(-1)]
+        known = _LabelRows(self.ensemble_, cluster_of)
+        if _is_lazy(X):
+            from coterie.scale._fit import predict_dask
+
+            names = getattr(self, "feature_names_in_", None)
+            lazy: NDArray[np.int64] = predict_dask(
+                X, self._pool, names, self.n_features_in_, known.clusters
+            )
+            return lazy
+        return known.clusters(self._pool.predict(self._checked(X, reset=False)))
 
     @property
     def soft_labels_(self) -> NDArray[np.float64]:
@@ -372,6 +371,32 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+@dataclass(frozen=True)
+class _LabelRows:
+    """The label rows that the members gave the training samples, and the cluster of each."""
+
+    ensemble: Ensemble
+    cluster_of: NDArray[np.int64]
+
+    def clusters(self, given: NDArray[Any]) -> NDArray[np.int64]:
+        """Clusters of new rows by the members' labels for them."""
+        from coterie.kernels.nearest import nearest_clusters
+
+        codes = np.stack(
+            [_codes(given[:, j], known) for j, known in enumerate(self.ensemble.categories)], axis=1
+        )
+        # rows that the members cannot tell apart are looked up once
+        rows, inverse = np.unique(codes, axis=0, return_inverse=True)
+        found = nearest_clusters(
+            rows,
+            self.ensemble.labels,
+            self.ensemble.member_weight,
+            self.ensemble.weights.astype(np.float64),
+            self.cluster_of,
+        )
+        return found[inverse.reshape(-1)]
 
 
 def _codes(given: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:

@@ -63,6 +63,44 @@ def test_classes_of_another_length_are_refused(tmp_path, labels):
         load_pool(source("trial"), [tmp_path], seed=0)
 
 
+def test_a_matrix_the_wrong_way_round_is_recognised(tmp_path, labels):
+    np.savez(tmp_path / "trial.npz", members=labels.T, gt=labels[:, 0])
+    with pytest.raises(
+        DataError, match=r"30 classes in 'gt' for 12 samples.*turn the matrix round"
+    ):
+        load_pool(source("trial"), [tmp_path], seed=0)
+
+
+def test_a_class_that_is_not_known_is_no_class_of_its_own(tmp_path, labels):
+    classes = labels[:, 0].astype(float)
+    classes[3] = np.nan
+    np.savez(tmp_path / "trial.npz", members=labels, gt=classes)
+    with pytest.raises(DataError, match="'gt' must be known for every sample"):
+        load_pool(source("trial"), [tmp_path], seed=0)
+
+
+def test_labels_beside_features_are_the_classes(tmp_path, rng):
+    np.savez(tmp_path / "trial.npz", X=rng.normal(size=(20, 3)), labels=np.arange(20) % 2)
+    pool = load_pool(source("trial", generate=Generate(pool=4)), [tmp_path], seed=0)
+    assert pool.labels.shape == (20, 4)
+    assert pool.n_classes == 2
+
+
+def test_labels_alone_are_a_pool(tmp_path, labels):
+    np.savez(tmp_path / "trial.npz", labels=labels)
+    pool = load_pool(source("trial"), [tmp_path], seed=0)
+    assert pool.labels.shape == labels.shape
+    assert pool.classes is None
+
+
+def test_matlab_files_of_version_7_3_are_named_as_such(tmp_path):
+    (tmp_path / "trial.mat").write_bytes(
+        b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + b"\0" * 999
+    )
+    with pytest.raises(DataError, match=r"version 7\.3"):
+        load_pool(source("trial"), [tmp_path], seed=0)
+
+
 def test_a_pool_without_classes_is_taken(tmp_path, labels):
     np.savez(tmp_path / "trial.npz", members=labels)
     pool = load_pool(source("trial"), [tmp_path], seed=0)
@@ -97,6 +135,17 @@ def test_a_folder_comes_before_its_subfolders_and_pools_before_others(tmp_path, 
     assert find(["trial"], [tmp_path]) == tmp_path / "trial.npz"
     assert find(["golden/trial"], [tmp_path]) == tmp_path / "golden" / "Trial.npz"
     assert find(["absent"], [tmp_path, tmp_path / "nowhere"]) is None
+
+
+def test_files_are_found_by_the_names_that_authors_give_them(tmp_path, labels):
+    for name in ("Tr41_878n_7454d_10c_tfidf_uni", "bc_pool_FCT", "warpAR10P", "lung_discrete"):
+        savemat(tmp_path / f"{name}.mat", {"members": labels})
+    for name in ("Tr41", "FCT", "WarpAR"):
+        assert find([name], [tmp_path]) is not None
+    assert find(["Lung"], [tmp_path]) is None
+    # a name that is just so comes first, also as the second choice
+    np.savez(tmp_path / "other.npz", members=labels)
+    assert find(["Tr41", "other"], [tmp_path]) == tmp_path / "other.npz"
 
 
 def test_folders_are_given_or_in_the_environment_or_data(tmp_path, monkeypatch):

@@ -95,6 +95,11 @@ def test_numbers_read_from_the_papers(paper, table, data, label, metric, mean, s
 def test_data_under_any_of_their_names():
     assert len(published("eccms", "iv", "ECOLI")) == len(published("eccms", "IV", "ecoli")) == 16
     assert data_key("GLIOMA_50n_4434d_4c_uni") == data_key("Glioma")
+    assert data_key("tr41_878n_7454d_10c_tfidf_uni") == data_key("Tr41")
+    assert data_key("Coil20Data_25_uni") == data_key("COIL20")
+    assert data_key("ORL_32x32") == data_key("orl") != data_key("orlraws10P")
+    assert data_key("bc_pool_Caltech20") == data_key("Caltech20")
+    assert data_key("lung_discrete") != data_key("Lung")
     assert data_key("pixraw10P") == data_key("Pixraw")
     assert data_key("TOX_171") == data_key("Tox")
     assert data_key("Coil20") != data_key("Coil100")

@@ -11,8 +11,11 @@ import time
 import numpy as np
 import pytest
 
-from coterie.bench import parse_spec, run
+from coterie.bench import parse_spec, plot, run
+from coterie.bench._spec import SpecError
 from coterie.bench._store import RunStore
+from coterie.bench._worker import blank_samples_filled
+from coterie.ensemble import Ensemble
 from coterie.io import DataError
 
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
@@ -201,6 +204,137 @@ def test_no_data_at_all_is_refused_with_advice(tmp_path):
     with pytest.raises(DataError, match=r"none of the data sets .*tdt2.*--data"):
         run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
     assert not (tmp_path / "runs").exists()
+
+
+DRAWS = """
+[[data]]
+name = "small"
+[[method]]
+solver = "eac"
+[protocol]
+members = 3
+repetitions = 2
+columns = "draws"
+"""
+
+
+def test_draws_are_kept_with_the_runs(tmp_path, rng):
+    np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 6)), gt=np.arange(30) % 3)
+    np.savez(tmp_path / "draws.npz", columns=np.array([[0, 1, 2], [3, 4, 5]]))
+    spec, out = parse_spec(DRAWS), tmp_path / "runs"
+    run(spec, out, data=[tmp_path])
+    before = facts(out)
+    (tmp_path / "draws.npz").unlink()
+    assert run(spec, out, data=[tmp_path]).done_now == 0
+    assert facts(out) == before
+    assert (
+        plot(out, formats=["svg"], data=[tmp_path]).left_out == plot(out, formats=["svg"]).left_out
+    )
+
+
+def test_draws_that_are_not_there_are_refused_but_for_a_paper(tmp_path, rng):
+    np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 6)), gt=np.arange(30) % 3)
+    with pytest.raises(DataError, match=r"'draws' \(protocol\.columns\) are in none of"):
+        run(parse_spec(DRAWS), tmp_path / "own", data=[tmp_path])
+    paper = parse_spec(f'paper = "eccms"\n{DRAWS}')
+    outcome = run(paper, tmp_path / "paper", data=[tmp_path])
+    assert (outcome.total, outcome.failed) == (6, 0)
+    assert "drawn by the seed" in outcome.remarks[0]
+    # draws that turn up later do not mix with these
+    np.savez(tmp_path / "draws.npz", columns=np.array([[0, 1, 2], [3, 4, 5]]))
+    again = run(paper, tmp_path / "paper", data=[tmp_path])
+    assert again.done_now == 0
+    assert again.remarks == outcome.remarks
+
+
+def test_data_that_do_not_fit_are_left_out_and_said_so(tmp_path, rng):
+    np.savez(tmp_path / "pool.npz", members=rng.integers(0, 3, size=(30, 6)))
+    text = """
+    [[data]]
+    name = "pool"
+    generate = { kind = "subsample", pool = 4 }
+    [[method]]
+    solver = "eac"
+    [protocol]
+    members = 4
+    repetitions = 1
+    """
+    with pytest.raises(SpecError, match="holds labels"):
+        run(parse_spec(text), tmp_path / "alone", data=[tmp_path])
+    both = f'{text}[[data]]\nembedded = "iris"\ngenerate = {{ kind = "subsample", pool = 4 }}\n'
+    outcome = run(parse_spec(both), tmp_path / "both", data=[tmp_path])
+    assert outcome.absent == ("pool",)
+    assert any("holds labels" in remark for remark in outcome.remarks)
+    assert outcome.total == 3
+
+
+def test_a_pool_too_small_for_the_draws_leaves_the_others_alone(tmp_path, rng):
+    for name, n_members in (("small", 5), ("large", 6)):
+        np.savez(tmp_path / f"{name}.npz", members=rng.integers(0, 3, size=(30, n_members)))
+    np.savez(tmp_path / "draws.npz", columns=np.array([[0, 1, 2], [3, 4, 5]]))
+    outcome = run(
+        parse_spec(f'{DRAWS}[[data]]\nname = "large"\n'), tmp_path / "runs", data=[tmp_path]
+    )
+    assert outcome.absent == ("small",)
+    assert any("go up to member 5, but data 'small' has 5" in words for words in outcome.remarks)
+    assert (outcome.total, outcome.failed) == (6, 0)
+
+
+def test_fewer_groups_than_repetitions_are_said(tmp_path, rng):
+    np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 7)))
+    text = DRAWS.replace('columns = "draws"', 'kind = "groups"').replace("= 2", "= 10")
+    outcome = run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
+    assert "its 7 members make 2 of the 10 groups of 3" in outcome.remarks[-1]
+
+
+def test_data_whose_names_differ_by_a_sign_are_kept_apart(tmp_path):
+    store = RunStore(tmp_path)
+    paths = {store.pool_path(name) for name in ("a b", "a_b", "a/b")}
+    assert len(paths) == 3
+
+
+def test_samples_without_any_label_get_random_ones_where_a_method_cannot_place_them():
+    labels = np.array([[0, 1], [1, -1], [-1, -1], [2, 0], [-1, -1]])
+    partial = Ensemble.from_labels(labels, blank_samples="keep")
+    filled = blank_samples_filled(partial, seed=3)
+    rows = filled.labels[filled.inverse]
+    assert filled.blank_samples().size == 0
+    assert (rows[[2, 4]] >= 0).all()
+    np.testing.assert_array_equal(rows[[0, 1, 3]] < 0, labels[[0, 1, 3]] < 0)
+    assert filled.n_clusters_per_member.tolist() == partial.n_clusters_per_member.tolist()
+    assert filled == blank_samples_filled(partial, seed=3)
+    whole = Ensemble.from_labels(labels[[0, 1, 3]])
+    assert blank_samples_filled(whole, seed=3) is whole
+
+
+def test_members_that_see_little_leave_no_method_without_a_result(tmp_path):
+    text = """
+    [[data]]
+    embedded = "iris"
+    generate = { kind = "subsample", pool = 4, clusters = 3 }
+    [[method]]
+    solver = "eac"
+    [[method]]
+    solver = "pce"
+    [protocol]
+    members = 4
+    missing = 0.7
+    repetitions = 1
+    """
+    outcome = run(parse_spec(text), tmp_path / "runs")
+    assert (outcome.total, outcome.failed) == (4, 0)
+
+
+def test_a_damaged_pool_is_set_aside_and_made_again(tmp_path):
+    text = SPEC.replace("repetitions = 3", "repetitions = 1")
+    run(parse_spec(text), tmp_path / "whole")
+    store = RunStore(tmp_path / "runs")
+    store.begin(parse_spec(text))
+    store.pool_path("iris").write_bytes(b"PK\x03\x04 nothing more")
+    with pytest.warns(UserWarning, match=r"iris\.npz is damaged .* it is made again"):
+        run(parse_spec(text), store.directory)
+    assert facts(store.directory) == facts(tmp_path / "whole")
+    assert (store.directory / "set-aside" / "iris.npz").exists()
 
 
 def test_missing_labels_are_filled_for_methods_that_need_them(tmp_path):

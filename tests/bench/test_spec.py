@@ -70,6 +70,10 @@ def test_a_grid_keeps_the_other_parameters_of_the_default():
         ('embedded = "iris"', 'name = "x"\nfile = "/etc/passwd"', "inside the data folder"),
         ('embedded = "iris"', "name = 3", "name must be text"),
         ('embedded = "iris"', "n_clusters = 2", "name is missing"),
+        ('embedded = "iris"', 'name = "x"\nfile = []', "file is an empty list"),
+        ("set = { theta = 0.3 }", 'set = { callback = "x" }', "callback is no parameter"),
+        ("set = { theta = 0.3 }", 'name = "base best"', "'base best' is kept for the members"),
+        ("set = { theta = 0.3 }", 'ablation_of = "spce"', "'spce' is an ablation of itself"),
         ("theta = 0.3", "theta = ", "not toml"),
     ],
 )
@@ -83,6 +87,8 @@ def test_what_is_wrong_is_named(old, new, words):
     ("lines", "words"),
     [
         ('metrics = ["arri"]', "'arri'.*did you mean 'ari'"),
+        ('metrics = ["acc"]', "'acc'.*did you mean 'accuracy'"),
+        ("metrics = []", "metrics is an empty list"),
         ('metrics = "ari"\nseed = -1', "seed must be a whole number of at least 0"),
         ('paper = "spec"', "paper is 'spec'"),
         ("base = 1", "base must be true or false"),
@@ -92,7 +98,10 @@ def test_what_is_wrong_is_named(old, new, words):
         ('[protocol]\nkind = "drawn"', "kind is 'drawn'.*did you mean 'draw'"),
         ("[protocol]\nrepetition = 3", "unknown key 'repetition'.*did you mean 'repetitions'"),
         ("[caps]\nseconds = 0", "seconds must be positive"),
-        ('[caps]\nmemory = "much"', "memory_budget must be"),
+        ('[caps]\nmemory = "much"', "memory must be .* '4GB', but is 'much'"),
+        ("[caps]\nmemory = [1]", "memory must be .* but is \\[1\\]"),
+        ("[caps]\nsecond = 1", "unknown key 'second'.*known: seconds, memory"),
+        ("[protocol]\nmissing = [0, 30]", "but is 30; 30 % is 0.3"),
         ("protocol = 3", "must be a table"),
     ],
 )
@@ -100,6 +109,10 @@ def test_what_is_wrong_above_is_named(lines, words):
     text = f"{lines}\n{SMALL}" if not lines.startswith("[") else f"{SMALL}\n{lines}"
     with pytest.raises(SpecError, match=words):
         parse_spec(text, "trial.toml")
+
+
+def test_a_metric_named_twice_counts_once():
+    assert parse_spec('metrics = ["ari", "purity", "ari"]\n' + SMALL).metrics == ("ari", "purity")
 
 
 def test_two_of_a_name_are_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from coterie.bench import SpecError, parse_spec
 from coterie.bench._records import Run, RunKey
-from coterie.bench._store import RunStore
+from coterie.bench._store import Journal, RunStore
 from coterie.io import DataError
 
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
@@ -46,6 +46,15 @@ def store(tmp_path):
     store = RunStore(tmp_path / "runs")
     store.begin(SPEC)
     return store
+
+
+def test_a_disk_that_takes_half_a_line_is_no_success():
+    class Filling:
+        def write(self, line):
+            return len(line) // 2
+
+    with pytest.raises(OSError, match="No space left"):
+        Journal(Filling()).append(a_run())
 
 
 def test_what_is_written_is_read(store):

@@ -108,6 +108,17 @@ def test_a_directory_of_features_gives_the_labels_of_one_file(parts, capsys, mon
     assert read("out.parquet") == parquet.read_table("one.parquet").to_pydict()
 
 
+def test_members_have_as_many_clusters_as_told(parts, capsys, refused):
+    command = ["cluster", "--id", "who", "-k", 3, "--members", 6, "--member-clusters", "2-3"]
+    ran(capsys, *command, "points.parquet", "-o", "one.parquet", "--save", "one.npz")
+    ran(capsys, *command, "points", "--workers", 0, "-o", "out", "--save", "out.npz")
+    assert read("out") == parquet.read_table("one.parquet").to_pydict()
+    for name in ("one.npz", "out.npz"):
+        counts = {len(labels) for labels in Result.load(name).ensemble.categories}
+        assert counts <= {2, 3}
+    assert "must be a range" in refused("cluster", "points", "-k", 3, "--member-clusters", "many")
+
+
 def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     command = ["combine", "pool", "--id", "who", "-k", 3, "--workers", 0]
     out = ran(capsys, *command, "--report", "r.html", "--save", "r.npz")

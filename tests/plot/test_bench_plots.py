@@ -123,6 +123,13 @@ def test_what_has_no_result_is_hatched_across_the_axis_and_says_why(log):
     assert ax.patches[0].get_x() + ax.patches[0].get_width() == pytest.approx(2.0)
 
 
+def test_a_logarithmic_axis_is_labelled_at_powers_of_ten_only():
+    ax = bars(["a", "b"], [0.02, 0.17], log=True)
+    ax.figure.canvas.draw()
+    assert not any(label.get_text() for label in ax.xaxis.get_ticklabels(minor=True))
+    assert any(label.get_text() for label in ax.xaxis.get_ticklabels())
+
+
 def test_bars_of_nothing_but_failures():
     assert texts(bars(["a"], [NAN], absent={"a": "failed"}, log=True)) == ["failed"]
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ import dask.array as da
 import distributed
 import joblib
 from dask import delayed
+from pyarrow import parquet
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from coterie import (
@@ -40,6 +45,7 @@ from coterie.scale import (
     labels_to_parquet,
     local_cluster,
 )
+from coterie.scale._engine import quiet
 from tests.scale.pools import label_pool
 
 pytestmark = pytest.mark.timeout(180)
@@ -79,45 +85,146 @@ def test_workers_give_the_labels_of_one_process(cluster, whole, tmp_path, parts)
     assert labels_to_parquet(tmp_path / "out", ensemble, {"label": found.labels_}, labels) == 6000
 
 
-def test_a_killed_worker_changes_nothing(whole):
-    killed: list[int] = []
+class Killing:
+    """Kills a worker when so many steps are done, once."""
+
+    def __init__(self, client: distributed.Client, after: int) -> None:
+        self.victim = min(client.run(os.getpid).values())
+        self._after = after
+        self.killed = False
+        self.began = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if done == self._after and not self.killed:
+            self.killed = True
+            os.kill(self.victim, signal.SIGKILL)
+
+    def check(self, client: distributed.Client) -> None:
+        """That it happened, and that all was over soon nevertheless."""
+        assert self.killed
+        assert time.monotonic() - self.began < 60
+        assert self.victim not in client.run(os.getpid).values()
+
+
+def test_a_killed_worker_changes_nothing(whole, tmp_path):
+    labels = in_parts(24, 0.1)
     with local_cluster(2, "1GB") as client:
-        pids = client.run(os.getpid)
-        victim = sorted(pids.values())[0]
-
-        def kill(done: int, total: int) -> None:
-            if done == 4:
-                os.kill(victim, signal.SIGKILL)
-                killed.append(done)
-
-        began = time.monotonic()
-        ensemble = ensemble_from_dask(in_parts(24, 0.1), client=client, callback=kill)
-        assert time.monotonic() - began < 60
-        assert killed == [4]
-        assert victim not in client.run(os.getpid).values()
-    np.testing.assert_array_equal(ensemble.labels, whole.ensemble_.labels)
-    np.testing.assert_array_equal(ensemble.weights, whole.ensemble_.weights)
-    np.testing.assert_array_equal(
-        ensemble.inverse[whole.ensemble_.inverse * 0], ensemble.inverse[0]
-    )
+        kill = Killing(client, 4)
+        ensemble = ensemble_from_dask(labels, client=client, callback=kill)
+        kill.check(client)
+        np.testing.assert_array_equal(ensemble.labels, whole.ensemble_.labels)
+        np.testing.assert_array_equal(ensemble.weights, whole.ensemble_.weights)
+        found = EAC(4).fit(ensemble).labels_
+        kill = Killing(client, 5)
+        values = {"label": found}
+        labels_to_parquet(tmp_path / "out", ensemble, values, labels, client=client, callback=kill)
+        kill.check(client)
+    files = sorted((tmp_path / "out").iterdir())
+    assert len(files) == 24
+    written = np.concatenate([parquet.read_table(file)["label"].to_numpy() for file in files])
+    np.testing.assert_array_equal(written, whole.labels_)
 
 
-def first_rows(model: EAC) -> np.ndarray:
-    """Where each distinct row first occurs, in that order."""
-    return np.sort(np.unique(model.ensemble_.inverse, return_index=True)[1])
+def test_a_worker_killed_among_the_members_changes_nothing():
+    X = da.from_array(features(2000), chunks=(300, 3))
+
+    def labels(callback: Killing | None) -> np.ndarray:
+        pool = kmeans_pool_dask(X, 8, 5, sample=500, random_state=0, callback=callback)
+        return pool.labels.compute()
+
+    with dask.config.set(scheduler="synchronous"):
+        expected = labels(None)
+    with local_cluster(2, "1GB") as client:
+        kill = Killing(client, 2)
+        with joblib.parallel_config("dask"):
+            found = labels(kill)
+        kill.check(client)
+    np.testing.assert_array_equal(found, expected)
 
 
 def deadly_part() -> np.ndarray:
+    # not while the worker starts, of which Dask says only that none is left
+    time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
 
 def test_work_that_ends_every_worker_is_given_up():
-    once = dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with once, local_cluster(1, "1GB") as client:
+    # Dask gives a piece of work three more chances
+    with local_cluster(2, "1GB") as client:
         labels = da.from_delayed(delayed(deadly_part)(), (10, 2), int)
-        with pytest.raises(WorkersLostError, match="2 workers ended one after the other"):
+        with pytest.raises(WorkersLostError, match="4 workers ended one after the other"):
             ensemble_from_dask(labels, client=client)
+
+
+def test_work_without_any_worker_left_is_given_up():
+    soon = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
+    with (
+        soon,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
+        distributed.Client(empty) as client,
+        pytest.raises(WorkersLostError, match="no worker is left at the Dask scheduler at"),
+    ):
+        ensemble_from_dask(in_parts(3, 0.0), client=client)
+
+
+SCHEDULER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_a_scheduler_that_is_lost_is_told(tmp_path, whole):
+    labels = in_parts(24, 0.1)
+    with subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        address = process.stdout.readline().strip()
+        client = connect(address)
+        try:
+            ensemble = ensemble_from_dask(labels, client=client)
+            values = {"label": EAC(4).fit_predict(ensemble)}
+
+            def kill(done: int, total: int) -> None:
+                process.kill()
+
+            began = time.monotonic()
+            lost = f"the Dask scheduler at {address} was lost in the middle of the work"
+            with quiet(), pytest.raises(SchedulerError, match=lost) as caught:
+                labels_to_parquet(
+                    tmp_path / "out", ensemble, values, labels, client=client, callback=kill
+                )
+            assert "\n" not in str(caught.value)
+            assert [*tmp_path.iterdir()] == []
+            with quiet(), pytest.raises(SchedulerError, match=lost):
+                ensemble_from_dask(labels, client=client)
+            assert time.monotonic() - began < 30
+        finally:
+            process.kill()
+            with quiet():
+                client.close()
+        with pytest.raises(SchedulerError, match="the Dask scheduler was lost"):
+            ensemble_from_dask(labels, client=client)
+
+
+def test_a_client_that_dask_does_not_use_by_itself(cluster, whole):
+    with (
+        distributed.Client(cluster.scheduler.address, set_as_default=False) as client,
+        cluster.as_current(),
+    ):
+        ensemble = ensemble_from_dask(in_parts(3, 0.0), client=client)
+    np.testing.assert_array_equal(ensemble.labels, whole.ensemble_.labels)
 
 
 def features(rows: int) -> np.ndarray:
@@ -200,10 +307,15 @@ def test_batches_follow_the_rows_on_the_workers(cluster):
 
 
 @pytest.mark.parametrize("bokeh", [None, SimpleNamespace(origin=None), SimpleNamespace(origin="x")])
-def test_the_dashboard_has_an_address_where_bokeh_is(cluster, monkeypatch, bokeh):
+def test_the_dashboard_has_an_address(cluster, monkeypatch, bokeh):
     monkeypatch.setattr("coterie.scale._engine.find_spec", lambda name: bokeh)
-    shown = bokeh is not None and bokeh.origin is not None
-    assert dashboard_address(cluster) == (cluster.dashboard_link if shown else None)
+    address = dashboard_address(cluster)
+    if bokeh is not None and bokeh.origin is not None:
+        assert address == cluster.dashboard_link
+        return
+    # what Dask serves in any case
+    with urlopen(address, timeout=10) as page:
+        assert "Workers" in page.read().decode()
 
 
 def test_no_scheduler_is_told_within_seconds():

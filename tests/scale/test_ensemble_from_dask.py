@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("dask.dataframe", reason="dask is not installed")
 import dask
 import dask.array as da
+import dask.bag
 import dask.dataframe as dd
 import pandas as pd
 from dask import delayed
@@ -248,16 +249,38 @@ def test_a_partition_without_a_column_is_named():
             ensemble_from_dask(labels, columns=columns)
 
 
-def test_a_partition_of_another_kind_is_named():
+def among_others(part: pd.DataFrame | pd.Series) -> dd.DataFrame:
     frame = pd.DataFrame({"a": [0, 1, 0], "b": [1, 1, 0]})
-    other = frame.assign(b=["x", "y", "z"]).astype({"b": "string"})
-    labels = dd.from_delayed(
-        [delayed(frame), delayed(other)], meta=frame.iloc[:0], verify_meta=False
-    )
+    return dd.from_delayed([delayed(frame), delayed(part)], meta=frame.iloc[:0], verify_meta=False)
+
+
+@pytest.mark.parametrize("dtype", ["string", object])
+def test_a_partition_of_another_kind_is_named(dtype):
+    other = pd.DataFrame({"a": [0, 1, 0], "b": pd.Series(["x", None, "z"], dtype=dtype)})
+    labels = among_others(other)
     with pytest.raises(
         LabelError, match="partition 1 holds text in column 'b', but the others numbers"
     ):
         ensemble_from_dask(labels)
+    truth = other.assign(b=pd.Series([True, False, None], dtype=object))
+    with pytest.raises(LabelError, match="partition 1 holds truth values in column 'b'"):
+        ensemble_from_dask(among_others(truth))
+    numbers = other.assign(b=pd.Series([1, 0, None], dtype=object))
+    assert int(ensemble_from_dask(among_others(numbers)).weights.sum()) == 6
+
+
+def test_a_partition_with_other_columns_is_named():
+    frame = pd.DataFrame({"a": [0, 1, 0], "b": [1, 1, 0]})
+    more = among_others(frame.assign(c=0))
+    with pytest.raises(LabelError, match="partition 1 has a column 'c', which the others have not"):
+        ensemble_from_dask(more)
+    assert ensemble_from_dask(more, columns=["a", "b"]).members == ("a", "b")
+    with pytest.raises(LabelError, match="partition 1 has two columns named 'a'"):
+        ensemble_from_dask(among_others(pd.concat([frame, frame[["a"]]], axis=1)))
+    with pytest.raises(LabelError, match="partition 1 has no column 'a'"):
+        ensemble_from_dask(among_others(frame["b"]))
+    turned = ensemble_from_dask(among_others(frame[["b", "a"]]))
+    assert turned.weights.tolist() == ensemble_from_dask(among_others(frame)).weights.tolist()
 
 
 @pytest.mark.parametrize(
@@ -299,8 +322,10 @@ def test_a_file_cut_short_is_named(tmp_path):
             "partition 0: member 'member_0', row 0",
         ),
         (da.from_array(np.full((3, 2), -1)), LabelError, "without a"),
+        (delayed(np.zeros((3, 2))), LabelError, "but is Delayed"),
+        (dask.bag.from_sequence([0, 1]), LabelError, "but is Bag"),
     ],
-    ids=["list", "path", "pattern", "vector", "empty", "fraction", "blank"],
+    ids=["list", "path", "pattern", "vector", "empty", "fraction", "blank", "delayed", "bag"],
 )
 def test_other_input_is_refused(labels, error, message):
     with pytest.raises(error, match=message):
@@ -339,4 +364,6 @@ def test_hidden_files_are_no_data(tmp_path: Path):
     frame.to_parquet(tmp_path / "part.0.parquet")
     (tmp_path / "_metadata.parquet").write_bytes(b"")
     (tmp_path / ".part.1.parquet").write_bytes(b"")
+    (tmp_path / "_SUCCESS").write_bytes(b"")
     assert ensemble_from_dask(tmp_path).weights.tolist() == [2, 1]
+    assert ensemble_from_dask(tmp_path / "*").weights.tolist() == [2, 1]

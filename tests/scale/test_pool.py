@@ -9,6 +9,7 @@ pytest.importorskip("dask.dataframe", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
+from dask import delayed
 from sklearn.cluster import AgglomerativeClustering, Birch
 
 from coterie import LWEA, ConsensusClustering, LabelError, ParameterError
@@ -169,6 +170,47 @@ def test_labels_of_a_frame_are_a_series_of_it(X):
     np.testing.assert_array_equal(labels[0], labels[1])
     assert model.n_clusters_ == 5
     assert int(model.ensemble_.weights.sum()) == 3000
+
+
+def test_new_rows_in_partitions_get_lazy_clusters(X):
+    array = da.from_array(X, chunks=(700, 2))
+    model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
+    fit_dask(model, array, sample=800)
+    lazy = model.predict(array)
+    assert lazy.chunks == ((700, 700, 700, 700, 200),)
+    np.testing.assert_array_equal(lazy.compute(), model.labels_.compute())
+    some = X[X[:, 0] > 0]
+    unknown = array[array[:, 0] > 0]
+    np.testing.assert_array_equal(model.predict(unknown).compute(), model.predict(some))
+    with pytest.raises(ParameterError, match="X has 2 features, but the members were fitted on 3"):
+        model.predict(array[:, :2])
+    with pytest.raises(ValueError, match="partition 0: X has NaN"):
+        model.predict(da.full((4, 3), np.nan)).compute()
+
+
+def test_new_rows_of_a_frame_keep_their_index(X):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=[f"r{i}" for i in range(len(X))])
+    model = ConsensusClustering(5, members=6, solver="kcc", random_state=0).fit(frame)
+    lazy = dd.from_pandas(frame[["c", "b", "a"]], npartitions=4, sort=False).assign(other="x")
+    found = model.predict(lazy).compute()
+    assert [*found.index] == [*frame.index]
+    np.testing.assert_array_equal(found, model.labels_)
+    with pytest.raises(LabelError, match="X has no column 'b'"):
+        model.predict(lazy[["a", "c"]])
+
+
+def test_a_partition_with_other_features_is_named(X):
+    frame = pd.DataFrame(X[:40], columns=["a", "b", "c"])
+    for column in ("a", "b"):
+        parts = [delayed(frame), delayed(frame.drop(columns=column))]
+        lazy = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+        with pytest.raises(LabelError, match=f"partition 1 has no column '{column}'"):
+            kmeans_pool_dask(lazy, 3, 4, random_state=0)
+    narrow = da.from_delayed(delayed(X[:5, :2]), (5, 3), float)
+    with pytest.raises(ParameterError, match="partition 1 has 2 features, but X 3"):
+        kmeans_pool_dask(da.concatenate([da.from_array(X[:40]), narrow]), 3, 4, random_state=0)
+    with pytest.raises(ParameterError, match="X is a dask series"):
+        kmeans_pool_dask(dd.from_pandas(frame["a"], npartitions=2), 3, 4, random_state=0)
 
 
 def test_the_number_of_clusters_is_chosen_on_the_sample(X):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from coterie import datasets
 from coterie._result import by_first_appearance
+from coterie.bench._published import data_key
 from coterie.bench._spec import DataSource, Generate, SpecError
 from coterie.ensemble import Ensemble
 from coterie.generate import feature_pool, kmeans_pool, spectral_pool, subsample_pool
 from coterie.io import DataError, read_table
 from coterie.io._arrays import UNREADABLE, npy_header
 from coterie.io._mat import read_shapes
+from coterie.io._read import check_kind
 from coterie.io._table import Column, Table, numbers
 from coterie.io._table import labels as labels_of_column
 from coterie.io._write import whole_file
@@ -28,9 +30,15 @@ from coterie.io._write import whole_file
 ENVIRONMENT_VARIABLE = "COTERIE_DATA"
 READABLE = (".npz", ".mat", ".parquet", ".csv", ".tsv", ".npy")
 # under these names people keep the known classes
-CLASSES = ("gt", "y", "Y", "gnd", "truth", "classes", "class")
+CLASSES = ("gt", "y", "Y", "gnd", "truth", "classes", "class", "label", "labels")
 # a file with one of these holds labels; the others hold features
 LABELS = ("members", "Yi", "labels", "base")
+# beside one of these, `labels` are the classes
+FEATURES = ("X", "fea", "data", "features")
+
+
+class UnfitData(SpecError):
+    """A data set that is there but cannot serve the protocol; the others can."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +72,14 @@ class Pool:
 
     @classmethod
     def load(cls, name: str, path: Path) -> Pool:
-        """What :meth:`save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls(name, file["members"], file["gt"] if "gt" in file.files else None)
+        """What :meth:`save` wrote; raises DataError where it is damaged."""
+        try:
+            # opened here: numpy leaves a damaged archive open
+            with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+                return cls(name, file["members"], file["gt"] if "gt" in file.files else None)
+        except UNREADABLE as error:
+            words = " ".join(str(error).split())
+            raise DataError(f"{path} is damaged ({words}); coterie bench run mends it") from error
 
 
 def data_folders(given: Sequence[Path] = ()) -> list[Path]:
@@ -84,13 +97,25 @@ def data_folders(given: Sequence[Path] = ()) -> list[Path]:
 def find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
     """The file of a data set, by its names with or without an extension, in any case of letters.
 
-    A folder is searched before its subfolders, `pools` before the others.
+    A folder is searched before its subfolders, `pools` before the others. Where no file has just
+    such a name, one is taken whose name says more, such as Tr41_878n_7454d_10c_tfidf_uni.mat.
     """
-    places = list(folders)
-    return next((found for name in names if (found := _find(name.lower(), places))), None)
+    wanted = list(names)
+    files = list(_files(folders))
+    for name in wanted:
+        for path, relative in files:
+            stem = relative[: -len(path.suffix)]
+            if name.lower() in (path.name.lower(), path.stem.lower(), relative, stem):
+                return path
+    for name in wanted:
+        for path, _ in files:
+            if data_key(path.stem) == data_key(name):
+                return path
+    return None
 
 
-def _find(wanted: str, folders: Iterable[Path]) -> Path | None:
+def _files(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Readable files in the order in which they are looked at, with their place in the folder."""
     for folder in folders:
         if not folder.is_dir():
             continue
@@ -100,11 +125,7 @@ def _find(wanted: str, folders: Iterable[Path]) -> Path | None:
             files = sorted(path for path in place.iterdir() if path.suffix.lower() in READABLE)
             files.sort(key=lambda path: READABLE.index(path.suffix.lower()))
             for path in files:
-                relative = path.relative_to(folder).as_posix().lower()
-                stem = relative[: -len(path.suffix)]
-                if wanted in (path.name.lower(), path.stem.lower(), relative, stem):
-                    return path
-    return None
+                yield path, path.relative_to(folder).as_posix().lower()
 
 
 def load_pool(
@@ -130,7 +151,7 @@ def load_pool(
         if holds_labels(path):
             # labels that are there need no making; but none were made on a share of the samples
             if source.generate is not None and source.generate.kind == "subsample":
-                raise SpecError(
+                raise UnfitData(
                     f"{path} holds labels, so that the members of data {source.name!r} cannot be "
                     "made on subsamples; leave [data.generate] out or give a file of features"
                 )
@@ -150,7 +171,11 @@ def load_pool(
 def holds_labels(path: Path) -> bool:
     """Whether the file is a pool of labels rather than features."""
     if path.suffix.lower() in (".npz", ".mat"):
-        return bool(_sizes(path).keys() & {*LABELS})
+        # refuses what is no such file, MATLAB's 7.3 among them, in words of its own
+        check_kind(path)
+        names = _sizes(path).keys()
+        found = names & {*LABELS}
+        return bool(found) and not (found == {"labels"} and names & {*FEATURES})
     return "labels" in path.stem.lower() or path.parent.name == "pools"
 
 
@@ -211,7 +236,7 @@ def _apart(table: Table) -> tuple[list[str], NDArray[np.int64] | None]:
         _refuse_unequal(table)
         return main, None
     classes: Column = labels_of_column(table, found)
-    if any(value is None for value in classes):
+    if any(value is None or value != value for value in classes):
         raise DataError(f"{table.path}: the classes in {found!r} must be known for every sample")
     _, codes = np.unique(np.asarray(classes).astype(str), return_inverse=True)
     return main, by_first_appearance(codes)
@@ -222,10 +247,11 @@ def _refuse_unequal(table: Table) -> None:
     if table.path.suffix.lower() not in (".npz", ".mat"):
         return
     for name, size in _sizes(table.path).items():
-        if name in CLASSES:
+        if name in CLASSES and f"{name}_0" not in table.main:
+            turned = "; turn the matrix round: samples are its rows" * (size == len(table.main))
             raise DataError(
                 f"{table.path}: {size} classes in {name!r} for {table.n_rows} samples; they must "
-                "be as many"
+                f"be as many{turned}"
             )
 
 

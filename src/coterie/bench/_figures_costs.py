@@ -27,6 +27,10 @@ from coterie.plot import bars, curves
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# why an objective does not fall from pass to pass, by method
+RISES = {
+    "eccms": " It may rise: its constraints are met only in the end, by an augmented Lagrangian."
+}
 # what cannot be told from nothing on a logarithmic axis: a clock's tick, a page of memory
 LEAST = {"seconds": 1e-4, "peak_mib": 0.01}
 MEASURES = {
@@ -112,7 +116,7 @@ def _cap_words(caps: Any) -> dict[str, str]:
     if caps is None:
         return {}
     return {
-        "time cap": f"time cap of {caps.seconds:,.0f} s",
+        "time cap": f"time cap of {caps.seconds:,g} s",
         "memory cap": f"memory cap of {caps.memory / 1e9:.3g} GB",
     }
 
@@ -164,6 +168,7 @@ def objectives(
                 caption=(
                     f"Objective of {method.name} after each pass, default setting ({where}); seed "
                     f"{spec.seed}. Strong line: the first repetition; pale lines: the others."
+                    f"{RISES.get(method.solver, '')}"
                 ),
                 size=grid_size(len(page), 1.9),
                 draw=partial(_draw_objectives, page=page),

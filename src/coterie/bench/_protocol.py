@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.bench._data import Pool
+from coterie.bench._data import Pool, UnfitData
 from coterie.bench._spec import DataSource, Protocol, SpecError
 from coterie.ensemble import Ensemble
 from coterie.io import DataError
@@ -22,17 +22,17 @@ def repetition_seed(seed: int, data: str, members: int, missing: float, repetiti
 
 
 def count_repetitions(protocol: Protocol, pool: Pool, members: int) -> int:
-    """How many repetitions the pool allows; raises SpecError where it allows none."""
+    """How many repetitions the pool allows; raises UnfitData where it allows none."""
     if pool.labels.ndim == 3:
         if protocol.kind == "draw":
-            raise SpecError(
+            raise UnfitData(
                 f"data {pool.name!r} holds {len(pool.labels)} ensembles and no pool to draw from; "
                 "protocol.kind should be 'groups'"
             )
         return min(protocol.repetitions, len(pool.labels))
     available = pool.labels.shape[1]
     if members > available:
-        raise SpecError(
+        raise UnfitData(
             f"data {pool.name!r} has {available} members, but protocol.members asks for {members}"
         )
     if protocol.kind == "groups":

@@ -53,6 +53,11 @@ _ALSO_CALLED = {
     "landsatsatellite": "ls",
     "covertype": "fct",
 }
+# what authors write around a name: bc_pool_Ecoli, Tr41_878n_7454d_10c_tfidf_uni, Coil20Data_25_uni,
+# ORL_32x32
+_AROUND = re.compile(
+    r"^bc_pool_|[_-]\d+n[_-]\d+d[_-]\d+c.*$|(data)?([_-]\d+)?[_-]uni$|[_-]\d+x\d+$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -192,9 +197,7 @@ def look_up(
 
 def data_key(name: str) -> str:
     """A data set's name with nothing left that people write differently."""
-    plain = _plain(name)
-    # scikit-feature's files carry their shape: GLIOMA_50n_4434d_4c_uni
-    plain = re.sub(r"\d+n\d+d\d+c(uni|zscoreuni)?$", "", plain)
+    plain = _plain(_AROUND.sub("", name))
     return _ALSO_CALLED.get(plain, plain)
 
 

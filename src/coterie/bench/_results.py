@@ -94,8 +94,10 @@ def _ensembles(
             raise DataError(f"{path} is missing: the pool of {name} was not kept")
         pool = Pool.load(name, path)
         columns = None
-        if spec.protocol.columns:
-            given = find([spec.protocol.columns], folders)
+        if spec.protocol.columns and not store.draws_absent_path.exists():
+            # a directory may be older than the habit of keeping them
+            kept = store.draws_path
+            given = kept if kept.exists() else find([spec.protocol.columns], folders)
             if given is None:
                 raise DataError(
                     f"the draws {spec.protocol.columns!r} of {name} are not there (--data)"

@@ -6,8 +6,8 @@ import os
 import platform
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,14 +16,19 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any, Protocol
 
-from coterie.bench._data import Pool, data_folders, find, load_pool
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.bench._data import Pool, UnfitData, data_folders, find, load_pool
 from coterie.bench._process import GLANCE, RunProcess
 from coterie.bench._protocol import count_repetitions, made_partial, read_columns, repetition_seed
 from coterie.bench._records import Run, RunKey, Status
-from coterie.bench._spec import DataSource, Spec, SpecError, read_spec
+from coterie.bench._spec import DataSource, Spec, read_spec
+from coterie.bench._spec import Protocol as EnsembleProtocol
 from coterie.bench._store import Journal, RunStore
 from coterie.bench._worker import Task
 from coterie.io import DataError
+from coterie.io._write import whole_file
 
 if TYPE_CHECKING:
     from coterie.bench._remote import Crew
@@ -123,7 +128,7 @@ def run(
     runs = {finished.key: finished for finished in store.runs()}
     wanted = {key for task in tasks for key in task.run_keys()}
     progress = _Progress(runs, wanted, callback)
-    with store.journal() as journal:
+    with _in_words(store), store.journal() as journal:
 
         def begin(seat: int, stop: threading.Event) -> Labourer:
             if crew is not None:
@@ -144,6 +149,18 @@ def run(
     )
 
 
+@contextmanager
+def _in_words(store: RunStore) -> Iterator[None]:
+    """A disk that is full or gone names neither itself nor what is left of the work."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{store.directory}: {error.strerror or error}; the runs that were written are kept, and "
+            "the same command goes on from there"
+        ) from error
+
+
 # ---------------------------------------------------------------------- what there is to do
 
 
@@ -162,60 +179,106 @@ def _tasks(
     plan: Spec, store: RunStore, folders: Sequence[Path], jobs: int
 ) -> tuple[list[Task], list[str], list[str]]:
     """Every task, data set by data set, methods together; absent data sets; remarks."""
-    columns = None
-    if plan.protocol.columns:
-        path = find([plan.protocol.columns], folders)
-        if path is None:
-            raise DataError(
-                f"the draws {plan.protocol.columns!r} (protocol.columns) are in none of "
-                f"{', '.join(str(folder) for folder in folders)}"
-            )
-        columns = read_columns(path, plan.protocol)
+    columns = _kept_draws(plan, store, folders)
     tasks: list[Task] = []
     absent, remarks = [], []
+    if plan.protocol.columns and columns is None:
+        remarks.append(
+            f"the draws {plan.protocol.columns!r} were not there, so that ensembles are drawn by the "
+            "seed and are not those of the published values"
+        )
+    unfit: list[UnfitData] = []
     for source in plan.data:
-        first: Pool | None = None
-        found: list[Task] = []
-        for missing in plan.protocol.missing:
-            kept = _kept_pool(source, plan, store, folders, missing, jobs)
-            if kept is None:
-                break
-            path, pool = kept
-            first = first or pool
-            if columns is not None and columns.max() >= pool.labels.shape[-1]:
-                raise SpecError(
-                    f"the draws {plan.protocol.columns!r} go up to member {columns.max()}, but "
-                    f"data {source.name!r} has {pool.labels.shape[-1]} (counted from 0)"
-                )
-            sizes = plan.protocol.members
-            if pool.labels.ndim == 3:
-                sizes = (pool.labels.shape[2],)
-            for members in sizes:
-                for repetition in range(count_repetitions(plan.protocol, pool, members)):
-                    for method in (*((None,) if plan.base else ()), *plan.methods):
-                        found.append(
-                            Task(
-                                source,
-                                plan.protocol,
-                                path,
-                                members,
-                                missing,
-                                repetition,
-                                method,
-                                plan.seed,
-                                columns,
-                            )
-                        )
-        if first is None:
+        try:
+            found, pool = _tasks_of(source, plan, store, folders, columns, jobs)
+        except UnfitData as error:
+            unfit.append(error)
+            remarks.append(str(error))
+            found, pool = [], None
+        if pool is None:
             absent.append(source.name)
             continue
-        remarks += _remarks(source, first)
+        remarks += _remarks(source, pool, plan.protocol)
         # runs of a method follow each other, so that a process can be kept
         order = {
             name: position for position, name in enumerate(dict.fromkeys(t.group for t in found))
         }
         tasks += sorted(found, key=lambda task: order[task.group])
+    if unfit and not tasks:
+        raise unfit[0]
     return tasks, absent, remarks
+
+
+def _tasks_of(
+    source: DataSource,
+    plan: Spec,
+    store: RunStore,
+    folders: Sequence[Path],
+    columns: NDArray[np.int64] | None,
+    jobs: int,
+) -> tuple[list[Task], Pool | None]:
+    """The tasks on one data set and its pool, the first of several; None where it is not there."""
+    first: Pool | None = None
+    found: list[Task] = []
+    for missing in plan.protocol.missing:
+        kept = _kept_pool(source, plan, store, folders, missing, jobs)
+        if kept is None:
+            break
+        path, pool = kept
+        first = first or pool
+        if columns is not None and columns.max() >= pool.labels.shape[-1]:
+            raise UnfitData(
+                f"the draws {plan.protocol.columns!r} go up to member {columns.max()}, but "
+                f"data {source.name!r} has {pool.labels.shape[-1]} (counted from 0)"
+            )
+        sizes = plan.protocol.members
+        if pool.labels.ndim == 3:
+            sizes = (pool.labels.shape[2],)
+        for members in sizes:
+            for repetition in range(count_repetitions(plan.protocol, pool, members)):
+                for method in (*((None,) if plan.base else ()), *plan.methods):
+                    found.append(
+                        Task(
+                            source,
+                            plan.protocol,
+                            path,
+                            members,
+                            missing,
+                            repetition,
+                            method,
+                            plan.seed,
+                            columns,
+                        )
+                    )
+    return found, first
+
+
+def _kept_draws(plan: Spec, store: RunStore, folders: Sequence[Path]) -> NDArray[np.int64] | None:
+    """The draws that a file gives, kept in the directory from its first run on; None for the seed's.
+
+    A paper's own draws may be unknown to a user who has its data. Any other spec means its draws.
+    """
+    if not plan.protocol.columns:
+        return None
+    with store.locked("pools"):
+        if store.draws_path.exists():
+            return read_columns(store.draws_path, plan.protocol)
+        if store.draws_absent_path.exists():
+            return None
+        path = find([plan.protocol.columns], folders)
+        if path is not None:
+            columns = read_columns(path, plan.protocol)
+            with whole_file(store.draws_path) as file:
+                np.savez_compressed(file, allow_pickle=False, columns=columns)
+            return columns
+        if not plan.paper or store.runs():
+            raise DataError(
+                f"the draws {plan.protocol.columns!r} (protocol.columns) are in none of "
+                f"{', '.join(str(folder) for folder in folders)}"
+            )
+        with whole_file(store.draws_absent_path) as file:
+            file.write(f"{plan.protocol.columns} was not there at the first run\n".encode())
+        return None
 
 
 def _kept_pool(
@@ -230,7 +293,11 @@ def _kept_pool(
     path = store.pool_path(source.name, missing if made_partial(source) else None)
     with store.locked("pools"):
         if path.exists():
-            return path, Pool.load(source.name, path)
+            try:
+                return path, Pool.load(source.name, path)
+            except DataError as error:
+                # the same labels again: they depend on the data and the seed alone
+                store.set_aside(path, error.__cause__ or error, "it is made again")
         share = missing if made_partial(source) else 0.0
         seed = repetition_seed(plan.seed, source.name, 0, share, 0)
         pool = load_pool(source, folders, seed, share, jobs)
@@ -240,14 +307,22 @@ def _kept_pool(
         return path, pool
 
 
-def _remarks(source: DataSource, pool: Pool) -> list[str]:
-    if pool.classes is not None:
-        return []
-    clusters = source.n_clusters or "the median of the members'"
-    return [
-        f"{source.name}: no classes (gt, y, gnd) in its file, so external scores are left out; "
-        f"clusters asked for: {clusters}"
-    ]
+def _remarks(source: DataSource, pool: Pool, protocol: EnsembleProtocol) -> list[str]:
+    remarks = []
+    if pool.classes is None:
+        clusters = source.n_clusters or "the median of the members'"
+        remarks.append(
+            f"{source.name}: no classes (gt, y, gnd) in its file, so external scores are left out; "
+            f"clusters asked for: {clusters}"
+        )
+    for members in protocol.members if pool.labels.ndim == 2 else ():
+        groups = count_repetitions(protocol, pool, members)
+        if groups < protocol.repetitions:
+            remarks.append(
+                f"{source.name}: its {pool.labels.shape[1]} members make {groups} of the "
+                f"{protocol.repetitions} groups of {members} that the spec asks for"
+            )
+    return remarks
 
 
 def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None) -> dict[str, Any]:

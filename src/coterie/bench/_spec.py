@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from coterie._budget import memory_budget
 from coterie._params import ParameterError, check_parameters, nearest
 from coterie.bench._published import find_tables
-from coterie.bench._records import setting_text
+from coterie.bench._records import BASE_AVERAGE, BASE_BEST, setting_text
 from coterie.bench._score import METRICS
 from coterie.datasets import names as embedded_names
 from coterie.solvers._catalogue import METHODS
@@ -25,6 +25,8 @@ Fill = Literal["random", "no"]
 Generator = Literal["kmeans", "spectral", "subsample", "features"]
 # numbers are kept in 64 bits
 LARGEST = 2**63
+# parameters that the runs give, and those that no file can
+_NOT_IN_SPECS = ("n_clusters", "random_state", "callback")
 PAPERS = ("spce", "eccms", "trce", "pce", "ceshl")
 
 
@@ -173,7 +175,7 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
         protocol=_protocol(top.table("protocol")),
         metrics=tuple(
             top.checked("metrics", metric, METRICS)
-            for metric in top.texts("metrics", ("accuracy", "nmi_max", "ari"))
+            for metric in dict.fromkeys(top.texts("metrics", ("accuracy", "nmi_max", "ari")))
         ),
         caps=_caps(top.table("caps")),
         seed=top.whole("seed", 0, 0),
@@ -249,7 +251,10 @@ def _protocol(reader: _Reader) -> Protocol:
             raise reader.error("members", f"must be at least 1, but is {count}")
     for share in missing:
         if not 0 <= share < 1:
-            raise reader.error("missing", f"is a share of labels in [0, 1), but is {share:g}")
+            percent = f"; {share:g} % is {share / 100:g}" if 1 < share < 100 else ""
+            raise reader.error(
+                "missing", f"is a share of labels in [0, 1), but is {share:g}{percent}"
+            )
     repetitions = reader.whole("repetitions", 20, 1)
     columns = _inside(reader, "columns", reader.text("columns", ""))
     reader.finish()
@@ -262,7 +267,9 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
         if not solver:
             raise reader.error("solver", "is missing: which method is it (coterie methods)?")
         reader.checked("solver", solver, METHODS)
-        name = reader.text("name", solver)
+        name = reader.text("name", solver) or solver
+        if name in (BASE_AVERAGE, BASE_BEST):
+            raise reader.error("name", f"{name!r} is kept for the members themselves; take another")
         default = reader.content.pop("set", {})
         grid = reader.content.pop("grid", {})
         if grid == "paper":
@@ -297,8 +304,8 @@ def _check_parameters(reader: _Reader, method: MethodSpec) -> None:
     tried = [(name, value) for name, value in method.default.items()]
     tried += [(name, value) for name, values in method.grid.items() for value in values]
     for name, value in tried:
-        if name not in domains or name in ("n_clusters", "random_state"):
-            own = [known for known in domains if known not in ("n_clusters", "random_state")]
+        if name not in domains or name in _NOT_IN_SPECS:
+            own = [known for known in domains if known not in _NOT_IN_SPECS]
             raise reader.error(
                 name,
                 f"is no parameter of {method.solver} that a spec may set{nearest(name, own)} "
@@ -312,13 +319,15 @@ def _check_parameters(reader: _Reader, method: MethodSpec) -> None:
 
 def _caps(reader: _Reader) -> Caps:
     seconds = reader.real("seconds", Caps.seconds)
-    memory = reader.content.pop("memory", Caps.memory)
+    memory = reader.take("memory", Caps.memory)
     if not seconds > 0:
         raise reader.error("seconds", f"must be positive, but is {seconds:g}")
     try:
         limit = memory_budget(memory)
-    except (ValueError, TypeError) as error:
-        raise SpecError(f"{reader.place}: {error}") from None
+    except (ValueError, TypeError):
+        raise reader.error(
+            "memory", f"must be a number of bytes or text such as '4GB', but is {memory!r}"
+        ) from None
     reader.finish()
     return Caps(seconds, limit)
 
@@ -331,6 +340,8 @@ def _check_ablations(source: str, methods: Iterable[MethodSpec]) -> None:
                 f"{source}: method {method.name!r} is an ablation of {method.ablation_of!r}, which "
                 f"is not in the spec{nearest(method.ablation_of, names)}"
             )
+        if method.ablation_of == method.name:
+            raise SpecError(f"{source}: method {method.name!r} is an ablation of itself")
 
 
 def _refuse_twice(source: str, kind: str, names: list[str]) -> None:
@@ -365,25 +376,27 @@ class _Reader:
     def error(self, key: str, words: str) -> SpecError:
         return SpecError(f"{self.place}: {key} {words}")
 
-    def _take(self, key: str, default: Any) -> Any:
+    def take(self, key: str, default: Any) -> Any:
         self.known.append(key)
         return self.content.pop(key, default)
 
     def text(self, key: str, default: str) -> str:
-        value = self._take(key, default)
+        value = self.take(key, default)
         if not isinstance(value, str):
             raise self.error(key, f"must be text, but is {value!r}")
         return value
 
     def texts(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        value = self._take(key, default)
+        value = self.take(key, default)
         value = [value] if isinstance(value, str) else value
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
             raise self.error(key, f"must be text or a list of texts, but is {value!r}")
+        if default and not value:
+            raise self.error(key, "is an empty list; leave it out or name at least one")
         return tuple(value)
 
     def whole(self, key: str, default: int, low: int) -> int:
-        value = self._take(key, default)
+        value = self.take(key, default)
         if type(value) is not int or not low <= value < LARGEST:
             raise self.error(key, f"must be a whole number of at least {low}, but is {value!r}")
         return value
@@ -403,14 +416,14 @@ class _Reader:
     def _numbers(
         self, key: str, default: tuple[float, ...], kinds: tuple[type, ...], words: str
     ) -> list[float]:
-        value = self._take(key, list(default))
+        value = self.take(key, list(default))
         values = value if isinstance(value, list) else [value]
         if not values or not all(type(one) in kinds and abs(one) < LARGEST for one in values):
             raise self.error(key, f"must be {words}, one or a list, but is {value!r}")
         return list(dict.fromkeys(values))
 
     def truth(self, key: str, default: bool) -> bool:
-        value = self._take(key, default)
+        value = self.take(key, default)
         if not isinstance(value, bool):
             raise self.error(key, f"must be true or false, but is {value!r}")
         return value
@@ -429,13 +442,13 @@ class _Reader:
         return value
 
     def table(self, key: str) -> _Reader:
-        value = self._take(key, {})
+        value = self.take(key, {})
         if not isinstance(value, dict):
             raise self.error(key, f"must be a table ([{key}]), but is {value!r}")
         return _Reader(self.source, f"{self.where}.{key}" if self.where else f"[{key}]", value)
 
     def tables(self, key: str) -> list[_Reader]:
-        value = self._take(key, [])
+        value = self.take(key, [])
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             raise self.error(key, f"must be a list of tables ([[{key}]]), but is {value!r}")
         return [

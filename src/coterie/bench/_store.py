@@ -7,6 +7,7 @@ that they vanish with the process that held them. Nothing is ever written over.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -88,9 +89,22 @@ class RunStore:
             return {}
         return found if isinstance(found, dict) else {}
 
+    @property
+    def draws_path(self) -> Path:
+        """Where draws that a file gave are kept."""
+        return self.directory / "draws.npz"
+
+    @property
+    def draws_absent_path(self) -> Path:
+        """There where that file was not, so that runs before and after it came are not mixed."""
+        return self.directory / "draws-absent.txt"
+
     def pool_path(self, data: str, missing: float | None = None) -> Path:
         """Where the pool of a data set is kept; one for each share of missing labels if given."""
         safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in data)
+        if safe != data:
+            # "a b" and "a_b" are two data sets
+            safe += f"-{zlib.crc32(data.encode()):08x}"
         suffix = "" if missing is None else f"-{missing:g}"
         return self.directory / POOLS / f"{safe}{suffix}.npz"
 
@@ -161,7 +175,7 @@ class RunStore:
             KeyError,
             RecursionError,
         ) as error:
-            self._set_aside(path, error)
+            self.set_aside(path, error, "its runs will be done again, all others are kept")
             return []
 
     def _read_journal(self, path: Path) -> list[Run]:
@@ -191,15 +205,15 @@ class RunStore:
             )
         return runs
 
-    def _set_aside(self, path: Path, error: BaseException) -> None:
+    def set_aside(self, path: Path, error: BaseException, consequence: str) -> None:
+        """Move a damaged file out of the way and warn what follows from it."""
         folder = self.directory / ASIDE
         folder.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             path.replace(folder / path.name)
         reason = " ".join(str(error).split())[:120]
         warnings.warn(
-            f"{path} is damaged ({reason}) and was set aside in {folder}; its runs will be done "
-            "again, all others are kept",
+            f"{path} is damaged ({reason}) and was set aside in {folder}; {consequence}",
             UserWarning,
             stacklevel=5,
         )
@@ -236,7 +250,10 @@ class Journal:
     def append(self, run: Run) -> None:
         """Write a run; one call of the system, so that lines never mix."""
         text = run.to_json().encode()
-        self._file.write(b"%08x %s\n" % (zlib.crc32(text), text))
+        line = b"%08x %s\n" % (zlib.crc32(text), text)
+        if self._file.write(line) != len(line):
+            # a disk that fills up takes a part without a complaint
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._file.fileno())
 
 

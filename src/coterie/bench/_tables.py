@@ -43,6 +43,8 @@ BESIDE = {
     "stored": "the means that the authors keep beside their program, over ten ensembles",
     "program": "the scores of the authors' program on the given ensembles",
 }
+# pairs from which on a two-sided Wilcoxon test can give p < 0.05: 2 / 2^6
+ENOUGH, ENOUGH_WORD = 6, "six"
 # a message of a failed run is shown up to here
 _MESSAGE = 200
 _GAP = "  "
@@ -176,15 +178,19 @@ def _legend(summary: Summary) -> Iterator[str]:
             f'"{DEFAULT}" is one setting, chosen beforehand. "{BEST}" is the one setting with the '
             "best mean over all runs of the data set. "
             f'"{ORACLE}" takes the best setting of each run. '
-            "The last two choose by the very score that they report."
+            "The last two choose by the very score that they report. A method with a single setting "
+            "has the same number in all three columns and shows it once."
         )
     if any(line.comparison for line in lines):
+        few = any(cell.repetitions < ENOUGH for cell in summary.cells)
         yield (
             '"less X" is the mean difference of the default settings to the reference X, run by '
             "run: ++ or -- if both the paired t-test and the Wilcoxon test find it "
             f"(p < {ALPHA:g}, Holm-corrected over the table), + or - if one does, ? if neither "
             "could be made. Runs that draw from one pool are not independent: take the marks as "
             "hints."
+            + f" A Wilcoxon test of fewer than {ENOUGH_WORD} runs cannot reach that p: there + or - "
+            "is all that can be." * few
         )
     parts = dict.fromkeys(
         f"{line.method} of {line.ablation_of}" for line in lines if line.ablation_of

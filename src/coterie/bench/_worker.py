@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import threading
 import warnings
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,9 @@ def _die_with(lifeline: Connection) -> None:
 def _limit_threads(threads: int) -> None:
     import numba
 
+    if "fork" in multiprocessing.get_all_start_methods():
+        # numba keeps a semaphore; made this way it has no name that a killed process leaves behind
+        multiprocessing.set_start_method("fork", force=True)
     threadpool_limits(threads)
     numba.set_num_threads(max(1, min(threads, numba.get_num_threads())))
 
@@ -142,7 +146,7 @@ class _Bench:
             self._pool = (task.pool, Pool.load(task.source.name, task.pool))
             self._ensemble = None
         pool = self._pool[1]
-        fill = task.method is not None and task.method.fill == "random"
+        fill = filling(task.method)
         wanted = (task.members, task.missing, task.repetition, fill)
         if self._ensemble is None or self._ensemble[0] != wanted:
             ensemble = ensemble_of(
@@ -155,8 +159,10 @@ class _Bench:
                 task.seed,
                 task.columns,
             )
-            if fill and not ensemble.is_complete:
+            if fill == "all" and not ensemble.is_complete:
                 ensemble = ensemble.filled(self.seed(task))
+            elif fill == "blank samples":
+                ensemble = blank_samples_filled(ensemble, self.seed(task))
             self._ensemble = (wanted, ensemble)
         return pool, self._ensemble[1]
 
@@ -206,6 +212,28 @@ class _Bench:
             objective=tuple(objective),
             labels_digest=digest(estimator.labels_),
         )
+
+
+def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothing"]:
+    """Which missing labels are drawn before a method sees them."""
+    if method is None:
+        return "nothing"
+    if method.fill == "random":
+        return "all"
+    return "nothing" if METHODS[method.solver].load()._places_blank_samples else "blank samples"
+
+
+def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:
+    """Random labels for samples without any, which most methods cannot place; others stay partial."""
+    blank = ensemble.blank_samples()
+    if not blank.size:
+        return ensemble
+    labels = ensemble.labels[ensemble.inverse]
+    counts = ensemble.n_clusters_per_member
+    # a stream of its own: the seed itself draws members and fills whole ensembles
+    rng = np.random.default_rng([seed, len(blank)])
+    labels[blank] = rng.integers(0, counts, size=(len(blank), len(counts)))
+    return Ensemble.from_labels(labels)
 
 
 def usual_clusters(ensemble: Ensemble) -> int:

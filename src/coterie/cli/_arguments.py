@@ -137,6 +137,13 @@ def _add_cluster(commands: Any) -> None:
     )
     _add_solver(parser)
     _add_members(parser)
+    parser.add_argument(
+        "--member-clusters",
+        type=_cluster_range,
+        metavar="LOW-HIGH",
+        help="clusters of each clustering, such as 5-30 (default: between K and the larger of 2 K and "
+        "the square root of the rows); fewer leave fewer distinct rows, which is what methods pay for",
+    )
     parser.add_argument("--id", metavar="COL", help="column that names the samples")
     _add_columns(parser)
     _add_truth(parser)

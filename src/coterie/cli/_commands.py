@@ -322,6 +322,7 @@ def clustering(
     return ConsensusClustering(
         arguments.clusters if selection is None else selection.recommended,
         members=arguments.members,
+        member_clusters=arguments.member_clusters,
         solver=solver,
         callback=stages.members_then(after_members),
         random_state=arguments.seed,

@@ -339,13 +339,16 @@ def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
 def connected(address: str) -> Iterator[Any]:
     """A client of the scheduler at an address, for the length of a ``with`` block."""
     from coterie.scale import connect
+    from coterie.scale._engine import quiet
 
     client = connect(address)
-    try:
-        _tell_dashboard(client)
-        yield client
-    finally:
-        client.close()
+    # a scheduler that is lost is told in one line, not in Dask's log as well
+    with quiet():
+        try:
+            _tell_dashboard(client)
+            yield client
+        finally:
+            client.close()
 
 
 def _tell_dashboard(client: Any) -> None:
@@ -354,7 +357,7 @@ def _tell_dashboard(client: Any) -> None:
 
     address = dashboard_address(client)
     where = (
-        "the workers cannot be watched: the scheduler has no dashboard without bokeh"
+        "the workers cannot be watched: the scheduler has no dashboard"
         if address is None
         else f"the workers can be watched at {address}"
     )

@@ -56,7 +56,7 @@ def read_table(
         Columns of a text file whose cells stay as written, unless all are whole numbers: ids.
     """
     path = Path(path)
-    kind = _checked_kind(path)
+    kind = check_kind(path)
     if kind == ".csv":
         return read_text(path, ",", as_text)
     if kind == ".tsv":
@@ -154,7 +154,7 @@ def _refuse_unnamed_ids(table: Table, names: Sequence[str]) -> None:
             )
 
 
-def _checked_kind(path: Path) -> str:
+def check_kind(path: Path) -> str:
     """The extension, after a look at whether the file keeps its promise."""
     kind = path.suffix.lower()
     if path.is_dir():

@@ -89,6 +89,11 @@ def bars(
     ax = axes(ax, (4.8, float(np.clip(0.9 + 0.24 * len(named), 1.6, 14.0))))
     left, right = _range(lengths, half, log)
     ax.set_xscale("log" if log else "linear")
+    if log:
+        from matplotlib.ticker import NullFormatter
+
+        # over few powers of ten matplotlib labels what lies between them, one label on the other
+        ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(left, right)
     for row, (name, length) in enumerate(zip(named, lengths.tolist(), strict=True)):
         after = "" if notes is None or name not in notes else f" ({notes[name]})"

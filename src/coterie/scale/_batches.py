@@ -61,7 +61,7 @@ def _chunks(features: Features, rows: Sequence[int], batch: int) -> list[Any]:
 
     from coterie.scale._pool import numbers_of
 
-    width = len(features.columns) or features.collection.shape[1]
+    width = features.width
     blocks = [
         da.from_delayed(
             delayed(numbers_of)(part, features.columns, place), (size, width), np.float64

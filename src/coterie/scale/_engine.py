@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -12,13 +13,16 @@ from typing import Any
 from coterie._budget import Budget, memory_budget
 from coterie._params import Integer, ParameterError, Real, check_parameters
 
+# seconds that work waits on this machine where no worker is left
+PATIENCE = 60
+
 
 class SchedulerError(ConnectionError):
     """No cluster to work on."""
 
 
 class WorkersLostError(MemoryError):
-    """The same piece of work ended one worker after the other."""
+    """The work ended one worker after the other, or all of them."""
 
 
 def connect(address: str, timeout: float = 5.0) -> Any:
@@ -54,7 +58,7 @@ def connect(address: str, timeout: float = 5.0) -> Any:
     try:
         # a first client only knocks: one that becomes Dask's own and then fails would leave Dask set
         # to a cluster that is not there
-        with _quiet():
+        with quiet():
             first = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         said = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())})"
@@ -95,6 +99,7 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     -----
     Workers import the script that starts them: keep the call below ``if __name__ == "__main__":``.
     """
+    import dask
     from dask.system import CPU_COUNT
     from distributed import Client, LocalCluster
 
@@ -102,7 +107,10 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     check_parameters("local_cluster", given, {"n_workers": Integer(1, optional=True)})
     count = int(CPU_COUNT) if n_workers is None else n_workers
     limit = memory_budget() // count if memory_limit is None else memory_budget(memory_limit)
+    # Dask gives a worker up that ends while it starts, and would wait for another without end
+    bounded = dask.config.set({"distributed.scheduler.no-workers-timeout": f"{PATIENCE}s"})
     with (
+        bounded,
         LocalCluster(
             n_workers=count,
             # one thread each: a worker's memory is then that of one partition
@@ -120,16 +128,19 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
 
 
 def dashboard_address(client: Any) -> str | None:
-    """Where a browser shows what the workers do; None where it does not run.
+    """Where a browser shows what the workers do; None where the scheduler serves no pages.
 
-    It runs where the scheduler does, and needs bokeh there.
+    That is Dask's dashboard where bokeh is installed beside the scheduler, else its plain pages about
+    the workers.
     """
     link = client.dashboard_link
     if not link:
         return None
     # without bokeh the address is answered too, by a page that says so
     bokeh = client.run_on_scheduler(find_spec, "bokeh")
-    return str(link) if bokeh is not None and bokeh.origin is not None else None
+    if bokeh is not None and bokeh.origin is not None:
+        return str(link)
+    return f"{str(link).removesuffix('/status')}/info/main/workers.html"
 
 
 def active_client(client: Any = None) -> Any:
@@ -166,10 +177,13 @@ def compute(
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
-    futures = client.compute([*watched, last])
+    futures: list[Any] = []
     try:
-        for _, result in as_completed(futures[:-1], with_results=True):
-            each(result)
+        futures = client.compute([*watched, last])
+        # results are asked for here: where Dask fetches them by the way, one that is lost with its
+        # scheduler would be waited for without end
+        for future in as_completed(futures[:-1], loop=client.loop):
+            each(future.result())
         return futures[-1].result()
     except KilledWorker as error:
         raise WorkersLostError(
@@ -177,9 +191,37 @@ def compute(
             "work, most often for want of memory; give each worker more memory, or divide the rows "
             "into smaller partitions"
         ) from None
+    except Exception as error:
+        # older releases of Dask do not know these
+        if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
+            raise WorkersLostError(
+                f"no worker is left at {_scheduler_of(client)}, and none came in time; look at why "
+                "they ended, most often for want of memory"
+            ) from None
+        if (reason := _given_up(error, client)) is None:
+            raise
+        raise SchedulerError(reason) from None
     finally:
         # what is done is let go, what is not is not begun any more
-        client.cancel(futures)
+        if client.status == "running":
+            client.cancel(futures)
+
+
+def _given_up(error: Exception, client: Any) -> str | None:
+    """Why the cluster did not do the work, where the error is of the cluster and not of the work."""
+    of_dask = type(error).__module__.partition(".")[0] == "distributed"
+    if not of_dask and not isinstance(error, CancelledError):
+        return None
+    where = _scheduler_of(client)
+    if client.status != "running" or isinstance(error, OSError):
+        return f"{where} was lost in the middle of the work; see that it runs, and begin again"
+    return f"{where} gave up the work: {' '.join(str(error).split())}"
+
+
+def _scheduler_of(client: Any) -> str:
+    # a client that is closed has forgotten it
+    address = getattr(client.scheduler, "address", None)
+    return f"the Dask scheduler{'' if address is None else f' at {address}'}"
 
 
 def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]) -> Any:
@@ -197,12 +239,19 @@ def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the log of each attempt to connect: the error says it once."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+def quiet() -> Iterator[None]:
+    """Without Dask's log of a cluster that is not there: the error says it once."""
+    loggers = [
+        logging.getLogger(name)
+        for name in [*logging.root.manager.loggerDict]
+        # Dask sets a level for some of its parts, which do not look at that of the whole
+        if name == "distributed" or name.startswith("distributed.")
+    ]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

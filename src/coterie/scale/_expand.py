@@ -19,7 +19,7 @@ from coterie.generate.members import Progress
 from coterie.io import DataError
 from coterie.io._parquet import require_pyarrow
 from coterie.io._write import whole_file
-from coterie.scale._engine import compute
+from coterie.scale._engine import SchedulerError, compute
 from coterie.scale._source import Layout, Source, open_labels, read_blocks
 from coterie.scale._table import Lookup
 
@@ -178,6 +178,8 @@ def labels_to_parquet(
                 "labels that the ensemble was made of"
             )
         _rename(temporary, target)
+    except SchedulerError:
+        raise
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:

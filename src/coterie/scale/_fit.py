@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie._budget import Budget
@@ -13,7 +15,16 @@ from coterie._params import ParameterError, check_parameters
 from coterie._random import generator
 from coterie.generate.members import Pool, Progress
 from coterie.scale._expand import expand_to_dask
-from coterie.scale._pool import SAMPLE, DaskPool, make_pool
+from coterie.scale._pool import (
+    SAMPLE,
+    DaskPool,
+    Features,
+    assign_members,
+    light_plans,
+    make_pool,
+    numbers_of,
+)
+from coterie.scale._source import is_array
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -111,3 +122,50 @@ def fit_dask(
     for attribute in ("n_clusters_", "member_weights_", "converged_", "history_", "n_iter_"):
         setattr(estimator, attribute, getattr(solver, attribute))
     return lazy
+
+
+def predict_dask(
+    X: Any,
+    pool: Pool,
+    names: Sequence[str] | None,
+    n_features: int,
+    clusters: Callable[[NDArray[Any]], NDArray[np.int64]],
+) -> Any:
+    """Lazy clusters of rows in partitions: what ``clusters`` makes of the members' labels for them."""
+    from dask import delayed
+
+    columns = None if names is None or is_array(X) else [*names]
+    features = Features.of(X, columns, None)
+    if features.width != n_features:
+        raise ParameterError(
+            f"X has {features.width} features, but the members were fitted on {n_features}"
+        )
+    model = delayed((light_plans(pool.plans), pool.estimators, clusters), traverse=False)
+    if not is_array(X):
+        import pandas as pd
+
+        meta = pd.Series(np.empty(0, np.int64), features.collection._meta.index[:0], name="cluster")
+        return features.collection.map_partitions(_predict, model, features.columns, meta=meta)
+    import dask.array as da
+
+    sizes = features.rows or (float("nan"),) * len(features.places)
+    blocks = [
+        da.from_delayed(delayed(_predict)(part, model, (), place), (size,), np.int64)
+        for part, place, size in zip(features.parts(), features.places, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _predict(
+    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], place: str = "a partition"
+) -> Any:
+    plans, estimators, clusters = model
+    numbers = numbers_of(part, columns, place)
+    found = np.empty(0, dtype=np.int64)
+    if len(numbers):
+        found = clusters(assign_members(numbers, (plans, estimators)))
+    if not columns:
+        return found
+    import pandas as pd
+
+    return pd.Series(found, index=part.index, name="cluster")

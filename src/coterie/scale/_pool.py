@@ -22,7 +22,14 @@ from coterie.generate.pools import ClusterCount, kmeans_plans
 from coterie.scale._batches import follow_batches
 from coterie.scale._engine import compute
 from coterie.scale._ensemble import ensemble_from_dask
-from coterie.scale._source import empty_frame, is_array, is_frame, open_labels, read_frame
+from coterie.scale._source import (
+    empty_frame,
+    is_array,
+    is_frame,
+    open_labels,
+    read_frame,
+    refuse_absent,
+)
 
 SAMPLE = 100_000
 # rows whose labels are computed at a time
@@ -222,7 +229,11 @@ class Features:
             )
             return cls(frame, source.layout.columns, id, source.places, source.rows)
         if is_frame(X):
-            source = open_labels(X, columns, id, None)
+            if X.ndim == 1:
+                raise ParameterError(
+                    "X is a dask series, but features are n x d; call to_frame first"
+                )
+            source = open_labels(X, columns, id, None, name="X")
             return cls(X, source.layout.columns, id, source.places)
         if is_array(X):
             if X.ndim != 2 or id is not None or columns is not None:
@@ -240,6 +251,11 @@ class Features:
             f"{type(X).__name__}"
         )
 
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.columns) or int(self.collection.shape[1])
+
     def parts(self) -> list[Any]:
         """The partitions, delayed."""
         parts = self.collection.to_delayed()
@@ -251,11 +267,19 @@ class Features:
 
         if self.rows is not None:
             return [*self.rows]
-        # one column is enough to count
-        parts = self.collection[[self.columns[0]]].to_delayed() if self.columns else self.parts()
-        tasks = [delayed(len)(part) for part in parts]
-        found = compute([], delayed(list)(tasks), lambda _: None, client)
-        return [int(size) for size in found]
+
+        def count(parts: Sequence[Any]) -> list[int]:
+            tasks = [delayed(len)(part) for part in parts]
+            return [*map(int, compute([], delayed(list)(tasks), lambda _: None, client))]
+
+        if not self.columns:
+            return count(self.parts())
+        try:
+            # one column is enough to count
+            return count(self.collection[[self.columns[0]]].to_delayed())
+        except KeyError:
+            # a partition lacks it, which is told by name once its rows are looked at
+            return count(self.parts())
 
     def draw(self, rows: Sequence[int], size: int, seed: int, client: Any) -> Any:
         """The rows with the smallest hashes of their places, in the order of the places.
@@ -277,6 +301,12 @@ class Features:
             for part, place, start in zip(self.parts(), self.places, starts[:-1], strict=True)
         ]
         found = compute([], delayed(list)(tasks), lambda _: None, client)
+        for place, (_, block) in zip(self.places, found, strict=True):
+            if block.shape[1] != self.width:
+                raise ParameterError(
+                    f"{place} has {block.shape[1]} features, but X {self.width}; every partition "
+                    "needs the same"
+                )
         hashes = np.concatenate([hashes for hashes, _ in found])
         kept = np.arange(len(hashes))
         if len(hashes) > size:
@@ -295,9 +325,7 @@ class Features:
         """The labels of all rows, to be computed in the partitions."""
         from dask import delayed
 
-        # the rows that a member was fitted on are no more of use
-        light = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in plans)
-        members = delayed((light, tuple(estimators)), traverse=False)
+        members = delayed((light_plans(plans), tuple(estimators)), traverse=False)
         names = [plan.name for plan in plans]
         if is_frame(self.collection):
             meta = self.collection._meta[[] if self.id is None else [self.id]]
@@ -316,6 +344,11 @@ class Features:
         return da.concatenate(blocks, axis=0)
 
 
+def light_plans(plans: Sequence[MemberPlan]) -> tuple[MemberPlan, ...]:
+    """Plans without what fitting needed: the clusterer, and the rows that it saw."""
+    return tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in plans)
+
+
 # ---------------------------------------------------------------------- in the workers
 
 
@@ -330,6 +363,8 @@ def place_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
 
 def numbers_of(part: Any, columns: tuple[Any, ...], place: str) -> NDArray[Any]:
     """The features of a partition, or an error that names it, the column and the row."""
+    if hasattr(part, "iloc"):
+        refuse_absent(columns, [*part.columns], place)
     features = part[[*columns]] if hasattr(part, "iloc") else np.asarray(part)
     if len(features) == 0:
         return np.empty((0, features.shape[1]))

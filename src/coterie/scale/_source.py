@@ -59,6 +59,8 @@ class Layout:
     missing : MissingValues
     id : str or None
         A column that names the rows.
+    only : bool
+        Whether a partition may hold no other columns.
     """
 
     columns: tuple[Any, ...]
@@ -66,20 +68,22 @@ class Layout:
     kinds: tuple[str, ...]
     missing: MissingValues
     id: Any = None
+    only: bool = False
 
     def wanted(self) -> list[Any]:
         """The columns to be read."""
         return [*self.columns, *([] if self.id is None else [self.id])]
 
-    def refuse_absent(self, present: Sequence[Any], place: str) -> None:
-        """Raise LabelError where a partition lacks a column."""
-        for column in self.wanted():
-            if column not in present:
-                raise LabelError(
-                    f"{place} has no column {column!r} (its columns are "
-                    f"{listed(str(name) for name in present)}); every partition needs the same "
-                    "columns"
-                )
+    def check_columns(self, present: Sequence[Any], place: str) -> None:
+        """Raise LabelError where a partition has other columns."""
+        refuse_absent(self.wanted(), present, place)
+        _differing([*present], place)
+        extra = [name for name in present if name not in self.wanted()]
+        if self.only and extra:
+            raise LabelError(
+                f"{place} has a column {extra[0]!r}, which the others have not; every partition "
+                "needs the same columns, or name those to be read with columns="
+            )
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class Source:
         for place, present in zip(
             self.places, compute([], delayed(list)(tasks), lambda _: None, client), strict=True
         ):
-            self.layout.refuse_absent(present, place)
+            refuse_absent(self.layout.wanted(), present, place)
 
 
 def open_labels(
@@ -127,15 +131,17 @@ def open_labels(
     id: str | None,
     missing: Missing,
     part_cells: int | None = None,
+    *,
+    name: str = "labels",
 ) -> Source:
-    """Labels of any kind that this package takes, looked at but not read.
+    """Labels of any kind that this package takes, looked at but not read; ``name`` is what to call them.
 
     Row groups of parquet files make parts of about PART_ROWS rows, and of about ``part_cells`` rows
     times columns where that is less.
     """
     absent = MissingValues.named(missing)
     if is_frame(labels):
-        return _open_frame(labels, columns, id, absent)
+        return _open_frame(labels, columns, id, absent, name)
     if is_array(labels):
         return _open_array(labels, columns, id, absent)
     if isinstance(labels, str | PathLike) or (
@@ -150,17 +156,13 @@ def open_labels(
 
 def is_frame(collection: object) -> bool:
     """Whether it is a dask dataframe."""
-    return hasattr(collection, "npartitions") and hasattr(collection, "map_partitions")
+    # a Delayed has every attribute but those with an underscore, a Bag has no columns
+    return hasattr(collection, "_meta") and hasattr(collection, "map_partitions")
 
 
 def is_array(collection: object) -> bool:
     """Whether it is a dask array."""
-    return hasattr(collection, "map_blocks") and hasattr(collection, "chunks")
-
-
-def is_lazy(collection: object) -> bool:
-    """Whether it is one of both."""
-    return is_frame(collection) or is_array(collection)
+    return hasattr(collection, "_meta") and hasattr(collection, "map_blocks")
 
 
 def read_blocks(
@@ -184,14 +186,14 @@ def read_blocks(
 
 
 def _open_frame(
-    frame: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues
+    frame: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues, name: str
 ) -> Source:
     if getattr(frame, "ndim", 2) == 1:
         frame = frame.to_frame()
-    chosen = _chosen([*frame.columns], columns, id, "labels")
+    chosen = _chosen([*frame.columns], columns, id, name)
     kinds = tuple(_frame_kind(frame.dtypes[column]) for column in chosen)
     names = tuple(str(column) for column in chosen)
-    layout = Layout(tuple(chosen), names, kinds, missing, id)
+    layout = Layout(tuple(chosen), names, kinds, missing, id, only=columns is None)
     # columns that nobody asked for need not be read
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
@@ -213,12 +215,24 @@ def _frame_kind(dtype: Any) -> str:
     return {"i": "numbers", "u": "numbers", "f": "numbers", "b": "truth values"}.get(kind, ANY)
 
 
+def _series_kind(series: Any) -> str:
+    """What a column holds; objects are looked at one by one."""
+    from pandas.api.types import infer_dtype
+
+    if series.dtype != object:
+        return _frame_kind(series.dtype)
+    kinds = {"string": "text", "boolean": "truth values", "integer": "numbers"}
+    return kinds.get(infer_dtype(series, skipna=True), ANY)
+
+
 def _frame_columns(
     frame: Any, layout: Layout, place: str
 ) -> Iterator[tuple[list[Column], Any | None]]:
-    layout.refuse_absent([*frame.columns], place)
+    if frame.ndim == 1:
+        frame = frame.to_frame()
+    layout.check_columns([*frame.columns], place)
     for column, kind in zip(layout.columns, layout.kinds, strict=True):
-        found = _frame_kind(frame[column].dtype)
+        found = ANY if kind == ANY else _series_kind(frame[column])
         if ANY not in (kind, found) and kind != found and frame[column].notna().any():
             raise LabelError(_another_kind(place, column, found, kind))
     for begin in range(0, max(len(frame), 1), BLOCK_ROWS):
@@ -350,7 +364,7 @@ def parquet_files(paths: Any) -> list[Path]:
             found = [path]
         elif has_magic(fspath(given)):
             found = [Path(name) for name in glob(fspath(given), recursive=True)]
-            found = [file for file in found if file.is_file()]
+            found = [file for file in found if file.is_file() and file.name[0] not in "._"]
         else:
             raise DataError(f"{path}: no such file or directory")
         if not found:
@@ -521,6 +535,16 @@ def _columns(part: Any, layout: Layout, place: str) -> Iterator[tuple[list[Colum
     return _array_columns(
         np.ma.asarray(part) if np.ma.isMA(part) else np.asarray(part), layout, place
     )
+
+
+def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], place: str) -> None:
+    """Raise LabelError where a partition lacks a column."""
+    for column in wanted:
+        if column not in present:
+            raise LabelError(
+                f"{place} has no column {column!r} (its columns are "
+                f"{listed(str(name) for name in present)}); every partition needs the same columns"
+            )
 
 
 def _chosen(
