@@ -68,8 +68,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         that and the square root of n; for "auto" between 2 and the larger of 20 and the square root.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How they are combined: ``coterie.EAC(linkage="single")``, or a name such as ``"spce"`` for a
-        method with its default settings; None is ``"lwea"``, or ``"eac"`` where ``n_clusters`` is
-        None, because LWEA needs the number. Its ``n_clusters`` is set from here.
+        method with its default settings. None is ``"lwea"``; where there are more than 12,000
+        distinct label rows ``"lwgp"``, whose cost is linear in them; and where ``n_clusters`` is
+        None ``"eac"``, which finds it. Its ``n_clusters`` is set from here.
     callback : callable or None, default None
         Called with (members done, members in all), and with "auto" then with the steps of the choice.
     random_state : int, Generator or None, default None
@@ -178,7 +179,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             return self
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         # an unknown name is told before the members are made
-        chosen = self._chosen_solver()
+        self._chosen_solver()
         features = self._checked(X, reset=True)
         ids = index_ids(X)
         rng = generator(self.random_state)
@@ -192,7 +193,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             pool = self._make_members(features, rng, self.callback)
             n_clusters = self.n_clusters
         ensemble = pool.ensemble(ids)
-        solver = self._configured_solver(chosen, n_clusters, rng)
+        solver = self._configured_solver(ensemble, n_clusters, rng)
         with warnings.catch_warnings():
             if hasattr(self, "selection_") and n_clusters == 1:
                 # that the evidence has more parts than the one cluster left is known by now
@@ -354,13 +355,15 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             return 2, max(20, int(np.sqrt(n)))
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
 
-    def _chosen_solver(self) -> LabelConsensus:
-        return solver_of(default_method(self.n_clusters) if self.solver is None else self.solver)
+    def _chosen_solver(self, n_microclusters: int = 0) -> LabelConsensus:
+        if self.solver is not None:
+            return solver_of(self.solver)
+        return solver_of(default_method(self.n_clusters, n_microclusters))
 
     def _configured_solver(
-        self, chosen: LabelConsensus, n_clusters: int | None, rng: np.random.Generator
+        self, ensemble: Ensemble, n_clusters: int | None, rng: np.random.Generator
     ) -> LabelConsensus:
-        solver: LabelConsensus = clone(chosen)
+        solver: LabelConsensus = clone(self._chosen_solver(ensemble.n_microclusters))
         if n_clusters is not None:
             solver.set_params(n_clusters=n_clusters)
         if solver.random_state is None:

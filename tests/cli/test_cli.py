@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -217,6 +218,13 @@ def test_an_existing_output_is_replaced(folder):
 
 
 # ---------------------------------------------------------------------- what is refused
+
+
+def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):
+    Path("many.csv").write_text("a,b\n" + "".join(f"{i // 110},{i % 110}\n" for i in range(12_001)))
+    done = run("combine", "many.csv", "-k", 2, "-o", "out.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["method"] == "lwgp"
 
 
 @pytest.mark.parametrize(

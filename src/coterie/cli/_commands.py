@@ -34,7 +34,7 @@ from coterie.io import DataError, read_table
 from coterie.io._read import features_of
 from coterie.io._table import labels, listed
 from coterie.result import Result
-from coterie.solvers._catalogue import METHODS, default_method, find_method
+from coterie.solvers._catalogue import METHODS, default_method, find_method, solver_of
 from coterie.trust._clusters import sample_counts
 
 # the command line has an option of its own for these
@@ -96,6 +96,7 @@ def combine(arguments: argparse.Namespace, journal: Journal) -> None:
             files, arguments.id, arguments.label, arguments.truth, stages
         )
         truth = known_classes(tables, arguments.id, arguments.truth, ensemble)
+        solver = solver_for(arguments, solver, ensemble)
         selection = chosen_k(arguments, ensemble, solver, stages)
         if selection is not None:
             solver.set_params(n_clusters=selection.recommended)
@@ -263,6 +264,21 @@ def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
     return solver
 
 
+def _named(arguments: argparse.Namespace) -> bool:
+    """Whether the method was chosen, if only by setting a parameter of the default one."""
+    return bool(arguments.method or arguments.settings)
+
+
+def solver_for(
+    arguments: argparse.Namespace, solver: LabelConsensus, ensemble: Ensemble
+) -> LabelConsensus:
+    """The solver; where none was named, one for so many distinct label rows."""
+    if _named(arguments):
+        return solver
+    fit = solver_of(default_method(arguments.clusters, ensemble.n_microclusters))
+    return fit.set_params(n_clusters=solver.n_clusters, random_state=arguments.seed)
+
+
 def read_labels(
     files: Sequence[Path],
     id: str | None,
@@ -323,7 +339,7 @@ def clustering(
         arguments.clusters if selection is None else selection.recommended,
         members=arguments.members,
         member_clusters=arguments.member_clusters,
-        solver=solver,
+        solver=solver if _named(arguments) else None,
         callback=stages.members_then(after_members),
         random_state=arguments.seed,
         n_jobs=arguments.jobs,

@@ -21,7 +21,7 @@ from coterie._budget import memory_budget
 from coterie._estimator import LabelConsensus
 from coterie._params import ParameterError, nearest
 from coterie.cli._arguments import UsageError, is_pattern
-from coterie.cli._commands import chosen_k, clustering, follow_passes, summarise
+from coterie.cli._commands import chosen_k, clustering, follow_passes, solver_for, summarise
 from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
 from coterie.cli._screen import Stages, counted
 from coterie.ensemble import Ensemble, LabelError
@@ -74,12 +74,13 @@ def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         names = [str(file) for file in files]
         ensemble = _read_labels(names, arguments.label, arguments, client, stages)
-        selection = chosen_k(arguments, ensemble, solver, stages)
+        chosen = solver_for(arguments, solver, ensemble)
+        selection = chosen_k(arguments, ensemble, chosen, stages)
         if selection is not None:
-            solver.set_params(n_clusters=selection.recommended)
+            chosen.set_params(n_clusters=selection.recommended)
         stages.begin("combining")
-        follow_passes(solver, stages)
-        model = solver.fit(ensemble)
+        follow_passes(chosen, stages)
+        model = chosen.fit(ensemble)
         return Labelled(names, arguments.label, model, ensemble.n_members), selection
 
     _carry_out(arguments, journal, paths, work)

@@ -153,7 +153,10 @@ def combine(
         )
     own = (key_added, key_added + CONFIDENCE)
     members = _ensemble(adata, _matching(adata, keys, skip=own), missing, member_weight)
-    model = solver_of(default_method(n_clusters)) if solver is None else clone(solver)
+    if solver is None:
+        model = solver_of(default_method(n_clusters, members.n_microclusters))
+    else:
+        model = clone(solver)
     if n_clusters is not None:
         model.set_params(n_clusters=n_clusters)
     if model.random_state is None:

@@ -88,7 +88,8 @@ def fit_dask(
             f"{name}: generator is 'spectral', whose members cannot label rows outside of a sample; "
             "with dask collections take 'kmeans', 'subsample', 'features' or clusterers that predict"
         )
-    chosen = estimator._chosen_solver()
+    # an unknown name is told before the members are made
+    estimator._chosen_solver()
     rng = generator(estimator.random_state)
     estimator.__dict__.pop("selection_", None)
 
@@ -104,7 +105,7 @@ def fit_dask(
     n_clusters: Any = estimator.n_clusters
     if isinstance(n_clusters, str):
         n_clusters = estimator.selection_.recommended
-    solver = estimator._configured_solver(chosen, n_clusters, rng)
+    solver = estimator._configured_solver(ensemble, n_clusters, rng)
     with warnings.catch_warnings():
         if hasattr(estimator, "selection_") and n_clusters == 1:
             # that the evidence has more parts than the one cluster left is known by now

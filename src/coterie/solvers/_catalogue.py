@@ -48,6 +48,9 @@ class Method:
             yield dict(zip(self.grid, values, strict=True))
 
 
+# distinct label rows from which on the default must not compare each with each: a gigabyte a matrix
+MANY_ROWS = 12_000
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -403,13 +406,17 @@ METHODS: dict[str, Method] = {
 }
 
 
-def default_method(n_clusters: int | str | None) -> str:
+def default_method(n_clusters: int | str | None, n_microclusters: int = 0) -> str:
     """The method that combines where none is named.
 
     By mean rank over public pools LWEA is second to EC-CMS, which takes some hundred times as long;
-    EAC finds the number of clusters itself.
+    EAC finds the number of clusters itself. LWGP comes next of those whose cost does not grow with
+    the square of the distinct label rows. How much memory there is does not matter: the same
+    labels have to give the same answer anywhere.
     """
-    return "eac" if n_clusters is None else "lwea"
+    if n_clusters is None:
+        return "eac"
+    return "lwea" if n_microclusters <= MANY_ROWS else "lwgp"
 
 
 def solver_of(given: LabelConsensus | str) -> LabelConsensus:
