@@ -462,7 +462,7 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
     count = ensemble.n_members
     name = f"spectral coordinates of {count:,} member{'' if count == 1 else 's'}"
     # more than three groups do not fit on two axes
-    name += f", {groups} groups around a circle" if groups > 3 else ""
+    name += f", {groups} groups around a circle, each spread by its own" if groups > 3 else ""
     return ensemble.expand(plane), name
 
 

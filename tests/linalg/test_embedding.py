@@ -73,6 +73,20 @@ def test_unconnected_groups_lie_on_a_circle():
     assert len(np.unique(plane.round(5), axis=0)) == 5
 
 
+def test_rows_of_a_group_that_all_keep_together_are_told_apart():
+    # three of seven members cut each of five groups in two, every one at another place
+    labels = [
+        [q, q, q, q, *(2 * q + (i > cut) for cut in (1, 3, 5))] for q in range(5) for i in range(8)
+    ]
+    plane, groups = plane_of(labels)
+    assert groups == 5
+    assert len(np.unique(plane.round(4), axis=0)) == 5 * 4
+    of_group = plane.reshape(5, 8, 2)
+    centres = of_group.mean(axis=1)
+    reach = np.linalg.norm(of_group - centres[:, None], axis=2).max()
+    assert pdist(centres).min() > 1.4 * reach
+
+
 def test_trivial_ensembles_have_coordinates():
     for labels in ([[0]], [[0], [0]], [[0, 0], [0, 1]], [[0], [1]], [[0, 0], [1, 1], [-1, -1]]):
         plane, _ = plane_of(labels)

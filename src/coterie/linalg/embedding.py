@@ -17,6 +17,8 @@ from coterie.linalg.eigen import extreme_eigenpairs
 DENSE = 1000
 # a circle with more groups would tell nothing
 MOST_GROUPS = 20
+# how far a row is moved from the place of its group, of half the way to the next group
+ROOM = 0.7
 # squared singular values below this are rounding
 ROUNDING = 1e-10
 # rows of features centred at a time
@@ -85,6 +87,8 @@ def spectral_plane(
     tell at most three groups apart. For more, the p vectors are turned towards p rows that differ
     most (pivoted QR and the nearest rotation), which makes them memberships in p groups, and the
     groups are laid out on a circle, like ones side by side: a row lies between those it shares.
+    Around the place of its group it is moved a little, by the two coordinates after the trivial one of
+    the group by itself, or else a group that all members keep together would be a dot.
 
     Examples
     --------
@@ -104,7 +108,14 @@ def spectral_plane(
         plain = fix_signs(vectors[:, 1:3] / scale[:, None])
         found[linked, : plain.shape[1]] = plain
     else:
-        found[linked] = _on_circle(vectors[:, :n_groups], scale**2)
+        member = _memberships(vectors[:, :n_groups])
+        found[linked] = member @ _on_circle(member, scale**2)
+        group = np.full(len(linked), -1)
+        group[linked] = np.argmax(member, axis=1)
+        for number in range(n_groups):
+            inside = group == number
+            spread = _spread(incidence[inside], row_weights[inside], column_weights)
+            found[inside] += ROOM * np.sin(np.pi / n_groups) * spread
     return found.astype(np.float32), n_groups
 
 
@@ -146,21 +157,45 @@ def _groups(values: NDArray[np.float64]) -> int:
     return 2 + int(np.argmax(values[1:-1] - values[2:]))
 
 
-def _on_circle(vectors: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Memberships in as many groups as vectors, and from them a place inside a circle."""
+def _memberships(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of each row in as many groups as there are vectors."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     p = unit.shape[1]
     _, pivots = qr(vectors.T, mode="r", pivoting=True)
     outer, _, inner = svd(unit[pivots[:p]].T)
     member = np.abs(unit @ (outer @ inner))
-    member /= member.sum(axis=1, keepdims=True)
+    return np.asarray(member / member.sum(axis=1, keepdims=True))
+
+
+def _on_circle(member: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where each group lies on a circle, like ones side by side."""
+    p = member.shape[1]
     alike = member.T @ (member * weights[:, None])
     order = [int(np.argmax(weights @ member))]
     while len(order) < p:
         left = [group for group in range(p) if group not in order]
         order.append(max(left, key=lambda group: alike[order[-1], group]))
-    angle = 2 * np.pi * np.arange(p) / p
-    return member[:, order] @ np.column_stack([np.cos(angle), np.sin(angle)])
+    angle = np.empty(p)
+    angle[order] = 2 * np.pi * np.arange(p) / p
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def _spread(
+    incidence: sparse.csr_array,
+    row_weights: NDArray[np.float64],
+    column_weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """How rows of one group differ, N x 2, all inside the unit circle."""
+    out = np.zeros((len(row_weights), 2))
+    used = np.asarray(incidence.sum(axis=0)) > 0
+    if len(row_weights) < 2:
+        return out
+    vectors, _, scale = _singular(incidence[:, used], row_weights, column_weights[used])
+    plain = fix_signs(vectors[:, 1:3] / scale[:, None])
+    out[:, : plain.shape[1]] = plain
+    length = np.linalg.norm(out, axis=1, keepdims=True)
+    # most rows lie within a few times the root mean square, and none may leave
+    return out / (length + 1.0)
 
 
 def _leading(matrix: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
