@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence
 
-from coterie.linalg.eigen import eigenpairs, extreme_eigenpairs
+from coterie.linalg.eigen import eigenpairs, extreme_eigenpairs, leading_eigenpairs
 
 
 def matrix_of_low_rank(n: int = 40) -> np.ndarray:
@@ -58,3 +59,27 @@ def test_extremes(monkeypatch: pytest.MonkeyPatch, largest: bool, fails: str) ->
 def test_extremes_of_what_is_not_finite() -> None:
     with pytest.raises(FloatingPointError, match="the matrix is not finite"):
         extreme_eigenpairs(np.array([[np.nan, 0.0], [0.0, 1.0]]), 1)
+
+
+@pytest.mark.parametrize("count", [1, 4, 7, 12])
+@pytest.mark.parametrize("repeats", [1, 3, 9])
+@pytest.mark.parametrize("sign", [1.0, -0.3])
+def test_repeated_eigenvalues_are_all_found_by_products(count, repeats, sign):
+    """Also with negative ones, and where the last that is wanted is repeated."""
+    n = 90
+    turn, _ = np.linalg.qr(np.random.default_rng(1).normal(size=(n, n)))
+    spectrum = np.linspace(1.0, 0.0, n // repeats).repeat(repeats)
+    spectrum[n // 2 :] *= sign
+    matrix = (turn * spectrum) @ turn.T
+    values, vectors = leading_eigenpairs(lambda x: matrix @ x, n, count)
+    np.testing.assert_allclose(values, np.sort(spectrum)[::-1][:count], atol=1e-10)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-9)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
+
+
+def test_products_that_do_not_settle_give_nothing(monkeypatch):
+    def gives_up(*_: object, **__: object) -> None:
+        raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+
+    monkeypatch.setattr("coterie.linalg.eigen.eigsh", gives_up)
+    assert leading_eigenpairs(lambda x: x, 10, 2) is None

@@ -167,3 +167,20 @@ def test_numbers_that_are_not_finite_are_refused():
         tcut_embedding(np.array([[np.inf]]), np.ones(1), 1)
     with pytest.raises(FloatingPointError, match="similarity is not finite"):
         leading_embedding(np.array([[np.nan]]), np.ones(1), 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_parts_of_a_graph_are_found_by_products(monkeypatch, seed):
+    """Every part has an eigenvalue of one, and a single start sees but some of them."""
+    monkeypatch.setattr(spectral, "DENSE_ORDER", 10)
+    rng = np.random.default_rng(seed)
+    part = np.repeat(np.arange(12), 300)
+    rows = np.arange(len(part))
+    columns = [12 * 30 * i + part * 30 + rng.integers(0, 30, len(part)) for i in range(2)]
+    incidence = sparse.csr_array(
+        (rng.random(2 * len(part)) + 0.5, (np.tile(rows, 2), np.concatenate(columns))),
+        shape=(len(part), 12 * 60),
+    )
+    assert np.allclose(bipartite_spectrum(incidence, np.ones(len(part)), 12).values, 1)
+    labels = tcut(incidence, np.ones(len(part)), 12, np.random.default_rng(0), n_init=20)
+    assert adjusted_rand_score(part, labels) == 1

@@ -34,7 +34,13 @@ from coterie.io import DataError, read_table
 from coterie.io._read import features_of
 from coterie.io._table import labels, listed
 from coterie.result import Result
-from coterie.solvers._catalogue import METHODS, default_method, find_method, solver_of
+from coterie.solvers._catalogue import (
+    MANY_ROWS,
+    METHODS,
+    default_method,
+    find_method,
+    solver_of,
+)
 from coterie.trust._clusters import sample_counts
 
 # the command line has an option of its own for these
@@ -311,6 +317,9 @@ def chosen_k(
 
     low, high = arguments.clusters
     most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
+    if most > MANY_ROWS and not _named(arguments):
+        # then the dendrogram of a sample serves every k
+        solver = None
     stages.begin("choosing the number of clusters")
     return select_k(
         data,

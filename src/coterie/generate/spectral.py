@@ -6,12 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from coterie._random import fix_signs
-from coterie.linalg.eigen import extreme_eigenpairs
+from coterie.linalg.eigen import extreme_eigenpairs, leading_eigenpairs
 
 # below this order the dense solver is quicker than setting up an iteration
 DENSE_ORDER = 500
@@ -52,11 +51,8 @@ class GaussianSpectral(ClusterMixin, BaseEstimator):
 def _leading_vectors(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     n = len(matrix)
     if n > DENSE_ORDER:
-        try:
-            start = np.random.default_rng(0).standard_normal(n)
-            _, vectors = eigsh(matrix, k=count, which="LA", v0=start)
-            return fix_signs(vectors[:, ::-1])
-        except ArpackNoConvergence:
-            pass
+        found = leading_eigenpairs(lambda vector: matrix @ vector, n, count)
+        if found is not None:
+            return fix_signs(found[1])
     _, vectors = extreme_eigenpairs(matrix, count)
     return fix_signs(vectors[:, ::-1])

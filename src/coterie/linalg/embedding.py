@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr, svd
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
 from coterie._random import fix_signs
-from coterie.linalg.eigen import extreme_eigenpairs
+from coterie.linalg.eigen import extreme_eigenpairs, leading_eigenpairs
 
 # up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
 DENSE = 1000
@@ -202,15 +202,13 @@ def _leading(matrix: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.f
     """The greatest eigenvalues of a symmetric matrix or operator, descending, with their vectors."""
     size = matrix.shape[0]
     count = min(count, size)
-    if isinstance(matrix, np.ndarray):
-        values, vectors = extreme_eigenpairs(matrix, count)
-    else:
-        # any fixed start that favours no coordinate
-        count = min(count, size - 1)
-        start = 1.0 + np.modf(np.arange(1, size + 1) * 0.6180339887498949)[0]
-        values, vectors = eigsh(matrix, k=count, which="LA", v0=start)
-    order = np.argsort(values)[::-1]
-    return values[order], vectors[:, order]
+    if not isinstance(matrix, np.ndarray):
+        found = leading_eigenpairs(matrix.matvec, size, min(count, size - 1))
+        if found is not None:
+            return found
+        matrix = matrix @ np.eye(size)
+    values, vectors = extreme_eigenpairs(matrix, count)
+    return values[::-1], vectors[:, ::-1]
 
 
 def _scatter(rows: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -37,17 +37,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from coterie._random import fix_signs
-from coterie.linalg.eigen import extreme_eigenpairs
+from coterie.linalg.eigen import TIE, extreme_eigenpairs, leading_eigenpairs
 from coterie.linalg.kmeans import weighted_kmeans
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# eigenvalues lie in [-1, 1]; closer ones count as one, smaller ones as zero
-TIE = 1e-9
+# eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
 # eigenpairs sought beyond those wanted, to see ties
 GUARD = 2
@@ -293,7 +291,7 @@ def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray,
     while True:
         found = None
         if order > DENSE_ORDER and LANCZOS_SHARE * count < order:
-            found = _by_products(matrix, count)
+            found = leading_eigenpairs(matrix.times, order, count)
         values, vectors = found or _by_factorisation(matrix, min(count, order))
         # the last one found shows whether there may be more that tie
         last = values[min(wanted, len(values)) - 1] - TIE
@@ -308,20 +306,6 @@ def _by_factorisation(matrix: _Scaled | _Product, count: int) -> tuple[FloatArra
     order = matrix.order
     values, vectors = extreme_eigenpairs(matrix.dense(), order if order <= WHOLE_ORDER else count)
     return values[::-1], vectors[:, ::-1]
-
-
-def _by_products(matrix: _Scaled | _Product, count: int) -> tuple[FloatArray, FloatArray] | None:
-    """The same by Lanczos; None where it does not settle."""
-    order = matrix.order
-    # any fixed start that favours no coordinate
-    start = 1.0 + np.modf(np.arange(1, order + 1) * 0.6180339887498949)[0]
-    operator = LinearOperator((order, order), matvec=matrix.times, dtype=np.float64)
-    try:
-        values, vectors = eigsh(operator, k=count, which="LA", v0=start)
-    except ArpackNoConvergence:
-        return None
-    descending = np.argsort(values)[::-1]
-    return values[descending], vectors[:, descending]
 
 
 def _shares(values: FloatArray, wanted: int) -> FloatArray:

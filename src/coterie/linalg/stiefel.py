@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from coterie._random import fix_signs
-from coterie.linalg.eigen import extreme_eigenpairs
+from coterie.linalg.eigen import extreme_eigenpairs, leading_eigenpairs
 
 FloatArray = NDArray[np.float64]
 
@@ -98,18 +97,20 @@ def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     """
     n, k = matrix.shape
     order = min(n, k)
-    if order <= DENSE_ORDER:
-        gram = matrix.T @ matrix if k <= n else matrix @ matrix.T
+    smaller = matrix.T if k <= n else matrix
+    found = None
+    if order > DENSE_ORDER:
+        found = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
+    if found is None:
+        gram = smaller @ smaller.T
         gram = gram.toarray() if sparse.issparse(gram) else gram
         squares, vectors = extreme_eigenpairs(gram, min(count, order))
-        supported = squares > NO_SUPPORT * squares[-1]
-        vectors = vectors[:, supported][:, ::-1]
-        if k <= n:
-            vectors = np.asarray(matrix @ vectors) / np.sqrt(squares[supported][::-1])
-    else:
-        # a fixed first vector, so that the iteration is the same every time
-        found = svds(matrix, k=count, v0=np.ones(order), return_singular_vectors="u")
-        vectors = found[0][:, np.argsort(found[1])[::-1]]
+        found = squares[::-1], vectors[:, ::-1]
+    squares, vectors = found
+    supported = squares > NO_SUPPORT * squares[0]
+    vectors = vectors[:, supported]
+    if k <= n:
+        vectors = np.asarray(matrix @ vectors) / np.sqrt(squares[supported])
     if vectors.shape[1] < count:
         vectors = np.linalg.qr(np.hstack([vectors, np.eye(n, count)]))[0][:, :count]
     return fix_signs(polar(vectors))
