@@ -364,8 +364,8 @@ def peak_of(method: str, pool: str) -> tuple[int, int]:
     solver = METHODS[method].load()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # the first fit loads the compiled kernels
-        solver(3).fit(labels[:1_000])
+        # the first fit loads, or compiles, the kernels, also those for more rows than one thread takes
+        solver(3).fit(labels[:4_000])
         ensemble = Ensemble.from_labels(labels)
         # from here on the high-water mark is that of the fit
         Path("/proc/self/clear_refs").write_text("5")

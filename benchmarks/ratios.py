@@ -21,6 +21,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from coterie import EAC, Ensemble
+from coterie.evaluate import ari
 from coterie.solvers._catalogue import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -113,15 +114,23 @@ def twins() -> None:
     labels, classes = draw("spf")
     literal = {
         "eccms": lambda: ec_cms.ec_cms(labels, classes),
-        "spce": lambda: spce.spce(labels, classes, 0.2),
-        "trce": lambda: trce.trce(labels, classes, 10.0, max_iter=30),
+        "spce": lambda: spce.spce(labels, classes, 0.2).labels,
+        "trce": lambda: trce.trce(labels, classes, 10.0, max_iter=30).component_labels,
     }
     for name, naive in literal.items():
         # the first fit loads the compiled kernels
         ours = min(fitted(name, labels, classes)[0] for _ in range(2))
-        theirs = best_of(naive, repeats=1)
+        start = perf_counter()
+        found = naive()
+        theirs = perf_counter() - start
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = METHODS[name].load()(classes, random_state=0).fit(labels)
+        # what the transcription ends with, before the rule that makes it exactly c clusters
+        same = ari(model.component_labels_, found)
         print(
-            f"  {name}: compressed {ours:.2f} s, n x n {theirs:.1f} s: {theirs / ours:.0f} times",
+            f"  {name}: compressed {ours:.2f} s, n x n {theirs:.1f} s: {theirs / ours:.0f} times; "
+            f"ARI of the two partitions {same:.6f}",
             flush=True,
         )
 
