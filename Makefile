@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial setup clean
+.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial coverage mutants setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
@@ -82,5 +82,24 @@ golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own ru
 adversarial: .venv/core.stamp .venv/test.group  ## awkward ensembles, torn files, kills and faults; violations must be 0
 	$(BIN)/python -m tests.adversarial --cases 100
 
+# A tracer does not see into compiled kernels, so that tests with small inputs run once more with the
+# kernels interpreted. There some run out of time, for which a failure is forgiven: whether they pass is the
+# first run's matter. Few examples a property: both runs show what is executed, not what is true.
+TRACED := $(BIN)/coverage run -m pytest -q --hypothesis-profile=few
+INTERPRETED := tests/kernels tests/linalg tests/evidence $(foreach method,bce ceshl ec_cms rce sccbg spce trce \
+  voting,tests/solvers/test_$(method).py) tests/test_consensus.py tests/scale/test_pool.py
+
+coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.stamp  ## lines and branches that tests reach
+	@mkdir -p build/coverage
+	$(BIN)/coverage erase
+	$(TRACED)
+	-NUMBA_DISABLE_JIT=1 $(TRACED) --timeout=4 --tb=no -W "ignore:overflow encountered:RuntimeWarning" $(INTERPRETED)
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage json -q -o build/coverage/report.json
+	$(BIN)/python -m tests.adversarial.floors build/coverage/report.json
+
+mutants: .venv/core.stamp .venv/test.group .venv/mutants.group  ## a sample of changes to the code; tests must notice
+	$(BIN)/python -m tests.adversarial.mutants
+
 clean:  ## remove everything that was made
-	rm -rf .venv demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis

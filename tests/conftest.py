@@ -17,6 +17,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+# for runs that trace or interpret the kernels, where an example costs many times as much
+settings.register_profile("few", settings.get_profile("ci"), max_examples=8)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 REPOSITORY = Path(__file__).resolve().parents[1]

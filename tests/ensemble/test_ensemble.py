@@ -54,6 +54,26 @@ def test_microclusters_come_from_the_heaviest_down():
         assert ensemble.weights[microcluster] == len(samples)
 
 
+def test_rounding_of_weights_does_not_order_microclusters():
+    # 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ in the last digit
+    labels = np.array([[0, 0]] * 3 + [[1, 1]] * 3 + [[0, 2]])
+    rising, falling = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]
+    one = Ensemble.from_labels(labels, sample_weight=[*rising, *falling, 0.1])
+    other = Ensemble.from_labels(labels, sample_weight=[*falling, *rising, 0.1])
+    assert one.inverse.tolist() == other.inverse.tolist()
+
+
+@pytest.mark.parametrize("total", [2**40, 2**40 + 4, 2**41, 2**41 + 4, 2**90])
+def test_weights_are_halved_until_they_can_be_added_exactly(total):
+    ensemble = Ensemble.from_labels([[0], [1]], sample_weight=[total / 4, 3 * total / 4])
+    fewer = ensemble.with_fewer_copies()
+    if total <= 2**40:
+        assert fewer is ensemble
+    assert 2**39 < fewer.weights.sum() <= 2**40
+    halvings = np.log2(ensemble.weights / fewer.weights)
+    assert halvings[0] == halvings[1] == round(halvings[0])
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 64])
 def test_chunks_of_any_size_give_the_same(monkeypatch, chunk):
     rng = np.random.default_rng(1)
@@ -159,6 +179,17 @@ def test_concat_puts_members_side_by_side():
     assert both.member_weight.tolist() == [1, 2, 1]
     assert both.sample_ids.tolist() == list("uvwxyz")
     assert as_given(both) == T6.T.tolist()
+
+
+def test_concat_takes_weights_and_ids_from_whichever_has_them():
+    bare = Ensemble.from_labels(T6[:, :2])
+    told = Ensemble.from_labels(
+        T6[:, 2:], sample_weight=[1, 2, 3, 4, 5, 6], sample_ids=list("uvwxyz")
+    )
+    for both in (bare.concat(told), told.concat(bare), told.concat(told)):
+        assert both.sample_weight.tolist() == [1, 2, 3, 4, 5, 6]
+        assert both.sample_ids.tolist() == list("uvwxyz")
+        assert both.weights.sum() == 21
 
 
 def test_concat_refuses_what_does_not_fit():

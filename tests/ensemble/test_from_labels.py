@@ -87,6 +87,15 @@ def test_any_hashable_object_may_be_a_label():
     assert given([[(1, 2), day], [(3, 4), day]]) == [[(1, 2), (3, 4)], [day, day]]
 
 
+def test_whole_and_other_numbers_of_a_list_are_one_kind():
+    ensemble = Ensemble.from_members([[1, 2.0, 1.0, NAN], [0, 0, 1, 1]])
+    assert ensemble.categories[0].dtype == np.int64
+    assert as_given(ensemble) == [[1, 2, 1, None], [0, 0, 1, 1]]
+    # a float would not tell these two apart
+    large = Ensemble.from_members([[2**53, 2**53 + 1, 1.0]])
+    assert large.n_clusters_per_member.tolist() == [3]
+
+
 def test_numbers_beyond_int64():
     big = 2**64 - 1
     assert given(np.array([[big], [big - 1]], dtype=np.uint64)) == [[big, big - 1]]

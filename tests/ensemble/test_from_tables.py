@@ -25,6 +25,7 @@ def test_outer_join_by_first_appearance():
         [None, "p", "q", "q", None],
         [False, None, None, None, True],
     ]
+    assert ensemble.labels.min() == -1
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -91,6 +91,9 @@ def test_a_named_column_of_distinct_text_is_an_id(make):
         Ensemble.from_labels(make(labels))
     with pytest.raises(LabelError, match="'customer'"):
         Ensemble.from_members(labels)
+    eight = {name: values[:8] for name, values in labels.items()}
+    with pytest.raises(LabelError, match="'customer' holds another text in each of the 8 rows"):
+        Ensemble.from_labels(make(eight))
     # fewer than eight samples may have a cluster each, and so may those of which one has no label
     few = {name: values[:7] for name, values in labels.items()}
     assert Ensemble.from_labels(make(few)).n_members == 2
@@ -105,6 +108,12 @@ def test_named_columns_of_distinct_numbers_warn_once():
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert ensemble.n_members == 3
+
+
+def test_the_warning_of_one_column_speaks_of_one():
+    labels = {"member": [0, 1] * 5, "id": list(range(10))}
+    with pytest.warns(UserWarning, match=r"^column 'id' holds another number in each of the 10"):
+        Ensemble.from_labels(labels)
 
 
 def test_arrays_may_give_every_sample_its_own_label():

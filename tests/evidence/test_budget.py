@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from coterie import EAC, ECCMS, SPCE, TRCE, Ensemble, MemoryBudgetError, evidence, memory_budget
 from coterie._budget import ENVIRONMENT_VARIABLE
+from coterie.evidence import contingency
+from coterie.evidence.base_clusters import jaccard, mean_over_members
+from coterie.evidence.links import linked_clusters
 
 DENSE = [
     evidence.coassociation,
@@ -33,6 +39,39 @@ def test_refused_by_argument(thousand, function):
     assert f"or the environment variable {ENVIRONMENT_VARIABLE}." in text
 
 
+@pytest.mark.parametrize(
+    ("function", "needs"),
+    [
+        (evidence.coassociation, "N = 1,000 microclusters needs 15.3 MiB"),
+        (evidence.coassociation_counts, "N = 1,000 microclusters needs 1.9 MiB"),
+        (evidence.observed_counts, "N = 1,000 microclusters needs 1.9 MiB"),
+        (evidence.locally_weighted_coassociation, "N = 1,000 microclusters needs 15.3 MiB"),
+        (evidence.transitions, "N = 1,000 microclusters needs 7.6 MiB"),
+        (evidence.simrank, "N = 1,000 microclusters needs 68.7 MiB"),
+        (evidence.approximate_simrank, "N = 1,000 microclusters needs 76.3 MiB"),
+        (evidence.trajectory_similarity, "N = 1,000 microclusters needs 38.1 MiB"),
+        (evidence.propagated_cluster_similarity, "k = 1,000 base clusters needs 38.1 MiB"),
+        (linked_clusters, "k = 1,000 base clusters needs 38.1 MiB"),
+        (jaccard, "k = 1,000 base clusters needs 22.9 MiB"),
+    ],
+    ids=lambda given: getattr(given, "__name__", ""),
+)
+def test_the_refusal_says_how_much_and_for_what(thousand, function, needs):
+    with pytest.raises(MemoryBudgetError, match=f"for {needs}, but"):
+        function(thousand, memory_budget=1)
+
+
+def test_many_base_clusters_are_asked_for_too():
+    # five for each microcluster
+    ensemble = Ensemble.from_labels(np.stack([np.arange(100)] * 5, axis=1))
+    with pytest.raises(MemoryBudgetError, match=r"The mean for N = 100 .* needs 1015\.6 KiB"):
+        mean_over_members(ensemble, np.eye(500), "The mean", memory_budget=1)
+    with pytest.raises(MemoryBudgetError, match=r"for N = 100 .* needs 7\.1 MiB"):
+        evidence.simrank(ensemble, memory_budget=1)
+    with pytest.raises(MemoryBudgetError, match=r"for N = 100 .* needs 9\.0 MiB"):
+        evidence.approximate_simrank(ensemble, memory_budget=1)
+
+
 def test_weighted_sums_are_refused_too(thousand):
     with pytest.raises(MemoryBudgetError, match="The weighted co-association"):
         evidence.weighted_coassociation(thousand, [1.0], memory_budget=1000)
@@ -47,7 +86,56 @@ def test_refused_by_environment(monkeypatch, thousand, function):
     assert function(thousand, memory_budget="100MB").shape == (1000, 1000)
 
 
-def test_the_solver_says_how_much_and_for_what(thousand):
+@pytest.mark.parametrize("members", [2, 12])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *DENSE,
+        evidence.connected_triple,
+        evidence.simrank,
+        evidence.approximate_simrank,
+        evidence.propagated_cluster_similarity,
+        evidence.propagated_similarity,
+        evidence.trajectory_similarity,
+        jaccard,
+        linked_clusters,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_what_is_asked_for_is_about_what_is_used(monkeypatch, function, members):
+    # many base clusters a microcluster, and few; some labels missing
+    labels = np.random.default_rng(0).integers(-1, 40, (150, members))
+    labels[:, 0] = np.arange(150) % (30 if members == 2 else 150)
+    ensemble = Ensemble.from_labels(labels)
+    asked: list[float] = []
+    for module in ("coassociation", "base_clusters"):
+        monkeypatch.setattr(
+            sys.modules[f"coterie.evidence.{module}"],
+            "require",
+            lambda needed, *_: asked.append(needed),
+        )
+    function(ensemble)
+    tracemalloc.start()
+    function(ensemble)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # what is sparse, or grows with N only, is not asked for
+    free = 100_000 + 3 * contingency(ensemble).data.nbytes
+    assert 0.4 * max(asked) < peak < 1.1 * max(asked) + free
+
+
+@pytest.mark.parametrize(
+    "function", [evidence.coassociation, evidence.locally_weighted_coassociation]
+)
+def test_shares_of_what_was_seen_need_three_matrices(function):
+    labels = np.arange(1000)[:, None] // [1, 2]
+    labels[5, 1] = -1
+    ensemble = Ensemble.from_labels(labels, member_weight=[1, 2])
+    with pytest.raises(MemoryBudgetError, match=r"needs 23\.8 MiB"):
+        function(ensemble, memory_budget=1)
+
+
+def test_so_does_a_solver(thousand):
     with pytest.raises(
         MemoryBudgetError,
         match=r"co-association matrix and its linkage for N = 1,000 microclusters needs 15.3 MiB",

@@ -113,6 +113,12 @@ def test_members_that_agree_link_nothing_else(similarity):
     assert (found[~np.eye(3, dtype=bool)] == 0).all()
 
 
+@pytest.mark.parametrize("similarity", [connected_triple, approximate_simrank])
+def test_the_base_clusters_of_one_member_have_no_neighbours(similarity):
+    found = similarity(Ensemble.from_labels([[0], [1], [2]]))
+    np.testing.assert_array_equal(found, np.eye(3))
+
+
 def test_a_member_without_weight_is_not_heard():
     labels = np.column_stack([T6, [0, 1, 0, 1, 0, 1]])
     heavy = Ensemble.from_labels(labels, member_weight=[1, 1, 1, 1e-12])

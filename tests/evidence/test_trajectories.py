@@ -63,6 +63,44 @@ def test_a_microcluster_without_links_is_like_itself_only():
     np.testing.assert_array_equal(np.diag(similarity), 1.0)
 
 
+def test_links_that_are_among_the_strongest_of_either_side_are_kept():
+    links = np.array(
+        [
+            [1.0, 0.9, 0.2, 0.1],
+            [0.9, 1.0, 0.8, 0.1],
+            [0.2, 0.8, 1.0, 0.3],
+            [0.1, 0.1, 0.3, 1.0],
+        ]
+    )
+    one = trajectories._strongest_links(links.copy(), 1)
+    # the last one's best is not the third's, and stays for the last one's sake
+    assert np.argwhere(np.triu(one)).tolist() == [[0, 1], [1, 2], [2, 3]]
+    two = trajectories._strongest_links(links.copy(), 2)
+    # ties are kept: the last is as near to the second as to the first
+    assert (two[~np.eye(4, dtype=bool)] > 0).all()
+    np.testing.assert_array_equal(one, np.where(one > 0, links, 0.0))
+    np.testing.assert_array_equal(one, one.T)
+    assert (trajectories._strongest_links(links.copy(), 9) > 0).sum() == 12
+
+
+@pytest.mark.parametrize(
+    ("n_microclusters", "usual"),
+    [(1, 1), (15, 1), (16, 2), (35, 2), (36, 3), (1599, 19), (1600, 20), (10**6, 20)],
+)
+def test_half_the_square_root_of_neighbours_and_steps_by_default(n_microclusters, usual):
+    assert trajectories._by_default(n_microclusters) == usual
+
+
+def test_the_default_is_taken_for_neighbours_and_steps():
+    ensemble = Ensemble.from_labels(np.random.default_rng(3).integers(0, 4, (60, 5)))
+    usual = trajectories._by_default(ensemble.n_microclusters)
+    assert usual == 3
+    np.testing.assert_array_equal(
+        trajectory_similarity(ensemble),
+        trajectory_similarity(ensemble, n_neighbors=usual, n_steps=usual),
+    )
+
+
 def test_dense_and_sparse_walks_agree(monkeypatch):
     labels = np.random.default_rng(0).integers(0, 5, (80, 6))
     ensemble = Ensemble.from_labels(labels)

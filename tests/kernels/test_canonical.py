@@ -37,6 +37,16 @@ def test_order_of_rows_members_and_names_does_not_matter(ensemble, seed):
     assert np.array_equal(turned_member, member[columns])
 
 
+def test_signatures_stay_what_they_were():
+    # they order microclusters and members, so that another one changes what a seed gives
+    labels = np.array([[0, 0, 0], [1, 0, -1], [1, 1, 1]], dtype=np.int32)
+    row, member = signatures(
+        labels, np.array([2, 2, 2]), np.array([3, 2, 1]), np.array([1.0, 1.0, 2.0])
+    )
+    assert row.tolist() == [0xFE4CE78CF635AFFF, 0x2A6B35A681563395, 0xC17B7CFABD1927B5]
+    assert member.tolist() == [0x3B2F42169FC97C44, 0xCD57064F80252B67, 0x37CC2AEAF1BF2B93]
+
+
 def test_signatures_tell_apart_what_differs():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 5, (500, 6)).astype(np.int32)

@@ -82,6 +82,16 @@ def test_exactly_as_many_clusters_as_asked_for(method, case):
         assert (np.diff(np.unique(labels, return_index=True)[1]) > 0).all()
 
 
+def test_of_equal_links_of_an_item_that_to_the_lower_one_comes_first():
+    # 1 and 3 are close; 0 is as far from each of 1, 2 and 3
+    dissimilarity = np.full((4, 4), 9.0)
+    for i, j, value in ((1, 3, 1.0), (0, 1, 5.0), (0, 2, 5.0), (0, 3, 5.0)):
+        dissimilarity[i, j] = dissimilarity[j, i] = value
+    dendrogram = weighted_linkage(dissimilarity, np.ones(4), "single")
+    assert dendrogram.pairs.tolist() == [[1, 3], [0, 1], [0, 2]]
+    assert dendrogram.cut(2).tolist() == [0, 0, 1, 0]
+
+
 def test_three_tied_pairs_can_be_cut_anywhere():
     matrix = np.ones((6, 6))
     for i in (0, 2, 4):

@@ -43,6 +43,16 @@ def test_the_table_grows():
     assert_right(matrix, numbered(matrix, chunk=1000))
 
 
+def test_a_table_that_grew_has_slots_for_its_mask():
+    table = RowTable(1)
+    codes = np.arange(5000, dtype=np.int32)[:, None]
+    table.add(codes, np.empty(5000, dtype=np.int32))
+    n_slots = len(table._slots)
+    assert n_slots & (n_slots - 1) == 0
+    # mostly empty, so that probing is short, and not much larger than it must be
+    assert 4 * 5000 <= n_slots <= 8 * 5000
+
+
 @pytest.mark.parametrize("constant", [0, 7, 2**31 - 1, 2**64 - 1])
 def test_every_hash_the_same(monkeypatch, constant):
     monkeypatch.setattr(rows, "_hash_rows", lambda codes, hashes: hashes.fill(constant))

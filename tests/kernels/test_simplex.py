@@ -59,8 +59,9 @@ def test_entries_of_any_size_end_in_a_point_of_the_simplex(scale):
     assert np.allclose(projected.sum(axis=1), 1.0)
 
 
-def test_a_nan_is_not_hidden():
-    assert np.isnan(project_rows(np.array([[0.0, np.nan, 1.0]]), np.ones(3))).any()
+@pytest.mark.parametrize("row", [[0.0, np.nan, 1.0], [np.nan, np.nan]])
+def test_a_nan_is_not_hidden(row):
+    assert np.isnan(project_rows(np.array([row]), np.ones(len(row)))).any()
 
 
 def test_rounding_cannot_make_the_search_run_in_circles():

@@ -48,10 +48,9 @@ def coassociation_counts(
     """
     from coterie.kernels.pairs import agreement_counts, count_bytes
 
-    n = ensemble.n_microclusters
     per_pair = count_bytes(1, ensemble.n_members)
     require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
-    return agreement_counts(ensemble.labels) if n else np.zeros((0, 0), dtype=np.int16)
+    return agreement_counts(ensemble.labels)
 
 
 def sparse_coassociation_counts(ensemble: Ensemble) -> sparse.csr_array:
@@ -120,7 +119,8 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     [[1.0, 1.0, 0.5], [1.0, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
     uniform = bool((ensemble.member_weight == ensemble.member_weight[0]).all())
-    require_dense(ensemble, 16, "The co-association matrix", memory_budget)
+    per_pair = 16 if uniform else bytes_of_shares(ensemble)
+    require_dense(ensemble, per_pair, "The co-association matrix", memory_budget)
     together: NDArray[Any]
     seen: NDArray[Any] | float
     if uniform:
@@ -139,6 +139,11 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     shares = share(together, seen)
     np.fill_diagonal(shares, 1.0)
     return shares
+
+
+def bytes_of_shares(ensemble: Ensemble) -> int:
+    """What :func:`share` of weighted sums takes per pair: sums, what was seen, a mask, the result."""
+    return 16 if ensemble.is_complete else 25
 
 
 def share(together: NDArray[Any], seen: NDArray[Any] | float) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from coterie._budget import Budget
 from coterie._params import Real, check_parameters
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import require_dense, share
+from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
 from coterie.evidence.contingency import contingency
 
 THETA = Real(0, closed_low=False)
@@ -67,7 +67,8 @@ def locally_weighted_coassociation(
     """
     from coterie.kernels.pairs import weighted_agreements, weighted_observations
 
-    require_dense(ensemble, 16, "The locally weighted co-association matrix", memory_budget)
+    per_pair = bytes_of_shares(ensemble)
+    require_dense(ensemble, per_pair, "The locally weighted co-association matrix", memory_budget)
     weight = ensemble.member_weight
     values = cluster_reliability(ensemble, theta) * np.repeat(
         weight, ensemble.n_clusters_per_member

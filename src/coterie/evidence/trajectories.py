@@ -72,12 +72,16 @@ def trajectory_similarity(
     given = {"n_neighbors": n_neighbors, "n_steps": n_steps}
     check_parameters("trajectory_similarity", given, _DOMAINS)
     require_dense(ensemble, 40, "The probability trajectory similarity", memory_budget)
-    usual = min(max(isqrt(ensemble.n_microclusters) // 2, 1), MOST_BY_DEFAULT)
+    usual = _by_default(ensemble.n_microclusters)
     links = _strongest_links(
         coassociation(ensemble, memory_budget=memory_budget), n_neighbors or usual
     )
     walk = random_walk(links, ensemble.weights.astype(np.float64))
     return cosines(trajectory_products(walk, n_steps or usual))
+
+
+def _by_default(n_microclusters: int) -> int:
+    return min(max(isqrt(n_microclusters) // 2, 1), MOST_BY_DEFAULT)
 
 
 def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:
