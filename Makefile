@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial coverage mutants setup clean
+.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial fuzz coverage mutants setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
@@ -81,6 +81,9 @@ golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own ru
 
 adversarial: .venv/core.stamp .venv/test.group  ## awkward ensembles, torn files, kills and faults; violations must be 0
 	$(BIN)/python -m tests.adversarial --cases 100
+
+fuzz: .venv/core.stamp .venv/test.group .venv/fuzz.group  ## ten minutes of coverage-guided fuzzing a reader
+	$(BIN)/python -m tests.adversarial guided --cases 600
 
 # A tracer does not see into compiled kernels, so that tests with small inputs run once more with the
 # kernels interpreted. There some run out of time, for which a failure is forgiven: whether they pass is the
