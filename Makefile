@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial fuzz coverage mutants setup clean
+.PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial determinism fuzz coverage mutants setup clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
@@ -42,7 +42,7 @@ APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=nonin
 browser: .venv/browser.stamp  ## a browser for the tests of the report, where it can be had
 
 test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
 lint: .venv/core.stamp .venv/lint.group  ## style, types, import layers and the list of dependencies
 	$(BIN)/ruff check .
@@ -79,8 +79,16 @@ asv: .venv/core.stamp .venv/bench.group  ## time, memory and agreement by size, 
 golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own runs, where the data are
 	$(BIN)/python -m tests.golden.agreement
 
-adversarial: .venv/core.stamp .venv/test.group  ## awkward ensembles, torn files, kills and faults; violations must be 0
+adversarial: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## awkward ensembles, torn files, kills and faults; violations must be 0
 	$(BIN)/python -m tests.adversarial --cases 100
+
+# The newest other Python, for comparing answers; without one the comparison has one row less.
+.venv/newest.stamp: .venv/core.stamp
+	-@$(BIN)/python -m tests.adversarial.pythons .venv/newest
+	@touch $@
+
+determinism: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## one answer for all threads, BLAS kernels, Pythons
+	$(BIN)/python -m tests.adversarial determinism
 
 fuzz: .venv/core.stamp .venv/test.group .venv/fuzz.group  ## ten minutes of coverage-guided fuzzing a reader
 	$(BIN)/python -m tests.adversarial guided --cases 600

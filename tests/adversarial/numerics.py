@@ -23,12 +23,14 @@ NEAREST = 1e-300
 NO_NUMBERS = (float("nan"), float("inf"), float("-inf"))
 
 
-def noisy(n: int, m: int, k: int, seed: int, missing: float = 0.0) -> np.ndarray:
-    """k true clusters seen by members that err in a fifth of the samples."""
+def noisy(
+    n: int, m: int, k: int, seed: int, missing: float = 0.0, wrong: float = 0.2
+) -> np.ndarray:
+    """k true clusters seen by members that label a share of the samples at random."""
     rng = np.random.default_rng(seed)
     truth = np.arange(n) % k
     labels = np.column_stack(
-        [np.where(rng.random(n) < 0.2, rng.integers(0, k, n), truth) for _ in range(m)]
+        [np.where(rng.random(n) < wrong, rng.integers(0, k, n), truth) for _ in range(m)]
     )
     labels[rng.random(labels.shape) < missing] = -1
     labels[(labels < 0).all(axis=1), 0] = 0
