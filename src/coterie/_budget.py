@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from coterie._params import ParameterError, as_float, shown
+
 ENVIRONMENT_VARIABLE = "COTERIE_MEMORY_BUDGET"
 DEFAULT_SHARE = 0.6
 
@@ -69,13 +71,17 @@ def _parse(budget: int | float | str, source: str) -> int:
     if isinstance(budget, str):
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?)\s*([A-Za-z]*)\s*", budget)
         if match is None or match[2].upper() not in _UNITS:
-            raise ValueError(
+            raise ParameterError(
                 f"{source} must be a number of bytes or text such as '4GB', but is {budget!r}"
             )
         budget = float(match[1]) * _UNITS[match[2].upper()]
-    if isinstance(budget, bool) or not 0 < budget < float("inf"):
-        raise ValueError(f"{source} must be positive and finite, but is {budget!r}")
-    return int(budget)
+    count = as_float(budget)
+    if count is None or not 0 < count < float("inf"):
+        raise ParameterError(
+            f"{source} must be a positive, finite number of bytes or text such as '4GB', but is "
+            f"{shown(budget)}"
+        )
+    return int(count)
 
 
 def _available() -> int:

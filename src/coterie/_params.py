@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from numbers import Integral
-from numbers import Real as RealNumber
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 # texts less alike than this are no misspelling of each other
 ALIKE = 0.6
 # letters from which on a word may be meant that begins with them
 SHORTENED = 3
+# whole numbers beyond this are no count of anything, and compiled loops cannot hold them
+MOST = 2**63 - 1
 
 
 class ParameterError(ValueError):
@@ -37,9 +39,9 @@ class Real:
         """Whether the value lies in the domain."""
         if value is None:
             return self.optional
-        if not isinstance(value, RealNumber) or isinstance(value, bool | np.bool_):
+        number = as_float(value)
+        if number is None:
             return False
-        number = float(value)
         above = number >= self.low if self.closed_low else number > self.low
         below = number <= self.high if self.closed_high else number < self.high
         return above and below and math.isfinite(number)
@@ -70,7 +72,8 @@ class Integer:
             return self.optional
         if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
             return False
-        return int(value) >= self.low and (self.high is None or int(value) <= self.high)
+        top = MOST if self.high is None else self.high
+        return self.low <= int(value) <= top
 
     def describe(self) -> str:
         """The domain in words."""
@@ -136,21 +139,62 @@ class Kind:
 
 Domain = Real | Integer | Choice | Kind
 
+
+def as_float(value: object) -> float | None:
+    """The float that a number of Python or numpy is; None for anything else, and what overflows."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def is_matrix(value: Any) -> bool:
+    """Whether it has two axes; text has none, and rows of different lengths have one."""
+    try:
+        return not isinstance(value, str) and np.ndim(value) == 2
+    except ValueError:
+        return False
+
+
+def as_numbers(name: str, given: object) -> NDArray[np.float64]:
+    """The values as an array of floats, or an error that names them."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(f"{name} must hold numbers, but is {shown(given)}")
+
+
 SEED = Kind(
     lambda value: (
-        value is None or isinstance(value, Integral | np.random.Generator | np.random.RandomState)
+        value is None
+        or isinstance(value, np.random.Generator | np.random.RandomState)
+        or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0)
     ),
-    "None, a whole number, or a numpy random generator",
+    "None, a whole number of at least 0, or a numpy random generator",
     read=int,
 )
 # weight of one term of an objective beside another; beyond, the fainter of them is rounding
 STRENGTH = Real(1e-12, 1e12)
+# joblib computes with their double, in text that it keeps short
+MOST_JOBS = 100_000
+JOBS = Kind(
+    lambda value: (
+        value is None or (Integer(-MOST_JOBS, MOST_JOBS).admits(value) and int(value) != 0)
+    ),
+    f"None or a whole number other than 0, at most {MOST_JOBS}",
+    read=int,
+)
 CALLBACK = Kind(lambda value: value is None or callable(value), "None or a callable")
 BUDGET = Kind(
     lambda value: (
         value is None
         or isinstance(value, str)
-        or (isinstance(value, RealNumber) and float(value) > 0)
+        or ((count := as_float(value)) is not None and count > 0)
     ),
     "None, a number of bytes, or text such as '4GB'",
     read=str,
@@ -164,7 +208,7 @@ def check_parameters(
     for name, domain in domains.items():
         if not domain.admits(values[name]):
             raise ParameterError(
-                f"{owner}: {name} must be {domain.describe()}, but is {_shown(values[name])}"
+                f"{owner}: {name} must be {domain.describe()}, but is {shown(values[name])}"
             )
 
 
@@ -184,9 +228,9 @@ def parse_parameter(owner: str, name: str, text: str, domains: Mapping[str, Doma
     return value
 
 
-def nearest(word: str, known: Iterable[object]) -> str:
+def nearest(word: object, known: Iterable[object]) -> str:
     """A hint such as ``; did you mean 'eac'?`` or nothing."""
-    return did_you_mean(closest(word, map(str, known), 1))
+    return did_you_mean(closest(str(word), map(str, known), 1))
 
 
 def did_you_mean(close: list[str]) -> str:
@@ -240,6 +284,7 @@ def _bound(number: float) -> str:
     return f"{number:g}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie._params import SEED, ParameterError, shown
+
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
     """The numpy Generator that a scikit-learn style ``random_state`` stands for."""
+    if not SEED.admits(random_state):
+        raise ParameterError(
+            f"random_state must be {SEED.describe()}, but is {shown(random_state)}"
+        )
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -15,7 +15,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Choice, Domain, Integer, Kind, ParameterError, check_parameters
+from coterie._params import (
+    CALLBACK,
+    JOBS,
+    SEED,
+    Choice,
+    Domain,
+    Integer,
+    Kind,
+    ParameterError,
+    check_parameters,
+)
 from coterie._random import child_seeds, generator
 from coterie._table import Table
 from coterie.ensemble import Ensemble
@@ -23,11 +33,13 @@ from coterie.ensemble._read import index_ids
 from coterie.generate.features import as_numbers, refuse_not_finite
 from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
 from coterie.generate.pools import (
+    COUNT,
     ClusterCount,
     TooFewRows,
     describe_distinct,
     estimator_plans,
     feature_plans,
+    is_clusterer,
     kmeans_plans,
     spectral_plans,
     subsample_plans,
@@ -130,14 +142,21 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         "members": Integer(1),
         "generator": Choice(
             GENERATORS,
-            also=lambda value: isinstance(value, list | tuple),
+            also=lambda value: (
+                isinstance(value, list | tuple) and len(value) > 0 and all(map(is_clusterer, value))
+            ),
             also_words="a list of clusterers",
+        ),
+        "member_clusters": Kind(
+            lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
         "solver": Kind(
             lambda value: value is None or isinstance(value, LabelConsensus | str),
             "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
         ),
+        "callback": CALLBACK,
         "random_state": SEED,
+        "n_jobs": JOBS,
     }
 
     def __init__(

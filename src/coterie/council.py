@@ -46,11 +46,13 @@ from coterie._estimator import LabelConsensus
 from coterie._params import (
     BUDGET,
     CALLBACK,
+    JOBS,
     SEED,
     Domain,
     Integer,
     Kind,
     ParameterError,
+    as_float,
     check_parameters,
 )
 from coterie._random import child_seeds
@@ -58,6 +60,7 @@ from coterie._result import Partition, Run, by_first_appearance
 from coterie._table import Table
 from coterie._threads import kernel_threads
 from coterie.ensemble import Ensemble
+from coterie.ensemble._ensemble import LARGEST_WEIGHT
 from coterie.evaluate import anmi, ari
 from coterie.solvers._catalogue import METHODS, find_method
 from coterie.trust._votes import ClusterVotes
@@ -196,11 +199,7 @@ class Council(LabelConsensus):
             "None, a positive number of seconds, or text such as '12 settings'",
             read=lambda text: text if "setting" in text else float(text),
         ),
-        "n_jobs": Kind(
-            lambda value: value is None or (isinstance(value, int) and value != 0),
-            "None or a whole number other than 0",
-            read=int,
-        ),
+        "n_jobs": JOBS,
         "callback": CALLBACK,
         "memory_budget": BUDGET,
         "random_state": SEED,
@@ -347,7 +346,8 @@ def _settings(name: str, given: Any) -> list[dict[str, Any]]:
     grid = GRIDS.get(name, METHODS[name].grid) if given is None else given
     if isinstance(grid, Mapping):
         for parameter, values in grid.items():
-            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+            row = isinstance(values, Sequence) or np.shape(values) != ()
+            if isinstance(values, str) or not row:
                 raise ParameterError(
                     f"Council: settings[{name!r}][{parameter!r}] must be a list of values, but is "
                     f"{values!r}"
@@ -365,6 +365,11 @@ def _settings(name: str, given: Any) -> list[dict[str, Any]]:
         for parameter, value in setting.items():
             if parameter not in domains:
                 raise ParameterError(f"Council: {name} has no parameter {parameter!r}")
+            if parameter in ("n_clusters", "random_state"):
+                raise ParameterError(
+                    f"Council: settings[{name!r}] sets {parameter}, which is the council's own; "
+                    f"give it as Council({parameter}=...)"
+                )
             check_parameters(
                 f"Council: {name}", {parameter: value}, {parameter: domains[parameter]}
             )
@@ -463,8 +468,10 @@ class Assembly:
     def of(cls, ensemble: Ensemble, votes: Sequence[Vote]) -> Assembly:
         """Weigh the votes."""
         samples = ensemble.weights.astype(np.float64)
-        # pairs are counted, and nobody pairs with less than one
-        samples = samples / min(1.0, samples.min())
+        # pairs are counted, and nobody pairs with less than one; beside the largest weight that an
+        # ensemble takes, what would be less is rounding
+        unit = min(1.0, max(samples.min(), samples.max() / LARGEST_WEIGHT))
+        samples = np.clip(samples / unit, 1.0, LARGEST_WEIGHT)
         support = np.array([anmi(ensemble, ensemble.expand(vote.labels)) for vote in votes])
         sound = support >= LEAST_SUPPORT * support.max()
         families = np.array([vote.seat.solver for vote in votes])
@@ -576,14 +583,14 @@ def _read_budget(budget: object) -> Limit | None:
     """The limit that a budget stands for, None where it stands for none."""
     if isinstance(budget, str):
         number, _, unit = budget.strip().partition(" ")
-        if unit.strip() in ("setting", "settings") and number.isdecimal() and int(number) > 0:
-            return Limit(settings=int(number))
+        if unit.strip() in ("setting", "settings"):
+            count = int(number) if number.isdecimal() and len(number) < 19 else 0
+            return Limit(settings=count) if count > 0 else None
         if unit.strip() in ("s", "seconds"):
             try:
                 return _read_budget(float(number))
             except ValueError:
                 return None
         return None
-    if isinstance(budget, bool) or not isinstance(budget, int | float | np.number):
-        return None
-    return Limit(seconds=float(budget)) if float(budget) > 0 else None
+    seconds = as_float(budget)
+    return Limit(seconds=seconds) if seconds is not None and seconds > 0 else None

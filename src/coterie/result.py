@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie._estimator import LabelConsensus
+from coterie._params import ParameterError
 from coterie._table import Table
 from coterie.ensemble import Ensemble
 from coterie.linalg.embedding import principal_plane, spectral_plane
@@ -163,6 +164,10 @@ class Result:
         seconds : float, optional
         warnings : iterable of str
         """
+        if isinstance(model, type) or not hasattr(model, "get_params"):
+            raise ParameterError(
+                f"model must be a fitted solver or ConsensusClustering, but is {model!r:.60}"
+            )
         check_is_fitted(model, "labels_")
         solver: Any = getattr(model, "solver_", model)
         ensemble = solver.ensemble_

@@ -6,11 +6,21 @@ import argparse
 import sys
 from time import perf_counter
 
-from tests.adversarial import concurrency, faults, guided, kills, numerics, readers, solvers
+from tests.adversarial import (
+    arguments,
+    concurrency,
+    faults,
+    guided,
+    kills,
+    numerics,
+    readers,
+    solvers,
+)
 
 GROUPS = {
     "ensembles": solvers.run,
     "numbers": numerics.run,
+    "arguments": arguments.run,
     "readers": readers.run,
     "faults": faults.run,
     "concurrency": concurrency.run,

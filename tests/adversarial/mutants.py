@@ -59,7 +59,7 @@ LOADED = (
 )
 _OF = {
     "ensemble._compress": "ensemble kernels/test_canonical.py",
-    "evidence.base_clusters": "evidence solvers/test_lce.py",
+    "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
     "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
     "evidence.contingency": "solvers/test_kc.py solvers/test_mcla.py evidence/test_transition.py",
     "evidence.given": "evidence/test_given.py",
@@ -75,7 +75,7 @@ _OF = {
     "kernels.bernoulli": "kernels/test_bernoulli.py solvers/test_rce.py",
     "kernels.bipartite_box": "solvers/test_sccbg.py",
     "kernels.canonical": "kernels/test_canonical.py ensemble",
-    "kernels.centres": "scale/test_pool.py",
+    "kernels.centres": "kernels/test_centres.py",
     "kernels.components": "kernels/test_components.py linalg/test_laplacian.py",
     "kernels.enhancement": "kernels/test_enhancement.py solvers/test_ec_cms.py",
     "kernels.hypergraph": "solvers/test_ceshl.py",

@@ -172,3 +172,12 @@ def test_what_is_no_result_is_refused(refused, folder):
 def test_a_report_without_its_engine_is_refused_before_the_work(refused, monkeypatch):
     monkeypatch.setattr("coterie.cli._outputs.find_spec", lambda name: None)
     assert "coterie[report]" in refused(*CLUSTER, "-k", "3", "-o", "x.csv", "--report", "x.html")
+
+
+def test_a_page_does_not_take_the_place_of_its_result(folder, saved):
+    name = folder / "copy.html"
+    name.write_bytes(saved.read_bytes())
+    before = name.read_bytes()
+    code = main(["report", str(name)])
+    assert code == 2
+    assert name.read_bytes() == before

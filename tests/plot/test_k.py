@@ -136,7 +136,10 @@ def test_a_selection_brings_everything():
             lambda: criteria(KS, {"a": [1, 2, 3]}, votes={"b": 2}),
             "plot.criteria: votes names 'b', which values does not hold",
         ),
-        (lambda: criteria(KS, {"a": [1, 2, 3]}, columns=0), "columns must be at least 1"),
+        (
+            lambda: criteria(KS, {"a": [1, 2, 3]}, columns=0),
+            "columns must be a whole number of at least 1",
+        ),
     ],
 )
 def test_refusals(call, says):

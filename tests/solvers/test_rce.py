@@ -220,7 +220,9 @@ def test_manners():
     seen = []
     model = RCE(2, callback=seen.append, random_state=0).fit(T6)
     assert seen == model.history_
-    with pytest.raises(ParameterError, match=r"lam1 must be a number in \(0, inf\), but is 0"):
+    with pytest.raises(
+        ParameterError, match=r"lam1 must be a number in \[1e-12, 1e\+12\], but is 0"
+    ):
         RCE(2, lam1=0).fit(T6)
     with pytest.raises(MemoryBudgetError, match="The consensus matrix that RCE learns"):
         RCE(2, memory_budget=100).fit(T6)

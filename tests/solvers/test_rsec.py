@@ -229,7 +229,9 @@ def test_manners(solver):
     model = solver(2, callback=seen.append, random_state=0).fit(T6)
     assert seen == model.history_
     assert clone(model).get_params() == model.get_params()
-    with pytest.raises(ParameterError, match=r"lam2 must be a number in \(0, inf\), but is 0"):
+    with pytest.raises(
+        ParameterError, match=r"lam2 must be a number in \[1e-12, 1e\+12\], but is 0"
+    ):
         solver(2, lam2=0).fit(T6)
     with pytest.raises(MemoryBudgetError, match="What RSEC learns"):
         solver(2, memory_budget=100).fit(T6)

@@ -25,6 +25,8 @@ Fill = Literal["random", "no"]
 Generator = Literal["kmeans", "spectral", "subsample", "features"]
 # numbers are kept in 64 bits
 LARGEST = 2**63
+# no person writes more; the parser takes a second for it
+LARGEST_FILE = 2**20
 # parameters that the runs give, and those that no file can
 _NOT_IN_SPECS = ("n_clusters", "random_state", "callback")
 PAPERS = ("spce", "eccms", "trce", "pce", "ceshl")
@@ -150,9 +152,13 @@ def read_spec(place: str | PathLike[str]) -> Spec:
             f"{place}: no such spec{hint} (give a .toml file or one of {', '.join(known)})"
         )
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise SpecError(f"{place} is no spec: it has more than {LARGEST_FILE:,} bytes")
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{place} cannot be read: {error}") from None
+    except OSError as error:
+        raise SpecError(f"{place} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{place} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
     return parse_spec(text, str(place))
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -26,6 +27,7 @@ HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a name that the terminal cannot show is no reason to fail after the work
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -51,13 +53,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         if _is_the_users(error):
-            _tell(f"error: {str(error) or 'out of memory'}")
+            _tell(f"error: {_words(error)}")
             return 2
         _tell(
             f"error: a fault in coterie, not in your data ({type(error).__name__}: {error}); please "
             "report it, with what COTERIE_DEBUG=1 shows"
         )
         return 1
+
+
+def _open_closed_streams() -> None:
+    """Where a stream was closed (>&-), nobody listens; but the next file to be opened would be it."""
+    for place in range(3):
+        try:
+            os.fstat(place)
+        except OSError:
+            # the lowest free number is the one that is missing
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False))
 
 
 def _run(
@@ -77,7 +93,7 @@ def _run(
 
 
 def _is_the_users(error: Exception) -> bool:
-    if isinstance(error, UsageError | OSError):
+    if isinstance(error, UsageError | OSError) or _lacks_memory(error):
         return True
     from coterie._params import ParameterError
     from coterie.ensemble import LabelError
@@ -94,8 +110,26 @@ def _is_the_users(error: Exception) -> bool:
     )
 
 
+def _lacks_memory(error: Exception) -> bool:
+    """Whether a library could not even be loaded, as under a tight ``ulimit -v``."""
+    words = ("failed to map segment", "annot allocate memory")
+    return isinstance(error, ImportError) and any(word in str(error) for word in words)
+
+
+def _words(error: Exception) -> str:
+    if _lacks_memory(error):
+        return "out of memory while loading libraries; allow the process more (ulimit -v)"
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}"
+    return str(error) or "out of memory"
+
+
 def _tell(message: str) -> None:
-    sys.stderr.write(f"coterie: {' '.join(message.split())}\n")
+    # a full or closed stderr changes neither the work nor its exit code
+    with suppress(OSError):
+        sys.stderr.write(f"coterie: {' '.join(message.split())}\n")
+        sys.stderr.flush()
 
 
 def _tell_warnings(caught: Sequence[warnings.WarningMessage]) -> None:

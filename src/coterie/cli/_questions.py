@@ -87,6 +87,8 @@ def report(arguments: argparse.Namespace, journal: Journal) -> None:
 
     output = arguments.output or arguments.result.with_suffix(".html")
     check_page(output, "-o")
+    if output.exists() and arguments.result.exists() and output.samefile(arguments.result):
+        raise UsageError(f"-o {output} would overwrite the result; name another file")
     result = Result.load(arguments.result)
     write(result, output, title=arguments.title)
     journal.written.append(("report", output))

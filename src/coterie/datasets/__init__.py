@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._params import ParameterError, nearest
+from coterie._random import generator
 
 __all__ = ["Dataset", "load", "names"]
 
@@ -58,6 +59,9 @@ def load(name: str, random_state: int = 0) -> Dataset:
     >>> digits.X.shape, digits.n_classes
     ((1797, 64), 10)
     """
+    rng = generator(random_state)
+    if not isinstance(name, str):
+        raise ParameterError(f"name must be one of {', '.join(names())}, but is {name!r}")
     if name in _EMBEDDED:
         from sklearn import datasets
 
@@ -65,7 +69,7 @@ def load(name: str, random_state: int = 0) -> Dataset:
         return Dataset(name, found.data, found.target.astype(np.int64), _EMBEDDED[name])
     if name in _GENERATED:
         make, description = _GENERATED[name]
-        X, y = make(np.random.default_rng(random_state))
+        X, y = make(rng)
         return Dataset(name, X, y.astype(np.int64), description)
     raise ParameterError(
         f"no data set {name!r}{nearest(name, names())} (known: {', '.join(names())})"

@@ -29,24 +29,29 @@ class MissingValues:
         """From the user's ``missing=``: None, one value, or several."""
         if missing is None:
             return cls((), frozenset())
-        given = (
-            [missing]
-            if isinstance(missing, str | bytes) or not isinstance(missing, Iterable)
-            else [*missing]
-        )
+        if isinstance(missing, np.ndarray):
+            given = missing.ravel().tolist()
+        elif isinstance(missing, str | bytes) or not isinstance(missing, Iterable):
+            given = [missing]
+        else:
+            given = [*missing]
         numbers, others = set(), set()
         for value in given:
             if is_void(value):
                 continue
             if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-                if not float(value).is_integer():
+                if not isinstance(value, Integral) and not float(value).is_integer():
                     raise LabelError(
                         f"missing={value!r}: labels are whole numbers or names, "
                         "so no label can have this value"
                     )
                 numbers.add(int(value) if isinstance(value, Integral) else int(float(value)))
-            else:
+            elif is_hashable(value):
                 others.add(value)
+            else:
+                raise LabelError(
+                    f"missing={missing!r}: {type(value).__name__} values are no labels"
+                )
         return cls(tuple(sorted(numbers)), frozenset(others))
 
     def mask(self, values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -94,6 +99,15 @@ def is_void(value: object) -> bool:
         return bool(np.isnat(value))
     # pandas.NA and NaT are known by name, so that pandas is not imported for them
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value can be told from others; a tuple that holds a list cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def whole_numbers(
@@ -258,7 +272,7 @@ def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
                 "(labels must be whole numbers or names: bin or round first)"
             )
         return "number", int(number)
-    if isinstance(value, Hashable):
+    if is_hashable(value):
         return type(value).__name__, value
     raise LabelError(
         f"member {member!r}, row {row}: {type(value).__name__} values cannot be labels"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from coterie._params import ParameterError, as_float, shown
 from coterie._random import RandomState, child_seeds, generator
-from coterie.ensemble._columns import LabelError, Missing
+from coterie.ensemble._columns import LabelError, Missing, is_hashable, is_void
 from coterie.ensemble._compress import (
     DistinctRows,
     canonical_rows,
@@ -133,7 +134,7 @@ class Ensemble:
         >>> Ensemble.from_labels(frame).sample_ids.tolist()
         ['ann', 'bob', 'cy']
         """
-        if blank_samples not in ("refuse", "keep"):
+        if not isinstance(blank_samples, str) or blank_samples not in ("refuse", "keep"):
             raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
         ensemble = cls._from_read(
             read_labels(labels, names, missing),
@@ -304,7 +305,12 @@ class Ensemble:
     def select(self, members: str | int | Sequence[str | int] | NDArray[Any]) -> Self:
         """The ensemble of some members, by name, position or mask, in the order given."""
         wanted: list[Any]
-        wanted = [members] if isinstance(members, str | int | np.integer) else [*members]
+        if isinstance(members, str | int | np.integer):
+            wanted = [members]
+        elif isinstance(members, Iterable) and getattr(members, "ndim", 1) > 0:
+            wanted = [*members]
+        else:
+            raise LabelError(f"select: members must be names, positions or a mask, not {members!r}")
         if wanted and all(isinstance(member, bool | np.bool_) for member in wanted):
             if len(wanted) != self.n_members:
                 raise LabelError(
@@ -329,10 +335,7 @@ class Ensemble:
 
     def subset(self, rows: ArrayLike | slice) -> Self:
         """The ensemble of some samples, by positions, mask or slice."""
-        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
-        if not isinstance(chosen, slice) and chosen.size == 0:
-            chosen = slice(0)
-        kept = np.arange(self.n_samples)[chosen]
+        kept = np.arange(self.n_samples)[_rows(rows, self.n_samples)]
         if kept.size == 0:
             raise LabelError("subset: no sample selected; an ensemble needs at least one")
         used, inverse = np.unique(self.inverse[kept], return_inverse=True)
@@ -347,6 +350,7 @@ class Ensemble:
 
     def concat(self, other: Ensemble) -> Self:
         """The members of both ensembles, which must hold the same samples in the same order."""
+        require_ensemble(other, "other")
         if other.n_samples != self.n_samples:
             raise LabelError(
                 f"concat: this ensemble has {self.n_samples} samples, the other {other.n_samples}"
@@ -434,6 +438,12 @@ class Ensemble:
 
     def reorder_members(self, order: NDArray[np.int64]) -> Self:
         """The same ensemble with its members in another order; microclusters stay as they are."""
+        order = np.asarray(order)
+        if order.ndim != 1 or order.dtype.kind not in "iu" or np.any(order >= self.n_members):
+            raise LabelError(
+                f"reorder_members: order must hold positions in 0 .. {self.n_members - 1}, but is "
+                f"{shown(order)}"
+            )
         return type(self)(
             labels=np.ascontiguousarray(self.labels[:, order]),
             weights=self.weights,
@@ -562,6 +572,39 @@ class Ensemble:
         return int(member) % self.n_members
 
 
+def require_ensemble(given: object, name: str = "ensemble") -> None:
+    """Refuse raw labels, and anything else, where an Ensemble belongs."""
+    if not isinstance(given, Ensemble):
+        raise ParameterError(
+            f"{name} must be an Ensemble, but is {type(given).__name__}; "
+            "make one with coterie.Ensemble.from_labels(labels)"
+        )
+
+
+def _rows(given: ArrayLike | slice, n_samples: int) -> slice | NDArray[Any]:
+    """Positions, a mask or a slice of the samples, checked."""
+    if isinstance(given, slice):
+        return given
+    try:
+        rows = np.asarray(given)
+    except ValueError:
+        # ragged: no such list holds rows
+        rows = np.asarray(None)
+    if rows.size == 0:
+        return slice(0)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise LabelError(
+            f"subset: rows must be positions, a mask or a slice, but is {shown(given)}"
+        )
+    if rows.dtype.kind == "b":
+        if len(rows) != n_samples:
+            raise LabelError(f"subset: the mask has {len(rows)} entries for {n_samples} samples")
+    elif not -n_samples <= int(rows.min()) <= int(rows.max()) < n_samples:
+        far = int(rows.max()) if int(rows.max()) >= n_samples else int(rows.min())
+        raise LabelError(f"subset: no row {far}; there are {n_samples}, counted from 0")
+    return rows
+
+
 def _refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
     blank = [names[j] for j in np.flatnonzero((rows.codes < 0).all(axis=0)).tolist()]
     if blank:
@@ -573,10 +616,12 @@ def _refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
 
 
 def _refuse_namesakes(ids: NDArray[Any]) -> None:
-    if ids.dtype.kind != "O" and len(np.unique(ids)) == len(ids):
+    if ids.dtype.kind not in "OfmM" and len(np.unique(ids)) == len(ids):
         return
     seen: dict[Any, int] = {}
     for row, name in enumerate(ids.tolist()):
+        if is_void(name) or not is_hashable(name):
+            raise LabelError(f"sample_ids: {name!r} in row {row} is no name of a sample")
         if name in seen:
             raise LabelError(
                 f"sample_ids holds {name!r} in rows {seen[name]} and {row}; every sample needs a name "
@@ -592,15 +637,23 @@ def _count(number: int, noun: str) -> str:
 def _weights(given: ArrayLike | None, length: int, name: str = "member_weight") -> NDArray[Any]:
     if given is None:
         return np.ones(length)
-    weights = np.array(given)
+    if np.ma.is_masked(given):
+        raise LabelError(f"{name} has masked entries; every weight must be a number")
+    try:
+        weights = np.array(given)
+    except ValueError:
+        raise LabelError(f"{name} must hold {length} numbers, but is {shown(given)}") from None
     if weights.shape != (length,):
         raise LabelError(f"{name} must hold {length} numbers, but has shape {weights.shape}")
     if weights.dtype.kind not in "iuf" or not (np.isfinite(weights) & (weights > 0)).all():
         for i, value in enumerate(weights.tolist()):
-            if not isinstance(value, int | float) or not (np.isfinite(value) and value > 0):
+            number = as_float(value)
+            if number is None or not (np.isfinite(number) and number > 0):
                 raise LabelError(
                     f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
                 )
+    if weights.dtype.kind not in "iu":
+        # half and extended precision, too
         weights = weights.astype(np.float64)
     for i in (int(np.argmin(weights)), int(np.argmax(weights))):
         if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:

@@ -14,6 +14,7 @@ from coterie.ensemble._columns import (
     Missing,
     MissingValues,
     encode,
+    is_hashable,
     is_void,
 )
 from coterie.ensemble._read import Columns, refuse_ids, table_columns
@@ -26,6 +27,10 @@ def join_tables(
     missing: Missing,
 ) -> tuple[list[str], Columns, NDArray[Any]]:
     """Member names, coded members over all ids, and the ids in order of first appearance."""
+    if isinstance(tables, str | bytes) or not isinstance(tables, Sequence | Mapping):
+        raise LabelError(f"tables must be a sequence or a mapping of tables, but is {tables!r}")
+    # as the tables' own names are read
+    id = str(id)
     if isinstance(tables, Mapping):
         named = [(str(name), table) for name, table in tables.items()]
     else:
@@ -71,6 +76,8 @@ def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str])
     for row, value in enumerate(ids):
         if is_void(value):
             raise LabelError(f"{table}, row {row}: the id {id!r} is missing")
+        if not is_hashable(value):
+            raise LabelError(f"{table}, row {row}: the id {value!r} is no name of a sample")
         if value in seen:
             raise LabelError(
                 f"{table}: the id {value!r} stands in rows {seen[value]} and {row}; "
@@ -96,7 +103,8 @@ def _label_columns(
     if label is None:
         wanted = [column for column in columns if column != id]
     else:
-        wanted = [label] if isinstance(label, str) else [*label]
+        several = isinstance(label, Sequence) and not isinstance(label, str | bytes)
+        wanted = [str(name) for name in label] if several else [str(label)]
     for column in wanted:
         if column not in columns:
             raise LabelError(

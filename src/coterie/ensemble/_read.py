@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -60,6 +60,8 @@ def read_members(
         raise LabelError(
             f"members must be a list of label vectors, but is {type(members).__name__}"
         )
+    if isinstance(members, np.ndarray) and members.ndim == 0:
+        raise LabelError(f"members must be a list of label vectors, but is {members!r}")
     columns = [_vector(member) for member in members]
     return _coded(columns, names, MissingValues.named(missing))
 
@@ -179,6 +181,12 @@ def _named(names: Sequence[str] | None, count: int) -> list[str]:
         raise LabelError("no members: an ensemble needs at least one clustering")
     if names is None:
         return [f"member_{j}" for j in range(count)]
+    if (
+        isinstance(names, str | bytes)
+        or not isinstance(names, Iterable)
+        or getattr(names, "ndim", 1) == 0
+    ):
+        raise LabelError(f"names must be a sequence of names, one per member, but is {names!r}")
     found = [str(name) for name in names]
     if len(found) != count:
         raise LabelError(f"names must hold {count} names, one per member, but holds {len(found)}")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, ndtr, stdtr
 
-from coterie._params import Real, check_parameters, nearest
+from coterie._params import Integer, ParameterError, Real, as_numbers, check_parameters, nearest
 from coterie._table import Table
 
 _DECIMALS = 12
@@ -35,7 +35,7 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     >>> holm([0.01, 0.04, float("nan"), 0.03]).tolist()
     [0.03, 0.06, nan, 0.06]
     """
-    p = np.asarray(p, dtype=np.float64)
+    p = as_numbers("p", p)
     if p.ndim != 1:
         raise ValueError(f"p must be one number a test, has the shape {p.shape}")
     made = np.flatnonzero(~np.isnan(p))
@@ -82,11 +82,15 @@ def paired_tests(scores: Mapping[str, ArrayLike], reference: str) -> Table:
     >>> bool(table["t_p"][0] < 0.001)
     True
     """
-    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in scores.items()}
-    if reference not in arrays:
+    if not isinstance(scores, Mapping):
+        raise ParameterError(
+            f"scores must map each method to its scores, but is {type(scores).__name__}"
+        )
+    arrays = {name: as_numbers(f"scores of {name!r}", values) for name, values in scores.items()}
+    if not isinstance(reference, str) or reference not in arrays:
         raise ValueError(
             f"reference {reference!r} has no scores{nearest(reference, arrays)} "
-            f"(there are: {', '.join(arrays)})"
+            f"(there are: {', '.join(map(str, arrays))})"
         )
     runs = arrays[reference].shape
     for name, values in arrays.items():
@@ -159,7 +163,11 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
     >>> round(critical_difference(n_methods=4, n_data=14), 2)
     1.25
     """
-    check_parameters("critical_difference", {"alpha": alpha}, {"alpha": Real(0, 1, False, False)})
+    check_parameters(
+        "critical_difference",
+        {"n_methods": n_methods, "n_data": n_data, "alpha": alpha},
+        {"n_methods": Integer(0), "n_data": Integer(0), "alpha": Real(0, 1, False, False)},
+    )
     if n_methods < 2 or n_data < 2:
         return float("nan")
     # as slow to import as all the rest of the package
@@ -275,7 +283,7 @@ def _signed_rank_p(differences: NDArray[np.float64]) -> float:
 
 
 def _ranks(scores: ArrayLike) -> NDArray[np.float64]:
-    matrix = np.asarray(scores, dtype=np.float64)
+    matrix = as_numbers("scores", scores)
     if matrix.ndim != 2:
         raise ValueError(f"scores must be data sets x methods, have the shape {matrix.shape}")
     matrix = matrix[~np.all(np.isnan(matrix), axis=1)].round(_DECIMALS)

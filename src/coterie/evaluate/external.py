@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from coterie._budget import require
-from coterie._params import Choice, check_parameters
+from coterie._params import Choice, as_numbers, check_parameters
 from coterie.ensemble._columns import dense_codes, is_void
 
 Average = Literal["arithmetic", "max", "min", "geometric"]
@@ -329,7 +329,7 @@ def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
 def _multiplicities(given: ArrayLike | None, length: int) -> NDArray[np.float64]:
     if given is None:
         return np.ones(length)
-    weight = np.asarray(given, dtype=np.float64)
+    weight = as_numbers("sample_weight", given)
     if weight.shape != (length,):
         raise ValueError(f"sample_weight must hold {length} numbers, but has shape {weight.shape}")
     wrong = ~(np.isfinite(weight) & ((weight == 0) | (weight >= 1)))

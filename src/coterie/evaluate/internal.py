@@ -14,7 +14,7 @@ from scipy import sparse
 
 from coterie._budget import Budget
 from coterie._params import ParameterError, Real, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import AVERAGE, Average, coded, normalised_information
 from coterie.evidence.coassociation import coassociation, require_dense
 
@@ -43,6 +43,7 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
     >>> anmi(ensemble, ["a", "a", "b", "b"])
     1.0
     """
+    require_ensemble(ensemble)
     check_parameters("anmi", {"average": average}, {"average": AVERAGE})
     codes, n_clusters = coded(labels, "labels")
     if len(codes) != ensemble.n_samples:
@@ -95,7 +96,8 @@ def cophenetic_correlation(
     >>> round(cophenetic_correlation(Ensemble.from_labels(labels)), 4)
     0.9554
     """
-    from coterie.kernels.linkage import weighted_linkage
+    require_ensemble(ensemble)
+    from coterie.kernels.linkage import Dendrogram, weighted_linkage
 
     require_dense(ensemble, 24, "The cophenetic correlation", memory_budget)
     weights = ensemble.weights.astype(np.float64)
@@ -103,6 +105,10 @@ def cophenetic_correlation(
     np.subtract(1.0, dissimilarity, out=dissimilarity)
     if dendrogram is None:
         dendrogram = weighted_linkage(dissimilarity, weights, "average")
+    elif not isinstance(dendrogram, Dendrogram):
+        raise ParameterError(
+            f"dendrogram must be a solver's dendrogram_, but is {type(dendrogram).__name__}"
+        )
     if len(dendrogram.sizes) != len(weights):
         raise ValueError(
             f"dendrogram joins {len(dendrogram.sizes)} items, but the ensemble has "
@@ -154,6 +160,7 @@ def pac(
     >>> pac(Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]]))
     0.5
     """
+    require_ensemble(ensemble)
     domain = {"lower": Real(0, 1), "upper": Real(0, 1)}
     check_parameters("pac", {"lower": lower, "upper": upper}, domain)
     if not lower < upper:

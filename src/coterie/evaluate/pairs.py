@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from coterie._budget import Budget
-from coterie._params import Integer, ParameterError, check_parameters
-from coterie.ensemble import Ensemble
+from coterie._params import Integer, ParameterError, as_numbers, check_parameters
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import coded
 from coterie.evidence.coassociation import coassociation
 
@@ -115,6 +115,7 @@ def evidence_quality(
     >>> found.precision.round(2).tolist(), found.recall.tolist()
     ([0.33, 0.5, 1.0], [1.0, 1.0, 0.5])
     """
+    require_ensemble(ensemble)
     check_parameters("evidence_quality", {"levels": levels}, {"levels": Integer(1, optional=True)})
     codes, n_classes = coded(classes, "classes")
     if len(codes) != ensemble.n_samples:
@@ -163,7 +164,7 @@ def evidence_quality(
 
 
 def _checked(matrix: ArrayLike, n: int) -> FloatArray:
-    values = np.asarray(matrix, dtype=np.float64)
+    values = as_numbers("evidence_quality: matrix", matrix)
     if values.shape != (n, n):
         raise ParameterError(
             f"evidence_quality: matrix must have a row and a column per microcluster ({n} x {n}), "

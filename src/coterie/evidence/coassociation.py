@@ -14,7 +14,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 from coterie._budget import Budget, require
-from coterie.ensemble import Ensemble
+from coterie._params import ParameterError, as_numbers
+from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = (
     "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
@@ -46,6 +47,7 @@ def coassociation_counts(
            [0, 2, 1],
            [1, 1, 2]], dtype=int16)
     """
+    require_ensemble(ensemble)
     from coterie.kernels.pairs import agreement_counts, count_bytes
 
     per_pair = count_bytes(1, ensemble.n_members)
@@ -77,6 +79,7 @@ def observed_counts(
     >>> observed_counts(Ensemble.from_labels([[0, 0], [1, -1]])).tolist()
     [[2, 1], [1, 1]]
     """
+    require_ensemble(ensemble)
     from coterie.kernels.pairs import count_bytes, observation_counts
 
     per_pair = count_bytes(1, ensemble.n_members)
@@ -99,7 +102,7 @@ def weighted_coassociation(
     """
     from coterie.kernels.pairs import weighted_agreements
 
-    values = _by_member(ensemble, member_values)
+    values = by_member(ensemble, member_values)
     require_dense(ensemble, 8, "The weighted co-association", memory_budget)
     per_cluster = np.repeat(values, ensemble.n_clusters_per_member)
     return weighted_agreements(ensemble.labels, per_cluster, ensemble.cluster_offsets[:-1])
@@ -118,6 +121,7 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     >>> coassociation(Ensemble.from_labels([[0, 0], [0, -1], [1, 0]])).round(2).tolist()
     [[1.0, 1.0, 0.5], [1.0, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
+    require_ensemble(ensemble)
     uniform = bool((ensemble.member_weight == ensemble.member_weight[0]).all())
     per_pair = 16 if uniform else bytes_of_shares(ensemble)
     require_dense(ensemble, per_pair, "The co-association matrix", memory_budget)
@@ -168,8 +172,9 @@ def coassociation_operator(
     >>> coassociation_operator(Ensemble.from_labels([[0, 0], [0, 1]])) @ np.array([1.0, 1.0])
     array([3., 3.])
     """
+    require_ensemble(ensemble)
     values = np.ones(ensemble.n_members) if member_values is None else member_values
-    per_cluster = np.repeat(_by_member(ensemble, values), ensemble.n_clusters_per_member)
+    per_cluster = np.repeat(by_member(ensemble, values), ensemble.n_clusters_per_member)
     incidence = ensemble.incidence
     transposed = sparse.csr_array(incidence.T)
 
@@ -182,11 +187,17 @@ def coassociation_operator(
     return LinearOperator((n, n), matvec=product, rmatvec=product, matmat=product, dtype=np.float64)
 
 
-def _by_member(ensemble: Ensemble, values: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+def by_member(ensemble: Ensemble, values: ArrayLike) -> NDArray[np.float64]:
+    """One finite number per member."""
+    require_ensemble(ensemble)
+    array = as_numbers("member_values", values)
     if array.shape != (ensemble.n_members,):
-        raise ValueError(
+        raise ParameterError(
             f"member_values must hold one number per member ({ensemble.n_members}), "
             f"but has shape {array.shape}"
         )
+    finite = np.isfinite(array)
+    if not finite.all():
+        j = int(np.argmin(finite))
+        raise ParameterError(f"member_values must be finite, but entry {j} is {array[j]}")
     return array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy import sparse
 
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 
 
 def contingency(ensemble: Ensemble) -> sparse.csr_array:
@@ -19,6 +19,7 @@ def contingency(ensemble: Ensemble) -> sparse.csr_array:
     >>> contingency(Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])).toarray().tolist()
     [[2.0, 0.0, 2.0], [0.0, 1.0, 1.0], [2.0, 1.0, 3.0]]
     """
+    require_ensemble(ensemble)
     incidence = ensemble.incidence
     weighted = sparse.csr_array(incidence.multiply(ensemble.weights[:, None]))
     table = sparse.csr_array(incidence.T @ weighted)

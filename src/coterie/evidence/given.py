@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._params import ParameterError
+from coterie._params import ParameterError, as_numbers
 from coterie.ensemble import Ensemble
 
 # differences up to here are rounding in whatever program the matrix came from
@@ -14,7 +14,7 @@ ROUNDING = 1e-8
 
 def checked_similarity(values: object, name: str) -> NDArray[np.float64]:
     """The matrix, if it is square, finite, symmetric and within [0, 1]."""
-    matrix = np.asarray(values, dtype=np.float64)
+    matrix = as_numbers(name, values)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) == 0:
         raise ParameterError(
             f"{name} must be a square matrix of similarities, but has shape {matrix.shape}"

@@ -39,7 +39,7 @@ from scipy import sparse
 
 from coterie._budget import Budget
 from coterie._params import Choice, Integer, Real, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.base_clusters import jaccard, mean_over_members, require_base_clusters
 from coterie.evidence.coassociation import require_dense
 
@@ -124,6 +124,7 @@ def connected_triple(
     >>> connected_triple(Ensemble.from_labels(labels)).round(4).tolist()
     [[1.0, 0.5333, 0.6], [0.5333, 1.0, 0.9333], [0.6, 0.9333, 1.0]]
     """
+    require_ensemble(ensemble)
     check_parameters("connected_triple", {"decay": decay}, {"decay": DECAY})
     similarity = linked_clusters(ensemble, memory_budget=memory_budget)
     similarity *= decay
@@ -178,6 +179,7 @@ def simrank(
     >>> simrank(Ensemble.from_labels(labels)).round(4).tolist()
     [[0.4862, 0.0468, 0.1961], [0.0468, 0.5055, 0.3663], [0.1961, 0.3663, 0.3935]]
     """
+    require_ensemble(ensemble)
     given = {"decay": decay, "n_rounds": n_rounds}
     check_parameters("simrank", given, {"decay": DECAY, "n_rounds": Integer(2)})
     wide = ensemble.n_base_clusters / ensemble.n_microclusters
@@ -189,7 +191,8 @@ def simrank(
     clusters = np.eye(ensemble.n_base_clusters)
     for to_go in reversed(range(n_rounds - 1)):
         # a sample has similarity 1 with itself, not what it has with others of its microcluster
-        alone = (1.0 - np.diag(samples)) / r
+        # (and a weight below one is no part of a sample: there is nobody else in it)
+        alone = (1.0 - np.diag(samples)) / np.maximum(r, 1.0)
         new_samples = _carried(by_label, clusters)
         new_samples *= decay
         if to_go:
@@ -235,6 +238,7 @@ def approximate_simrank(
     >>> approximate_simrank(Ensemble.from_labels(labels)).round(4).tolist()
     [[0.7926, 0.0878, 0.2999], [0.0878, 0.6806, 0.4641], [0.2999, 0.4641, 0.4348]]
     """
+    require_ensemble(ensemble)
     check_parameters("approximate_simrank", {"decay": decay}, {"decay": DECAY})
     wide = ensemble.n_base_clusters / ensemble.n_microclusters
     purpose = "The approximate SimRank similarity"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie._budget import Budget
 from coterie._params import Domain, Integer, Real, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.base_clusters import jaccard, mean_over_members, require_base_clusters
 from coterie.evidence.trajectories import cosines, random_walk, trajectory_products
 
@@ -64,6 +64,7 @@ def propagated_cluster_similarity(
     >>> Z[:2, :4].round(4).tolist()
     [[1.0, 0.6482, 0.9348, 0.6126], [0.6482, 1.0, 0.718, 0.9389]]
     """
+    require_ensemble(ensemble)
     given = {"n_steps": n_steps, "rest": rest}
     check_parameters("propagated_cluster_similarity", given, _DOMAINS)
     purpose = "The propagated similarity of base clusters"
@@ -104,6 +105,7 @@ def propagated_similarity(
     >>> propagated_similarity(Ensemble.from_labels(labels)).round(4).tolist()
     [[1.0, 0.6688, 0.7654], [0.6688, 1.0, 0.9034], [0.7654, 0.9034, 1.0]]
     """
+    require_ensemble(ensemble)
     similarity = propagated_cluster_similarity(ensemble, n_steps, memory_budget=memory_budget)
     np.fill_diagonal(similarity, 1.0)
     mean = mean_over_members(

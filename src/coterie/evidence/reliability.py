@@ -11,7 +11,7 @@ from scipy import sparse
 
 from coterie._budget import Budget
 from coterie._params import Real, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
 from coterie.evidence.contingency import contingency
 
@@ -33,6 +33,7 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
     >>> cluster_reliability(Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])).round(3)
     array([1.   , 0.287, 0.317, 1.   ])
     """
+    require_ensemble(ensemble)
     check_parameters("cluster_reliability", {"theta": theta}, {"theta": THETA})
     m, k = ensemble.n_members, ensemble.n_base_clusters
     table = contingency(ensemble)
@@ -65,6 +66,7 @@ def locally_weighted_coassociation(
     >>> locally_weighted_coassociation(Ensemble.from_labels(labels)).round(4)[2].tolist()
     [0.0862, 0.3101, 1.0]
     """
+    require_ensemble(ensemble)
     from coterie.kernels.pairs import weighted_agreements, weighted_observations
 
     per_pair = bytes_of_shares(ensemble)

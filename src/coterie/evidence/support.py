@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.ensemble import Ensemble
+from coterie._params import Integer, ParameterError, check_parameters
+from coterie.ensemble import Ensemble, require_ensemble
 
 
 def cluster_support(
@@ -34,7 +35,20 @@ def cluster_support(
     >>> cluster_support(ensemble, np.array([0, 1, 1]), 2)[0].tolist()
     [1.0, 0.25]
     """
+    require_ensemble(ensemble)
+    check_parameters("cluster_support", {"n_clusters": n_clusters}, {"n_clusters": Integer(1)})
     n = ensemble.n_microclusters
+    labels = np.asarray(labels)
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise ParameterError(
+            f"cluster_support: labels must be one whole number for each of the {n} microclusters, "
+            f"but is an array of {labels.dtype} of shape {labels.shape}"
+        )
+    if labels.min() < 0 or labels.max() >= n_clusters:
+        raise ParameterError(
+            f"cluster_support: labels must lie in 0 .. {n_clusters - 1}, but go from "
+            f"{labels.min()} to {labels.max()}"
+        )
     chosen = sparse.csr_array(
         (ensemble.weights.astype(np.float64), (np.arange(n), labels)), shape=(n, n_clusters)
     )

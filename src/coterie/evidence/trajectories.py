@@ -18,7 +18,7 @@ from scipy import sparse
 
 from coterie._budget import Budget
 from coterie._params import Integer, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 
 # what the authors' program never exceeds, whatever the number of microclusters
@@ -69,6 +69,7 @@ def trajectory_similarity(
     >>> trajectory_similarity(Ensemble.from_labels(labels)).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+    require_ensemble(ensemble)
     given = {"n_neighbors": n_neighbors, "n_steps": n_steps}
     check_parameters("trajectory_similarity", given, _DOMAINS)
     require_dense(ensemble, 40, "The probability trajectory similarity", memory_budget)

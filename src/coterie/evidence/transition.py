@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie._budget import Budget
-from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import require_dense
+from coterie._params import ParameterError
+from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.coassociation import by_member, require_dense
 
 
 def transitions(
@@ -38,10 +39,17 @@ def transitions(
     >>> (transitions(ensemble) @ ensemble.weights).round(12).tolist()
     [1.0, 1.0]
     """
+    require_ensemble(ensemble)
     from coterie.kernels.pairs import weighted_agreements
 
     require_dense(ensemble, 8, "The transition matrix", memory_budget)
-    chance = ensemble.member_weight if member_values is None else np.asarray(member_values)
+    chance = ensemble.member_weight
+    if member_values is not None:
+        chance = by_member(ensemble, member_values)
+        if not (chance > 0).all():
+            raise ParameterError(
+                f"member_values must be positive, but the least of them is {chance.min():g}"
+            )
     values = np.repeat(chance, ensemble.n_clusters_per_member) / ensemble.cluster_sizes
     steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_offsets[:-1])
     steps /= ((ensemble.labels >= 0) @ chance)[:, None]

@@ -37,6 +37,8 @@ def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
     """What ``convert`` makes of X, or a ValueError that names the column and row of text or a date."""
     try:
         return convert()
+    except OverflowError:
+        raise ValueError("X holds a number that is too large for a float; rescale it") from None
     except (TypeError, ValueError):
         # looked for only now: numbers, the usual case, cost nothing
         found = _first_other(X)
@@ -74,17 +76,25 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise ValueError naming the columns that hold NaN or infinity, and the first such row."""
+    """Raise ValueError naming the columns that hold NaN or infinity, and the first such row.
+
+    Numbers whose squares would be infinite are refused as well.
+    """
     if sparse.issparse(matrix):
         entries = matrix.tocoo()
         wrong = ~np.isfinite(entries.data)
         rows, columns = entries.coords[0][wrong], entries.coords[1][wrong]
     else:
-        # one sum tells in most cases, without a mask as large as the matrix
-        if np.isfinite(matrix.sum()):
+        # two numbers tell in most cases, without a mask as large as the matrix
+        if largest(matrix) <= _limit(matrix):
             return
         rows, columns = np.nonzero(~np.isfinite(matrix))
     if len(rows) == 0:
+        if largest(matrix) > _limit(matrix):
+            raise ValueError(
+                f"X reaches {largest(matrix):.3g}, and squares of that overflow {matrix.dtype}; "
+                "rescale it, such as with sklearn.preprocessing.StandardScaler"
+            )
         return
     found = np.unique(columns)
     shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in found[:5])
@@ -93,6 +103,17 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
         f"{'' if len(found) == 1 else 's'} {shown}{', ...' if len(found) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"
     )
+
+
+def largest(matrix: Any) -> float:
+    """The largest entry by size; NaN where there is one."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def _limit(matrix: Any) -> float:
+    # room for a sum of many squared differences
+    return float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4
 
 
 def count_distinct_rows(matrix: Any) -> int:

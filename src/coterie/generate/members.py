@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from coterie._params import CALLBACK, JOBS, check_parameters
 from coterie._threads import one_thread
 from coterie.ensemble import Ensemble
 
 Progress = Callable[[int, int], None]
+# so often may a backend of joblib lose what it was doing
+LOSSES = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Pool:
     plans: tuple[MemberPlan, ...]
     estimators: tuple[Any, ...]
     labels: NDArray[np.int64]
+    # of the features; clusterers take new rows of no other precision
+    dtype: np.dtype[Any]
 
     def ensemble(self, sample_ids: NDArray[Any] | None = None) -> Ensemble:
         """The labels as an Ensemble."""
@@ -50,6 +56,7 @@ class Pool:
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Labels of new rows by every member, in the members' own values."""
+        X = X.astype(self.dtype, copy=False)
         return np.stack(
             [
                 np.asarray(estimator.predict(_seen(X, None, plan.columns)))
@@ -67,22 +74,49 @@ def fit_members(
     callback: Progress | None = None,
 ) -> Pool:
     """Fit every plan on X; the result does not depend on ``n_jobs``."""
+    given = {"n_jobs": n_jobs, "callback": callback}
+    check_parameters("members", given, {"n_jobs": JOBS, "callback": CALLBACK})
     labels = np.full((X.shape[0], len(plans)), -1, dtype=np.int64)
     estimators = []
-    jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    fitted = jobs(delayed(_fit_one)(X, plan) for plan in plans)
-    for j, (estimator, found) in enumerate(fitted):
+    for j, (estimator, found) in enumerate(_fitted(X, plans, n_jobs)):
         plan = plans[j]
         if np.shape(found) != (X.shape[0] if plan.rows is None else len(plan.rows),):
             raise ValueError(
                 f"member {plan.name!r} ({type(estimator).__name__}) gave labels of shape "
                 f"{np.shape(found)}; a clusterer gives one label per row"
             )
+        if found.dtype.kind not in "iub" and not _whole(found):
+            raise ValueError(
+                f"member {plan.name!r} ({type(estimator).__name__}) gave labels of {found.dtype}, "
+                "not all of them whole numbers; a clusterer gives whole numbers, -1 for noise"
+            )
         labels[slice(None) if plan.rows is None else plan.rows, j] = found
         estimators.append(estimator)
         if callback is not None:
             callback(j + 1, len(plans))
-    return Pool(tuple(plans), tuple(estimators), labels)
+    return Pool(tuple(plans), tuple(estimators), labels, X.dtype)
+
+
+def _fitted(
+    X: Any, plans: Sequence[MemberPlan], n_jobs: int | None
+) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """The plans' clusterers and labels, in order.
+
+    A backend of joblib that other machines are behind may cancel what a lost one held: whatever is
+    not there yet is then asked for again, and comes out the same.
+    """
+    done = 0
+    for losses in range(LOSSES + 1):
+        jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        try:
+            for one in jobs(delayed(_fit_one)(X, plan) for plan in plans[done:]):
+                yield one
+                done += 1
+        except CancelledError:
+            if losses == LOSSES:
+                raise
+        else:
+            return
 
 
 def _fit_one(X: Any, plan: MemberPlan) -> tuple[Any, NDArray[Any]]:
@@ -91,6 +125,10 @@ def _fit_one(X: Any, plan: MemberPlan) -> tuple[Any, NDArray[Any]]:
     with one_thread():
         labels = np.asarray(estimator.fit_predict(_seen(X, plan.rows, plan.columns)))
     return estimator, labels
+
+
+def _whole(found: NDArray[Any]) -> bool:
+    return found.dtype.kind == "f" and bool((np.isfinite(found) & (found % 1 == 0)).all())
 
 
 def _seen(X: Any, rows: NDArray[np.int64] | None, columns: NDArray[np.int64] | None) -> Any:

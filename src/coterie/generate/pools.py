@@ -12,11 +12,11 @@ from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
 from coterie._budget import Budget, require
-from coterie._params import Integer, ParameterError, Real, check_parameters
+from coterie._params import Integer, Kind, ParameterError, Real, check_parameters
 from coterie._random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
 from coterie.ensemble._read import index_ids
-from coterie.generate.features import as_features, count_distinct_rows
+from coterie.generate.features import as_features, count_distinct_rows, largest
 from coterie.generate.members import MemberPlan, Progress, fit_members
 from coterie.generate.spectral import GaussianSpectral
 
@@ -24,6 +24,7 @@ ClusterCount = int | Literal["sqrt"] | tuple[int, int]
 # the bandwidths of the published experiments, as multiples of the mean distance
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
+SHARE = Real(0, 1, closed_low=False)
 
 
 class TooFewRows(ParameterError):
@@ -234,7 +235,8 @@ def subsample_plans(
     clusterer: Any = None,
 ) -> list[MemberPlan]:
     """Plans of :func:`subsample_pool`."""
-    check_parameters("subsample_pool", {"share": share}, {"share": Real(0, 1, closed_low=False)})
+    given = {"n_members": n_members, "share": share}
+    check_parameters("subsample_pool", given, {"n_members": Integer(1), "share": SHARE})
     n = X.shape[0]
     size = min(n, max(2, round(share * n)))
     seen = np.zeros((n, n_members), dtype=np.bool_)
@@ -262,7 +264,7 @@ def feature_plans(
     clusterer: Any = None,
 ) -> list[MemberPlan]:
     """Plans of :func:`feature_pool`."""
-    check_parameters("feature_pool", {"share": share}, {"share": Real(0, 1, closed_low=False)})
+    check_parameters("feature_pool", {"share": share}, {"share": SHARE})
     d = X.shape[1]
     size = max(1, round(share * d))
     counts = draw_counts(X, n_members, n_clusters, rng)
@@ -305,16 +307,20 @@ def spectral_plans(
 
 def estimator_plans(estimators: Sequence[Any], names: Sequence[str] | None) -> list[MemberPlan]:
     """Plans of :func:`from_estimators`."""
+    if not isinstance(estimators, Sequence):
+        raise ParameterError(
+            f"estimators must be a list of clusterers, but is {type(estimators).__name__}"
+        )
     if len(estimators) == 0:
         raise ParameterError("estimators is empty: an ensemble needs at least one clusterer")
     for j, estimator in enumerate(estimators):
-        if not hasattr(estimator, "fit_predict"):
-            raise ParameterError(
-                f"estimators[{j}] ({type(estimator).__name__}) has no fit_predict: "
-                "it must be a scikit-learn compatible clusterer"
-            )
+        _refuse_no_clusterer(f"estimators[{j}]", estimator)
     if names is None:
         names = [f"{type(estimator).__name__}_{j}" for j, estimator in enumerate(estimators)]
+    elif isinstance(names, str) or not isinstance(names, Sequence):
+        raise ParameterError(f"names must be a list of names, but is {names!r}")
+    elif len(names) != len(estimators):
+        raise ParameterError(f"names must hold {len(estimators)} names, but holds {len(names)}")
     return [MemberPlan(name, estimator) for name, estimator in zip(names, estimators, strict=True)]
 
 
@@ -322,11 +328,17 @@ def draw_counts(
     X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """The number of clusters of each member, never more than X has distinct rows."""
-    check_parameters("pool", {"n_members": n_members}, {"n_members": Integer(1)})
+    given = {"n_members": n_members, "n_clusters": n_clusters}
+    check_parameters("pool", given, {"n_members": Integer(1), "n_clusters": COUNT})
     n = X.shape[0]
     if n < 2:
         raise ValueError(f"n_samples={n}: at least two samples are needed to cluster anything")
     distinct = count_distinct_rows(X)
+    if distinct > 1 and largest(X) ** 2 < np.finfo(X.dtype).tiny:
+        raise ParameterError(
+            f"X reaches only {largest(X):.3g}, and squares of that are zero in {X.dtype}; rescale it, "
+            "such as with sklearn.preprocessing.StandardScaler"
+        )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
         raise TooFewRows(
@@ -335,28 +347,49 @@ def draw_counts(
     return rng.integers(low, min(high, distinct) + 1, size=n_members)
 
 
+def _is_count(given: Any) -> bool:
+    if isinstance(given, str):
+        return given == "sqrt"
+    if isinstance(given, tuple | list):
+        bounds = len(given) == 2 and all(Integer(1).admits(bound) for bound in given)
+        return bounds and int(given[0]) <= int(given[1])
+    return Integer(1).admits(given)
+
+
+COUNT = Kind(
+    _is_count,
+    "a whole number of at least 1, 'sqrt', or (low, high) with 1 <= low <= high",
+)
+
+
 def _bounds(n_clusters: ClusterCount, n: int) -> tuple[int, int]:
-    if isinstance(n_clusters, str) and n_clusters == "sqrt":
+    if isinstance(n_clusters, str):
         return (1 if n < 4 else 2), max(2, int(np.sqrt(n)))
-    if isinstance(n_clusters, tuple | list) and len(n_clusters) == 2:
-        low, high = n_clusters
-        if Integer(1).admits(low) and Integer(int(low)).admits(high):
-            return int(low), int(high)
-    elif Integer(1).admits(n_clusters):
-        return int(n_clusters), int(n_clusters)
-    raise ParameterError(
-        "n_clusters of a pool must be a whole number of at least 1, 'sqrt', or (low, high) with "
-        f"1 <= low <= high, but is {n_clusters!r}"
-    )
+    low, high = n_clusters if isinstance(n_clusters, tuple | list) else (n_clusters, n_clusters)
+    return int(low), int(high)
 
 
 def _kmeans(k: int, seed: int) -> KMeans:
     return KMeans(n_clusters=k, n_init=1, max_iter=MAX_ITER, random_state=seed)
 
 
+def is_clusterer(given: Any) -> bool:
+    """Whether it can make a member: an instance with ``fit_predict``."""
+    return hasattr(given, "fit_predict") and not isinstance(given, type)
+
+
+def _refuse_no_clusterer(name: str, given: Any) -> None:
+    if not is_clusterer(given):
+        raise ParameterError(
+            f"{name} ({given!r}) has no fit_predict: it must be a scikit-learn compatible "
+            "clusterer, such as KMeans(3)"
+        )
+
+
 def _clusterer(given: Any, k: int, seed: int) -> Any:
     if given is None:
         return _kmeans(k, seed)
+    _refuse_no_clusterer("clusterer", given)
     estimator = clone(given)
     known = estimator.get_params()
     if "n_clusters" not in known:

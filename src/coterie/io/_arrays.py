@@ -27,6 +27,8 @@ _USUAL: dict[Purpose, tuple[str, ...]] = {
     "labels": ("members", "Yi", "labels", "base"),
 }
 _COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
+# bytes of a column besides its numbers: its name and the array object
+COLUMN = 400.0
 # numpy's own limit
 LONGEST_HEADER = 10_000
 # what numpy and zipfile raise for damage: the header of an array is parsed as Python, a zip may ask
@@ -116,6 +118,9 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     shape, dtype = npy_header(file)
     if dtype.hasobject:
         raise ValueError("Python objects (pickles)")
+    if dtype.itemsize == 0:
+        # numpy would take one letter for each all the same
+        raise ValueError(f"values of no size ({dtype.str})")
     size = math.prod(shape) * dtype.itemsize
     if size > stored - file.tell():
         raise ValueError(f"{size} bytes of numbers in a file of {stored}")
@@ -196,6 +201,13 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
         return [value]
     if value.shape[1] == 0:
         raise DataError(f"{path}: {name!r} has no columns")
+    if value.shape[0] == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
+    require(
+        COLUMN * value.shape[1],
+        f"{path}: the {value.shape[1]:,} columns of {name!r}",
+        "Transpose it if its rows are the columns.",
+    )
     return [*value.T]
 
 

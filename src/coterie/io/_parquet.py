@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from coterie._budget import require
-from coterie.io._table import Column, DataError, Table, quoted
+from coterie._budget import memory_budget, require
+from coterie.io._table import Column, DataError, Table, quoted, repeated
 
 ROWS_AT_A_TIME = 2**16
+# bytes of a text besides its letters
+STRING = 50
+# bytes of one value that is no text, such as a UUID
+WIDEST = 1024
 
 
 def require_pyarrow(path: Path) -> None:
@@ -32,21 +36,54 @@ def read_parquet(path: Path) -> Table:
     try:
         # one file, opened here: a path would also be taken as part of a partitioned data set
         with path.open("rb") as file:
-            found = _within_budget(path, parquet.ParquetFile(file))
+            opened = parquet.ParquetFile(file)
+            schema = opened.schema_arrow
+            names = _checked_names(path, schema)
+            # a text that fills a page, and a million times its number, stays small this way
+            texts = [field.name for field in schema if _is_text(field.type)]
+            file.seek(0)
+            opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
+            columns = _within_budget(path, opened, names)
+    except DataError:
+        raise
     except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
-    names = found.schema.names
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path}: column names must differ, but {quoted(doubled)} occur twice")
     main = tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
     if not main:
         raise DataError(f"{path} has no columns")
-    if found.num_rows == 0:
+    if len(columns[main[0]]) == 0:
         raise DataError(f"{path} has columns but no rows")
-    return Table(path, {name: _values(found.column(name)) for name in names}, main)
+    return Table(path, columns, main)
 
 
-def _within_budget(path: Path, file: Any) -> Any:
+def _checked_names(path: Path, schema: Any) -> list[str]:
+    """The names of the columns, each with values that fit in a table."""
+    from pyarrow import types
+
+    names: list[str] = schema.names
+    if doubled := repeated(names):
+        raise DataError(f"{path}: column names must differ, but {quoted(doubled)} occur twice")
+    for field in schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        wide = types.is_fixed_size_binary(kind) and kind.byte_width > WIDEST
+        if types.is_nested(kind) or wide:
+            raise DataError(
+                f"{path}: column {field.name!r} holds {str(kind)[:60]} values, which are neither "
+                "numbers nor texts; write the file without it"
+            )
+    return names
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return any(
+        test(kind)
+        for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    )
+
+
+def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Column]:
     """The whole table, refused as soon as it is known to outgrow the memory budget.
 
     A few bytes can stand for a million equal values: what the file declares is asked for first, and
@@ -62,13 +99,57 @@ def _within_budget(path: Path, file: Any) -> Any:
         max(declared.num_rows, 0) * max(declared.num_columns, 0) // 8,
     )
     words, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
-    require(least, words, advice)
-    batches, held = [], 0
+    budget = memory_budget()
+    require(least, words, advice, budget)
+    found: dict[str, list[Any] | _Texts] = {
+        field.name: _Texts() if _is_dictionary_of_texts(field.type) else []
+        for field in file.schema_arrow
+    }
+    held = 0
     for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
-        held += batch.nbytes
-        require(held, words, advice)
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=file.schema_arrow)
+        for name, part in zip(names, batch.columns, strict=True):
+            column = found[name]
+            if isinstance(column, _Texts):
+                held += column.extend(part)
+            else:
+                held += part.nbytes
+                column.append(part)
+        require(held, words, advice, budget)
+    return {
+        name: column.values
+        if isinstance(column, _Texts)
+        else _values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
+        for name, column in found.items()
+    }
+
+
+def _is_dictionary_of_texts(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_dictionary(kind) and _is_text(kind.value_type)
+
+
+class _Texts:
+    """A column of texts, one string for all cells that hold it."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._known: dict[Any, Any] = {}
+
+    def extend(self, part: Any) -> int:
+        """Add texts by their numbers in a dictionary; the bytes that they take."""
+        numbers = part.indices.fill_null(-1).to_numpy()
+        # the dictionary also has the texts of all batches before
+        used, places = np.unique(numbers, return_inverse=True)
+        held = 8 * len(numbers)
+        texts: list[Any] = [None] if len(used) and used[0] < 0 else []
+        for text in part.dictionary.take(used[len(texts) :]).to_pylist():
+            if text is not None and text not in self._known:
+                self._known[text] = text
+                held += STRING + len(text)
+            texts.append(self._known.get(text))
+        self.values.extend(map(texts.__getitem__, places.tolist()))
+        return held
 
 
 def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:

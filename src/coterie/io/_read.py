@@ -161,6 +161,9 @@ def check_kind(path: Path) -> str:
         raise DataError(f"{path} is a directory, not a file")
     if not path.exists():
         raise DataError(f"{path}: no such file")
+    if not path.is_file():
+        # a pipe would be waited for, and cannot be looked at before it is read
+        raise DataError(f"{path} is a pipe or a device; save the data to a file")
     if kind not in READABLE:
         raise DataError(
             f"{path}: cannot read {f'the extension {kind!r}' if kind else 'a file without extension'}"

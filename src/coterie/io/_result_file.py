@@ -193,6 +193,9 @@ def _digest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     """Read a record; whatever is wrong with the file is one ResultFileError."""
     try:
+        if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+            # a pipe would be waited for
+            raise ResultFileError(f"{path} is a pipe or a device, not a coterie result")
         with zipfile.ZipFile(path) as archive:
             header = _read_header(archive, path)
             arrays = _read_arrays(archive, header, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from coterie._budget import require
 from coterie._params import nearest
 
 Column = NDArray[Any] | list[Any]
+# letters; longer cells are not even tried
+LONGEST_NUMBER = 1000
 
 
 class DataError(ValueError):
@@ -68,9 +71,8 @@ class Table:
         for name in [*(columns or ()), *out]:
             self.column(name)
         kept = [name for name in (columns or self.main) if name not in out]
-        for j, name in enumerate(kept):
-            if name in kept[:j]:
-                raise DataError(f"column {name!r} is named twice")
+        if doubled := repeated(kept):
+            raise DataError(f"column {doubled[0]!r} is named twice")
         return kept
 
 
@@ -84,6 +86,11 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
 def quoted(names: Iterable[str], limit: int = 5) -> str:
     """Names in quotes for a message."""
     return listed([repr(name) for name in names], limit)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names that occur more than once, in order."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
@@ -189,7 +196,7 @@ def _refuse_stray_cell(table: Table, name: str, column: Column) -> None:
 def as_number(value: object) -> float | None:
     """The number that a cell stands for, or None."""
     # float() takes "1_000", which no other program writes or reads as a number
-    if isinstance(value, str) and "_" in value:
+    if isinstance(value, str) and ("_" in value or len(value) > LONGEST_NUMBER):
         return None
     try:
         return float(value)  # type: ignore[arg-type]

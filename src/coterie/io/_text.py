@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.io._table import Column, DataError, Table, as_number, quoted
+from coterie._budget import memory_budget, require
+from coterie.io._table import Column, DataError, Table, as_number, quoted, repeated
 
 MISSING = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NAN", "null", "NULL", "None"})
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # larger blocks are slower: their rows outlive the garbage collector's young generation
 _BLOCK = 2_000
+# of a block, where rows are long
+_MOST_CELLS = 4_000_000
+_LONGEST_LINE = 2**26
+# bytes of a text besides its letters
+_STRING = 50
 _EXACT = 2**53
 # digits and sign of the longest whole number of 64 bits
 _LONGEST = 20
@@ -41,18 +47,26 @@ def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> Tabl
 
 def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[Table, set[str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        reader = csv.reader(_lines(path, file), delimiter=delimiter, strict=True)
         try:
             header = _header(path, next(reader, None), delimiter)
             columns = [_Column(name in as_text) for name in header]
             lines: list[int] = []
             rows = _rows(path, reader, len(header))
-            while block := [*islice(rows, _BLOCK)]:
+            budget = memory_budget()
+            height = max(1, min(_BLOCK, _MOST_CELLS // len(header)))
+            while block := [*islice(rows, height)]:
                 lines += [line for line, _ in block]
                 for column, cells in zip(
                     columns, zip(*(row for _, row in block), strict=True), strict=True
                 ):
                     column.extend(cells)
+                require(
+                    sum(column.held for column in columns),
+                    f"Reading {path} (as far as line {lines[-1]:,})",
+                    "Keep fewer rows or columns in it.",
+                    budget,
+                )
         except csv.Error as error:
             raise DataError(
                 f"{path}, line {reader.line_num}: {error}; check the quotes around cells"
@@ -86,7 +100,7 @@ def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
                 f"{path}: column {j + 1} of {len(names)} has no name in the first line; name it "
                 "(tables saved with their row index have such a column)"
             )
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
+    if doubled := repeated(names):
         raise DataError(
             f"{path}: the first line names {quoted(doubled)} more than once; column names must "
             "differ (a file without column names needs a line of them first)"
@@ -101,6 +115,21 @@ def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
             f"{', ...' if len(names) > 3 else ''}), not column names; add a line of names"
         )
     return names
+
+
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    """The lines, each looked at before a longer one could fill the memory."""
+    for number in count(1):
+        line = file.readline(_LONGEST_LINE)
+        if not line:
+            return
+        if len(line) == _LONGEST_LINE:
+            raise DataError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} letters")
+        if "\0" in line:
+            raise DataError(
+                f"{path}, line {number}: a NUL character; the file is damaged or not a text"
+            )
+        yield line
 
 
 def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[str]]]:
@@ -131,11 +160,15 @@ class _Column:
         self._blocks: list[NDArray[Any]] = []
         self._as_written: dict[str, str] = {}
         self._forced = text
+        # bytes of all cells so far
+        self.held = 0
         self.lost = False
 
     def extend(self, cells: Sequence[str]) -> None:
         """Add a block of cells."""
         distinct = set(cells)
+        # a number, or where a text is
+        self.held += 8 * len(cells)
         # cells that repeat, as labels do, are read once each; others by the quickest parser
         if self._text is None and 4 * len(distinct) > len(cells):
             block = _plain_numbers(cells)
@@ -150,10 +183,13 @@ class _Column:
                 return
             self._turn_to_text()
         # one string for all cells that hold it
-        keep = {
-            cell: None if value is None else self._as_written.setdefault(cell.strip(), cell.strip())
-            for cell, value in value_of.items()
-        }
+        keep: dict[str, str | None] = {}
+        for cell, value in value_of.items():
+            text = cell.strip()
+            if value is not None and text not in self._as_written:
+                self._as_written[text] = text
+                self.held += _STRING + len(text)
+            keep[cell] = None if value is None else self._as_written[text]
         assert self._text is not None
         self._text.extend(keep[cell] for cell in cells)
 

@@ -20,6 +20,8 @@ from coterie.io._table import Column, DataError
 WRITABLE = (".csv", ".tsv", ".parquet")
 RESULT = (".npz",)
 PAGE = (".html", ".htm")
+# of a name, in the passing one; a letter can take four bytes, a name has 255 at most
+MOST_LETTERS = 40
 
 
 def check_writable(path: str | PathLike[str]) -> None:
@@ -59,19 +61,21 @@ def check_extension(path: str | PathLike[str], known: Sequence[str], name: str =
 
 def check_place(path: str | PathLike[str]) -> None:
     """Raise DataError if no file could be written there; nothing is left behind."""
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a directory; name a file")
-    folder = path.parent
-    if not folder.exists():
-        raise DataError(f"{path} cannot be written: there is no directory {folder}")
-    if not folder.is_dir():
-        raise DataError(f"{path} cannot be written: {folder} is not a directory")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise DataError(f"{path} cannot be written: the file is read-only")
+    # where a link leads is where the file will be
+    target = Path(os.path.realpath(path))
+    folder = target.parent
     try:
+        if target.is_dir():
+            raise DataError(f"{path} is a directory; name a file")
+        if not folder.exists():
+            raise DataError(f"{path} cannot be written: there is no directory {folder}")
+        if not folder.is_dir():
+            raise DataError(f"{path} cannot be written: {folder} is not a directory")
+        _refuse_what_is_no_file(path, target)
+        if target.exists() and not os.access(target, os.W_OK):
+            raise DataError(f"{path} cannot be written: the file is read-only")
         # rights, quotas and read-only disks in one question
-        file, temporary = _beside(path)
+        file, temporary = _beside(target)
         file.close()
         temporary.unlink()
     except OSError as error:
@@ -115,6 +119,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
+        _refuse_what_is_no_file(path, target)
         file, temporary = _nameless(target) or _beside(target)
         with file:
             yield file
@@ -131,6 +136,12 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink()
+
+
+def _refuse_what_is_no_file(path: str | PathLike[str], target: Path) -> None:
+    """A rename would put a file in the place of a pipe or of a device such as /dev/null."""
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise DataError(f"{path} cannot be written: it is a pipe or a device; name a file")
 
 
 def _nameless(path: Path) -> tuple[BinaryIO, None] | None:
@@ -154,7 +165,7 @@ def _named(file: BinaryIO, path: Path) -> Path:
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         for attempt in count():
-            name = _passing_name(path, attempt)
+            name = passing_name(path, attempt)
             with suppress(FileExistsError):
                 os.link(
                     f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=folder, follow_symlinks=True
@@ -165,14 +176,16 @@ def _named(file: BinaryIO, path: Path) -> Path:
     raise AssertionError
 
 
-def _passing_name(path: Path, attempt: int) -> str:
-    return f".{path.name}.{os.getpid()}-{attempt}.tmp"
+def passing_name(path: Path, attempt: int) -> str:
+    """What is on its way to a path is called until it is complete."""
+    # cut: with more around it, a name of the greatest length would be too long
+    return f".{path.name[:MOST_LETTERS]}.{os.getpid()}-{attempt}.tmp"
 
 
 def _beside(path: Path) -> tuple[BinaryIO, Path]:
     """A new file in the same directory, where a rename is atomic, with the user's usual rights."""
     for attempt in count():
-        temporary = path.with_name(_passing_name(path, attempt))
+        temporary = path.with_name(passing_name(path, attempt))
         try:
             return temporary.open("xb"), temporary
         except FileExistsError:

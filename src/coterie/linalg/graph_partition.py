@@ -47,6 +47,8 @@ FEW_NEIGHBOURS = 0.75
 LOOKS = 64
 # METIS counts in whole numbers; its sums must stay far from their limit, also in a 32-bit build
 METIS_TOTAL = 1e8
+# beyond this an imbalance says nothing more, and its products leave the range of numbers
+LOOSEST = 1e12
 
 # METIS draws from a generator of the process: two calls at once would disturb each other's seeds
 _METIS_LOCK = threading.Lock()
@@ -99,7 +101,7 @@ def partition_graph(
     (True, 'built-in')
     """
     graph = Graph.of(weights, vertex_weights)
-    check_parts("partition_graph", n_parts, len(graph.weight), imbalance)
+    imbalance = checked_imbalance("partition_graph", n_parts, len(graph.weight), imbalance)
     metis = find_metis(backend)
     rng = np.random.default_rng(seed)
     labels = np.empty(len(graph.weight), dtype=np.int64)
@@ -184,14 +186,16 @@ class Graph:
         )
 
 
-def check_parts(caller: str, n_parts: int, n: int, imbalance: float) -> None:
-    """Refuse numbers of parts and imbalances that mean nothing."""
+def checked_imbalance(caller: str, n_parts: int, n: int, imbalance: float) -> float:
+    """The imbalance, unless it or the number of parts means nothing."""
     if not 1 <= n_parts <= n:
         raise ParameterError(
             f"{caller}: n_parts must be between 1 and the number of vertices, {n}, but is {n_parts}"
         )
     if not imbalance >= 0:
         raise ParameterError(f"{caller}: imbalance must not be negative, but is {imbalance!r}")
+    # any part may hold everything long before that
+    return min(imbalance, LOOSEST)
 
 
 def overweight(weight: FloatArray, n_parts: int, imbalance: float) -> int | None:

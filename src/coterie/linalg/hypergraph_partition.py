@@ -50,7 +50,7 @@ from coterie.linalg.graph_partition import (
     MAX_PASSES,
     STARTS,
     added_up,
-    check_parts,
+    checked_imbalance,
     limits,
     optional_module,
     overweight,
@@ -130,7 +130,7 @@ def partition_hypergraph(
     """
     graph = Hypergraph.of(incidence, vertex_weights, edge_weights)
     n = len(graph.weight)
-    check_parts("partition_hypergraph", n_parts, n, imbalance)
+    imbalance = checked_imbalance("partition_hypergraph", n_parts, n, imbalance)
     if objective not in ("cut", "connectivity"):
         raise ParameterError(
             f"partition_hypergraph: objective must be 'cut' or 'connectivity', but is {objective!r}"

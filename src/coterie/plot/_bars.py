@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError
+from coterie._params import ParameterError, check_parameters
 from coterie.plot._canvas import axes, plain, shown
-from coterie.plot._check import FloatArray, numbers
+from coterie.plot._check import FLAG, MAPPING, NAMES, FloatArray, numbers
 from coterie.plot._palette import INK, OKABE_ITO, QUIET
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ def bars(
     >>> [text.get_text() for text in ax.texts]
     ['0.5', 'time cap']
     """
+    check_parameters(
+        OWNER,
+        {"names": names, "absent": absent, "notes": notes, "stressed": stressed, "log": log},
+        {"names": NAMES, "absent": MAPPING, "notes": MAPPING, "stressed": NAMES, "log": FLAG},
+    )
+    try:
+        form.format(1.0)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ParameterError(
+            f"{OWNER}: form must be a format of a number such as '{{:.3g}}', but is {form!r}"
+        ) from None
     named = [str(name) for name in names]
     if not named:
         raise ParameterError(f"{OWNER}: names is empty: there is nothing to draw")

@@ -54,7 +54,8 @@ def settle(ax: Axes) -> None:
 
 def shown(text: object, longest: int = LONGEST) -> str:
     """A name from the user's data as it is to be read: one line, not too long, ``$`` a dollar sign."""
-    words = " ".join(str(text).split())
+    # halves of a character, as a damaged name may hold, have no shape to draw
+    words = " ".join(str(text).encode(errors="replace").decode().split())
     if len(words) > longest:
         words = f"{words[: longest - 1]}…"
     # an escaped dollar is printed as one; a bare pair of them would be typeset as a formula

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sized
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie._params import ParameterError
+from coterie._params import Integer, Kind, ParameterError, as_numbers
 from coterie.ensemble import LabelError
 from coterie.ensemble._columns import MissingValues, encode
 
 FloatArray = NDArray[np.float64]
+
+FLAG = Kind(lambda value: isinstance(value, bool | np.bool_), "True or False")
+K = Integer(1, optional=True)
+MAPPING = Kind(
+    lambda value: value is None or isinstance(value, Mapping), "None or a mapping of name to value"
+)
+NAMES = Kind(
+    lambda value: (
+        isinstance(value, Sized)
+        and isinstance(value, Iterable)
+        and not isinstance(value, str | bytes)
+        and getattr(value, "shape", None) != ()
+    ),
+    "a sequence of names",
+)
 
 
 def refuse_records(owner: str, name: str, given: object, field: str) -> None:
@@ -37,10 +53,7 @@ def numbers(
     owner: str, name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:
     """The array as floats of the wanted shape (None: any length), finite unless nan may stand."""
-    try:
-        array = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{owner}: {name} must hold numbers, but is {_brief(given)}") from None
+    array = as_numbers(f"{owner}: {name}", given)
     fits = array.ndim == len(shape) and all(
         want is None or want == have for want, have in zip(shape, array.shape, strict=True)
     )
@@ -123,8 +136,3 @@ def _natural(label: Any) -> list[tuple[int, float, str]]:
         for part in re.split(r"([0-9]+)", str(label))
         if part
     ]
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

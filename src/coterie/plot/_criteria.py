@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError
+from coterie._params import Integer, ParameterError, check_parameters
 from coterie.plot._canvas import axes, legend_below, panels, plain, shown
-from coterie.plot._check import FloatArray, numbers
+from coterie.plot._check import MAPPING, FloatArray, K, numbers
 from coterie.plot._choice import (
     Choice,
     IntArray,
@@ -86,6 +86,16 @@ def criteria(
         values, null, votes, recommended = with_choice(
             ks, {"criteria": values, "null": null, "votes": votes, "recommended": recommended}
         )
+    check_parameters(
+        "plot.criteria",
+        {"null": null, "votes": votes, "recommended": recommended, "columns": columns},
+        {
+            "null": MAPPING,
+            "votes": MAPPING,
+            "recommended": K,
+            "columns": Integer(1, 1000, optional=True),
+        },
+    )
     counts = counted("plot.criteria", ks)
     found = _by_name("plot.criteria", "values", needed("plot.criteria", "values", values), counts)
     if not found:
@@ -100,8 +110,7 @@ def criteria(
             )
     if columns is None:
         columns = min(len(found), 1 if len(found) == 1 else 2 if len(found) <= 4 else 3)
-    elif columns < 1:
-        raise ParameterError(f"plot.criteria: columns must be at least 1, but is {columns}")
+    columns = int(columns)
     rows = -(-len(found) // columns)
     ax = axes(ax, (max(2.9 * columns + 0.6, 4.6), 1.9 * rows + 0.9))
     handles: dict[str, Artist] = {}

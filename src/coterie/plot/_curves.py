@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Choice, ParameterError, check_parameters
+from coterie._params import Choice, ParameterError, Real, check_parameters
 from coterie.plot._canvas import axes, note, plain, shown
-from coterie.plot._check import FloatArray, numbers
+from coterie.plot._check import MAPPING, NAMES, FloatArray, numbers
 from coterie.plot._palette import INK, QUIET
 from coterie.plot._series import legend_under, strokes
 
@@ -75,7 +75,18 @@ def curves(
     >>> ax.get_xscale(), ax.lines[0].get_ydata().tolist()
     ('log', [0.4, 0.5, 0.3])
     """
-    check_parameters(OWNER, {"scale": scale}, {"scale": Choice(("linear", "log", "even", None))})
+    check_parameters(
+        OWNER,
+        {"x": x, "lines": lines, "spread": spread, "partial": partial, "scale": scale},
+        {
+            "x": NAMES,
+            "lines": MAPPING,
+            "spread": MAPPING,
+            "partial": MAPPING,
+            "scale": Choice(("linear", "log", "even", None)),
+        },
+    )
+    heights = levels_of(levels)
     given = [*x] if isinstance(x, Sequence) else np.asarray(x).tolist()
     if not given:
         raise ParameterError(f"{OWNER}: x is empty: there is nothing to draw")
@@ -115,14 +126,14 @@ def curves(
                 markeredgecolor=colour,
                 zorder=3,
             )
-    for place, (name, level) in enumerate((levels or {}).items()):
+    for place, (name, level) in enumerate(heights.items()):
         stroke = ((0, (4, 2)), (0, (1, 1.5)))[place % 2]
         handles[shown(name)] = ax.axhline(
-            float(level), color=QUIET, linestyle=stroke, linewidth=1.0, zorder=0
+            level, color=QUIET, linestyle=stroke, linewidth=1.0, zorder=0
         )
-    if marked is not None and marked in given:
+    if (spot := place_of(marked, given)) is not None:
         handles[shown(f"{marked_name} ({word(marked)})")] = ax.axvline(
-            places[given.index(marked)], color=INK, linewidth=0.7, zorder=0
+            places[spot], color=INK, linewidth=0.7, zorder=0
         )
     ax.margins(y=0.08)
     _mark_absent(ax, places, found, styles)
@@ -142,6 +153,29 @@ def curves(
     if len(handles) > 1:
         legend_under(ax, list(handles.values()), list(handles))
     return ax
+
+
+def levels_of(given: Mapping[str, float] | None) -> dict[str, float]:
+    """Levels by name, checked."""
+    check_parameters(OWNER, {"levels": given}, {"levels": MAPPING})
+    found = dict(given or {})
+    check_parameters(OWNER, found, dict.fromkeys(found, Real()))
+    return {name: float(level) for name, level in found.items()}
+
+
+def place_of(wanted: Any, given: Sequence[Any]) -> int | None:
+    """Where a value stands among others, None where it does not; arrays never do."""
+    if wanted is None or isinstance(wanted, list) or hasattr(wanted, "shape"):
+        return None
+    return next(
+        (at for at, value in enumerate(given) if value is wanted or same(value, wanted)), None
+    )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, and say so in one word."""
+    equal = one == other
+    return isinstance(equal, bool | np.bool_) and bool(equal)
 
 
 def layout(given: Sequence[Any], wanted: Scale | None = None) -> tuple[FloatArray, Scale]:

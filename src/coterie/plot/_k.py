@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError
+from coterie._params import ParameterError, check_parameters
 from coterie.plot._canvas import axes, legend_beside, plain
-from coterie.plot._check import numbers
+from coterie.plot._check import K, numbers
 from coterie.plot._choice import (
     Choice,
     counted,
@@ -70,6 +70,7 @@ def cdf(
         grid, values, recommended = with_choice(
             ks, {"cdf_grid": grid, "cdf": values, "recommended": recommended}
         )
+    check_parameters("plot.cdf", {"recommended": recommended}, {"recommended": K})
     counts = counted("plot.cdf", ks)
     points = numbers("plot.cdf", "grid", needed("plot.cdf", "grid", grid), (None,))
     curves = numbers(
@@ -140,6 +141,7 @@ def delta_area(
     """
     if is_choice(ks):
         values, recommended = with_choice(ks, {"delta_area": values, "recommended": recommended})
+    check_parameters("plot.delta_area", {"recommended": recommended}, {"recommended": K})
     counts = counted("plot.delta_area", ks)
     given = needed("plot.delta_area", "values", values)
     gains = numbers("plot.delta_area", "values", given, (len(counts),), nan=True)

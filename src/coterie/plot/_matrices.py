@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Integer, ParameterError, check_parameters
-from coterie.ensemble import Ensemble
+from coterie._params import Integer, Kind, ParameterError, check_parameters
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.plot._arrange import FloatArray, Runs, arrange, bin_count, bin_shares, block_means
 from coterie.plot._canvas import axes, note, panels, shown
-from coterie.plot._check import label_codes, numbers
+from coterie.plot._check import FLAG, MAPPING, label_codes, numbers
 from coterie.plot._palette import INK, SEQUENTIAL
 
 if TYPE_CHECKING:
@@ -79,9 +79,32 @@ def matrices(
     """
     check_parameters(
         OWNER,
-        {"columns": columns, "max_rows": max_rows},
-        {"columns": Integer(1, optional=True), "max_rows": Integer(2)},
+        {
+            "named": named,
+            "columns": columns,
+            "max_rows": max_rows,
+            "difference": difference,
+            "ideal": ideal,
+        },
+        {
+            "named": MAPPING,
+            "columns": Integer(1, 1000, optional=True),
+            "max_rows": Integer(2),
+            "difference": Kind(
+                lambda value: (
+                    value is None
+                    or (
+                        isinstance(value, tuple | list)
+                        and len(value) == 2
+                        and all(isinstance(name, str) for name in value)
+                    )
+                ),
+                "None or the names of two matrices",
+            ),
+            "ideal": FLAG,
+        },
     )
+    require_ensemble(ensemble)
     if not named:
         raise ParameterError(f"{OWNER}: named is empty: there is no matrix to draw")
     n = ensemble.n_microclusters
@@ -103,6 +126,7 @@ def matrices(
         shown_panels.append(("classes", truth, SEQUENTIAL))
     if columns is None:
         columns = len(shown_panels) if len(shown_panels) <= 3 else 2
+    columns = int(columns)
     rows = -(-len(shown_panels) // columns)
     ax = axes(ax, (2.5 * columns + 0.3, 2.35 * rows + 0.5))
     top = max(_ceiling(values) for values in drawn.values())

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from coterie._budget import Budget
 from coterie._params import Choice, Integer, ParameterError, check_parameters
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.plot._arrange import Arrangement, FloatArray, IntArray, Runs, arrange
 from coterie.plot._canvas import axes, colour_bar, note, settle, shown
 from coterie.plot._check import label_codes, numbers, refuse_records, weights
@@ -149,7 +149,9 @@ def _read(
             raise ParameterError("plot.matrix: ensemble goes with an array; source is an Ensemble")
         values, of = None, source
     else:
-        shape = np.shape(source)
+        if ensemble is not None:
+            require_ensemble(ensemble, "plot.matrix: ensemble")
+        shape = numbers("plot.matrix", "source", source, (None, None)).shape
         size = shape[0] if shape else None
         wanted = size if ensemble is None else ensemble.n_microclusters
         values, of = numbers("plot.matrix", "source", source, (wanted, wanted)), ensemble
@@ -189,6 +191,11 @@ def _read(
 def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble | None) -> None:
     if order != "dendrogram":
         raise ParameterError(f'plot.matrix: dendrogram goes with order="dendrogram", not {order!r}')
+    if not hasattr(dendrogram, "sizes"):
+        raise ParameterError(
+            "plot.matrix: dendrogram must be a solver's dendrogram_, but is "
+            f"{type(dendrogram).__name__}"
+        )
     size = rows.n_microclusters if isinstance(rows, Ensemble) else rows
     if len(dendrogram.sizes) != size:
         raise ParameterError(

@@ -54,13 +54,16 @@ _NO_GREEN = np.array(
     ]
 )
 
+# more colours than these are not told apart by a screen, and each costs a look at all candidates
+MOST = 1024
+
 
 def palette(count: int) -> list[str]:
     """Colours for so many clusters, as hexadecimal text, the first ones always the same.
 
     The first six are Okabe and Ito's; each further one is the candidate farthest from all before it
     for the usual eye and for the two common kinds of colour blindness. Beyond some twenty, no eye
-    keeps colours apart: read the labels too.
+    keeps colours apart: read the labels too. Beyond 1,024 they repeat.
 
     Parameters
     ----------
@@ -78,7 +81,8 @@ def palette(count: int) -> list[str]:
     if count <= len(OKABE_ITO):
         return list(OKABE_ITO[:count])
     # computed in steps, so that palettes of 7 and of 12 colours share the work
-    return list(_generated(-(-count // 32) * 32)[:count])
+    found = _generated(min(-(-count // 32) * 32, MOST))
+    return [found[place % MOST] for place in range(int(count))]
 
 
 @lru_cache(maxsize=8)

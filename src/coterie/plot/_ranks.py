@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError
+from coterie._params import Kind, ParameterError, as_float, check_parameters
 from coterie.plot._canvas import axes, shown
-from coterie.plot._check import FloatArray, numbers
+from coterie.plot._check import NAMES, FloatArray, numbers
 from coterie.plot._palette import INK, OKABE_ITO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OWNER = "plot.ranks"
+# NaN stands for one that could not be computed
+CRITICAL = Kind(
+    lambda value: value is None or ((gap := as_float(value)) is not None and not gap < 0),
+    "None or a number of at least 0",
+)
 
 
 def ranks(
@@ -52,6 +57,11 @@ def ranks(
     >>> [line.get_xdata().tolist() for line in ax.lines if line.get_gid() == "group"]
     [[1.2, 1.9]]
     """
+    check_parameters(
+        OWNER,
+        {"names": names, "critical_difference": critical_difference},
+        {"names": NAMES, "critical_difference": CRITICAL},
+    )
     named = [str(name) for name in names]
     if not named:
         raise ParameterError(f"{OWNER}: names is empty: there is nothing to draw")
@@ -104,7 +114,8 @@ def joined(ranks: FloatArray, apart: float) -> list[tuple[int, int]]:
         return []
     groups: list[tuple[int, int]] = []
     for start in range(len(ranks)):
-        stop = int(np.flatnonzero(ranks - ranks[start] < apart)[-1])
+        near = np.flatnonzero(ranks - ranks[start] < apart)
+        stop = int(near[-1]) if near.size else start
         if stop > start and (not groups or stop > groups[-1][1]):
             groups.append((start, stop))
     return groups

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError
+from coterie._params import Kind, ParameterError, check_parameters
 from coterie.plot._canvas import axes, colour_bar, settle, shown
-from coterie.plot._check import FloatArray, numbers
-from coterie.plot._curves import word
+from coterie.plot._check import NAMES, FloatArray, numbers
+from coterie.plot._curves import place_of, word
 from coterie.plot._palette import INK, SEQUENTIAL
 
 if TYPE_CHECKING:
@@ -62,6 +62,20 @@ def score_map(
     >>> ax.images[0].get_array().tolist(), [t.get_text() for t in ax.get_xticklabels()]
     ([[0.2, 0.5], [0.4, 0.1]], ['1', '10'])
     """
+    check_parameters(
+        OWNER,
+        {"rows": rows, "columns": columns, "marked": marked},
+        {
+            "rows": NAMES,
+            "columns": NAMES,
+            "marked": Kind(
+                lambda value: (
+                    value is None or (isinstance(value, tuple | list) and len(value) == 2)
+                ),
+                "None or a pair (row, column)",
+            ),
+        },
+    )
     down, across = [*rows], [*columns]
     drawn = numbers(OWNER, "values", values, (len(down), len(across)), nan=True)
     if np.isnan(drawn).all():
@@ -129,8 +143,11 @@ def _marks(
             markerfacecolor="none", markeredgecolor="white",
         )  # fmt: skip
         words = f"○ {words}"
-    if marked is not None and marked[0] in down and marked[1] in across:
-        at = (down.index(marked[0]), across.index(marked[1]))
+    found = (
+        (None, None) if marked is None else (place_of(marked[0], down), place_of(marked[1], across))
+    )
+    if found[0] is not None and found[1] is not None:
+        at = (found[0], found[1])
         frame = Rectangle(
             (at[1] - 0.5, at[0] - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.6, zorder=4
         )

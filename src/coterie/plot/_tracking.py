@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie._params import ParameterError
+from coterie._params import ParameterError, check_parameters
 from coterie.plot._canvas import axes, shown
-from coterie.plot._check import FloatArray, label_codes, weights
+from coterie.plot._check import FloatArray, K, label_codes, weights
 from coterie.plot._choice import refuse_choiceless
 from coterie.plot._palette import ACCENT, palette
 
@@ -66,6 +66,7 @@ def tracking(
         labels = labels.labels
     else:
         refuse_choiceless("plot.tracking", "labels", labels)
+    check_parameters("plot.tracking", {"recommended": recommended}, {"recommended": K})
     columns, sizes = _columns(labels)
     n = len(columns[0])
     words = _names(ks, sizes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -18,7 +17,7 @@ from coterie.ensemble._columns import Missing
 from coterie.generate.members import Progress
 from coterie.io import DataError
 from coterie.io._parquet import require_pyarrow
-from coterie.io._write import whole_file
+from coterie.io._write import passing_name, whole_file
 from coterie.scale._engine import SchedulerError, compute
 from coterie.scale._source import Layout, Source, open_labels, read_blocks
 from coterie.scale._table import Lookup
@@ -263,7 +262,7 @@ def _directory_beside(target: Path) -> Path:
     target = target.absolute()
     attempt = 0
     while True:
-        temporary = target.with_name(f".{target.name}.{os.getpid()}-{attempt}.tmp")
+        temporary = target.with_name(passing_name(target, attempt))
         try:
             temporary.mkdir()
             return temporary

@@ -19,6 +19,7 @@ from coterie._estimator import LabelConsensus
 from coterie._params import (
     BUDGET,
     CALLBACK,
+    JOBS,
     SEED,
     Domain,
     Integer,
@@ -68,6 +69,7 @@ _DOMAINS: dict[str, Domain] = {
     ),
     "callback": CALLBACK,
     "random_state": SEED,
+    "n_jobs": JOBS,
     "memory_budget": BUDGET,
 }
 
@@ -140,6 +142,7 @@ def select_k(
         solver=solver,
         callback=callback,
         random_state=random_state,
+        n_jobs=n_jobs,
         memory_budget=memory_budget,
     )
     check_parameters("select_k", given, _DOMAINS)
@@ -348,6 +351,9 @@ def checked_ks(k: Any, n_samples: int) -> NDArray[np.int64]:
     if isinstance(k, range) and k == DEFAULT_KS:
         k = [value for value in k if value <= n_samples] or [1]
     asked = [k] if isinstance(k, Integral) else k
+    if isinstance(k, np.ndarray):
+        # a single number, too
+        asked = k.ravel().tolist()
     advice = (
         f"give whole numbers from 1 to the number of samples, {n_samples}, such as range(2, 11)"
     )
@@ -367,11 +373,11 @@ def _criteria(names: Any) -> tuple[str, ...]:
         names = tuple(CRITERIA) if names == "all" else (names,)
     if not isinstance(names, Iterable):
         raise ParameterError(f"select_k: criteria must be 'all' or names, but is {names!r}")
-    chosen = list(names)
+    chosen = names.ravel().tolist() if isinstance(names, np.ndarray) else list(names)
     for name in chosen:
-        if name not in CRITERIA:
+        if not isinstance(name, str) or name not in CRITERIA:
             raise ParameterError(
-                f"select_k: no criterion {name!r}{nearest(str(name), CRITERIA)} "
+                f"select_k: no criterion {name!r}{nearest(name, CRITERIA)} "
                 f"(criteria: {', '.join(CRITERIA)})"
             )
     if not chosen:

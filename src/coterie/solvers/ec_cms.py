@@ -79,6 +79,7 @@ from coterie._params import (
     ParameterError,
     Real,
     check_parameters,
+    is_matrix,
 )
 from coterie._result import Memo, Partition, Pass, Run
 from coterie.ensemble import Ensemble
@@ -186,7 +187,7 @@ class ECCMS(LabelConsensus):
         "lam": Real(0.0, closed_low=False, closed_high=False),
         "evidence": Choice(
             ("lwca", "ca", "pts"),
-            also=lambda value: not isinstance(value, str) and np.ndim(value) == 2,
+            also=is_matrix,
             also_words="a symmetric matrix",
         ),
         "theta": Real(0.0, closed_low=False, closed_high=False),

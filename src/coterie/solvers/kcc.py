@@ -218,7 +218,7 @@ def cost_table(utility: Utility, member_weight: FloatArray, p: float) -> Costs:
         if utility == "U_H":
             return -weight * np.log2(centres + EPSILON)
         norm = 2.0 if utility == "U_cos" else p
-        lengths = rows.by_member(centres**norm)[rows.member] ** (1.0 / norm)
+        lengths = _lengths(rows, centres, norm)[rows.member]
         return weight * (1.0 - (centres / lengths) ** (norm - 1.0))
 
     return costs
@@ -232,7 +232,16 @@ def convexity(rows: LabelRows, centres: FloatArray, utility: Utility, p: float) 
     if utility == "U_c":
         return rows.by_member(centres**2)
     norm = 2.0 if utility == "U_cos" else p
-    return rows.by_member(centres**norm) ** (1.0 / norm)
+    return _lengths(rows, centres, norm)
+
+
+def _lengths(rows: LabelRows, centres: FloatArray, norm: float) -> FloatArray:
+    """The norm of each member's shares in each cluster, m x c.
+
+    Shares are divided by the largest, of which any power then leaves something.
+    """
+    largest = np.maximum.reduceat(centres, rows.offsets[:-1], axis=0)
+    return largest * rows.by_member((centres / largest[rows.member]) ** norm) ** (1.0 / norm)
 
 
 def member_values(

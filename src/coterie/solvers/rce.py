@@ -62,7 +62,7 @@ from numpy.typing import NDArray
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
+from coterie._params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share, weighted_coassociation
@@ -148,8 +148,8 @@ class RCE(LabelConsensus):
 
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "lam1": Real(0.0, closed_low=False),
-        "lam2": Real(0.0),
+        "lam1": STRENGTH,
+        "lam2": Real(0.0, STRENGTH.high),
         "max_iter": Integer(1),
         "max_iter_inner": Integer(1),
         "tol": Real(0.0),

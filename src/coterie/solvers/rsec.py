@@ -66,7 +66,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
+from coterie._params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
 from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -97,8 +97,8 @@ class _RSEC(LabelConsensus):
 
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "lam1": Real(0.0, closed_low=False),
-        "lam2": Real(0.0, closed_low=False),
+        "lam1": STRENGTH,
+        "lam2": STRENGTH,
         "max_iter": Integer(1),
         "tol": Real(0.0),
         "n_init": Integer(1),

@@ -60,7 +60,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie._budget import Budget, require
 from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
+from coterie._params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
 from coterie._result import Partition, Pass, by_first_appearance
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
@@ -150,7 +150,7 @@ class SCCBG(LabelConsensus):
 
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Integer(1),
-        "gamma": Real(0.0, optional=True),
+        "gamma": Real(0.0, STRENGTH.high, optional=True),
         "max_iter": Integer(1),
         "callback": CALLBACK,
         "memory_budget": BUDGET,

@@ -45,7 +45,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer, ParameterError, Real
+from coterie._params import BUDGET, SEED, Choice, Domain, Integer, ParameterError, Real, is_matrix
 from coterie._result import Partition
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -151,9 +151,7 @@ class SimilarityConsensus(LabelConsensus):
         "n_clusters": Integer(1),
         "evidence": Choice(
             EVIDENCE,
-            also=lambda value: (
-                callable(value) or (not isinstance(value, str) and np.ndim(value) == 2)
-            ),
+            also=lambda value: callable(value) or is_matrix(value),
             also_words="a symmetric matrix, or a function of an Ensemble that makes one",
         ),
         "partition": Choice((*LINKAGES, "spectral", "tcut", "metis")),

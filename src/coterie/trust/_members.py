@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie._params import as_numbers
 from coterie._table import Table
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 from coterie.trust._votes import ClusterVotes
 
 # a member is an outlier this many scaled median deviations below the median, and by this much
@@ -47,19 +48,23 @@ def members(ensemble: Ensemble, labels: Any, member_weights: ArrayLike | None = 
     >>> table["most_like"].tolist()
     ['b', 'a', 'a', 'a']
     """
+    require_ensemble(ensemble)
     return members_of(ClusterVotes.of(ensemble, labels), member_weights)
 
 
 def members_of(votes: ClusterVotes, member_weights: ArrayLike | None) -> Table:
     """The table from votes that are there already."""
     ensemble = votes.ensemble
-    weight = np.asarray(
-        ensemble.member_weight if member_weights is None else member_weights, dtype=np.float64
-    )
+    weight = ensemble.member_weight
+    if member_weights is not None:
+        weight = as_numbers("member_weights", member_weights)
     if weight.shape != (ensemble.n_members,):
         raise ValueError(
             f"member_weights must hold {ensemble.n_members} numbers, but has shape {weight.shape}"
         )
+    total = weight.sum()
+    if not ((weight >= 0).all() and 0 < total < np.inf):
+        raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
     observed = ensemble.labels >= 0
     row_weights = ensemble.weights.astype(np.float64)
     information, rand = _with_consensus(votes)
@@ -69,7 +74,7 @@ def members_of(votes: ClusterVotes, member_weights: ArrayLike | None) -> Table:
             "member": np.array(ensemble.members),
             "clusters": ensemble.n_clusters_per_member,
             "labelled": row_weights @ observed / row_weights.sum(),
-            "weight": weight / weight.sum(),
+            "weight": weight / total,
             "agreement": information,
             "ari": rand,
             "redundancy": redundancy,
@@ -91,6 +96,7 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     >>> member_agreement(Ensemble.from_labels([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+    require_ensemble(ensemble)
     from coterie.kernels.agreement import member_agreements
 
     return member_agreements(ensemble.labels, ensemble.weights.astype(np.float64))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie._budget import require
-from coterie.ensemble import Ensemble
+from coterie.ensemble import Ensemble, require_ensemble
 
 # memberships computed at a time when only own and rival are wanted
 BLOCK_VALUES = 4_000_000
@@ -49,6 +49,7 @@ class ClusterVotes:
     @classmethod
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
         """From labels of the samples, 0 .. c - 1, equal within each microcluster."""
+        require_ensemble(ensemble)
         given = np.asarray(labels)
         if given.shape != (ensemble.n_samples,) or given.dtype.kind not in "iu":
             raise ValueError(
