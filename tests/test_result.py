@@ -226,10 +226,10 @@ def test_a_million_samples(tmp_path):
     result = Result(
         "eac", {}, 0, labels, rng.random(n).round(2), np.ones(8) / 8, 4, True, [], ensemble
     )
-    start = time.perf_counter()
+    start = time.process_time()
     path = saved(tmp_path, result)
     loaded = Result.load(path)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert np.array_equal(loaded.labels, labels)
     assert path.stat().st_size < 12 * n
 

@@ -88,7 +88,7 @@ _OF = {
     "kernels.pairs": "evidence/test_coassociation.py evidence/test_reliability.py",
     "kernels.rows": "kernels/test_rows.py",
     "kernels.simplex": "kernels/test_simplex.py",
-    "kernels.smoothing": "solvers/test_trce.py",
+    "kernels.smoothing": "kernels/test_smoothing.py solvers/test_trce.py",
 }
 
 

@@ -346,7 +346,7 @@ def test_no_scheduler_is_said_within_seconds(parts, refused):
     began = time.monotonic()
     line = refused("combine", "pool", "--id", "who", "-k", 3, "--scheduler", address)
     assert f"no Dask scheduler answers at {address}" in line
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
 
 
 def test_without_dask_one_line_says_how_to_get_it(parts, refused, monkeypatch):

@@ -204,10 +204,10 @@ def test_many_samples_are_explained_quickly_and_near_ids_found():
     ensemble = Ensemble.from_labels(rows[rng.integers(0, 2000, n)], sample_ids=ids)
     votes = ClusterVotes.of(ensemble, ensemble.expand(np.arange(ensemble.n_microclusters) % 4))
     explain_from(votes, ids[0])
-    start = time.perf_counter()
+    start = time.process_time()
     for i in range(20):
         explain_from(votes, ids[i])
-    assert (time.perf_counter() - start) / 20 < 0.1
+    assert (time.process_time() - start) / 20 < 0.1
     with pytest.raises(SampleError, match="did you mean 'sample-199"):
         explain_from(votes, "sample-199x99")
     with pytest.raises(SampleError, match=r"did you mean 'sample-000007'\?"):
