@@ -287,6 +287,10 @@ class Result:
             raise ValueError(f"no {missing[0]}")
         values = {name: record[name] for name in known}
         _check_kinds(values, _KINDS)
+        if not all(isinstance(text, str) for text in values["warnings"]):
+            raise ValueError("a warning that is no text")
+        if not all(isinstance(one, dict) for one in values["history"]):
+            raise ValueError("a pass of the history that is no record")
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -303,7 +307,9 @@ class Result:
         confidence, influence = result.sample_confidence, result.member_weights
         if not ((confidence >= 0) & (confidence <= 1)).all():
             raise ValueError("confidences outside of [0, 1]")
-        if not (np.isfinite(influence) & (influence >= 0)).all():
+        with np.errstate(over="ignore"):
+            total = influence.sum()
+        if not ((influence >= 0).all() and 0 < total < np.inf):
             raise ValueError("weights of members that are no weights")
         return result
 
@@ -407,8 +413,14 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
         weight = getattr(ensemble, name)
         if not (np.isfinite(weight) & (weight > 0)).all():
             raise ValueError(f"{name} is not positive everywhere")
+    counts = np.bincount(ensemble.inverse, weights=ensemble.sample_weight, minlength=size)
+    if not np.allclose(counts, ensemble.weights, rtol=1e-6, atol=0.0):
+        raise ValueError("the microclusters' weights are not those of their samples")
     if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
         raise ValueError("labels beyond the members' clusters")
+    used = ensemble.labels.astype(np.int64) + ensemble.cluster_offsets[:m]
+    if len(np.unique(used[ensemble.labels >= 0])) != ensemble.n_base_clusters:
+        raise ValueError("a member's cluster without samples")
     return ensemble
 
 

@@ -191,7 +191,7 @@ def test_a_scheduler_that_is_lost_is_told(tmp_path, whole):
             assert "\n" not in str(caught.value)
             assert [*tmp_path.iterdir()] == []
             # by now the client may have closed itself, and forgotten the address
-            with quiet(), pytest.raises(SchedulerError, match="the Dask scheduler .*was lost"):
+            with quiet(), pytest.raises(SchedulerError, match=r"the Dask scheduler .*was lost"):
                 ensemble_from_dask(labels, client=client)
             assert time.monotonic() - began < 120
         finally:

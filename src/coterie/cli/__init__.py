@@ -21,6 +21,9 @@ from coterie.cli._arguments import UsageError, parse
 __all__ = ["main"]
 
 MOST_WARNINGS = 3
+THREADS = "NUMBA_NUM_THREADS"
+# beyond what a process may start on most machines
+MOST_THREADS = 1024
 # commands that ask something of data or of a result, instead of clustering
 HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions", "bench": "_bench"}
 
@@ -86,10 +89,21 @@ def _run(
     except SystemExit:  # --help and --version have been answered
         return
     if arguments is not None:
+        _check_threads(os.environ.get(THREADS, ""))
         from coterie.cli._outputs import Journal
 
         home = import_module(f"coterie.cli.{HOMES.get(arguments.command, '_commands')}")
         getattr(home, arguments.command)(arguments, Journal(caught, written))
+
+
+def _check_threads(asked: str) -> None:
+    """Refuse a number of threads that numba would stumble over when it is first needed."""
+    text = asked.strip()
+    if text and not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
+        raise UsageError(
+            f"the environment variable {THREADS} must be a whole number from 1 to {MOST_THREADS}, "
+            f"but is {asked!r}; correct or unset it"
+        )
 
 
 def _is_the_users(error: Exception) -> bool:

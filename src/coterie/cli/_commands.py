@@ -246,7 +246,7 @@ def _settable(estimator: type[LabelConsensus]) -> dict[str, Domain]:
 
 
 def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
-    method = find_method(arguments.method or default_method(arguments.clusters))
+    method = find_method(_method_name(arguments))
     estimator = method.load()
     settings: dict[str, Any] = {}
     for text in arguments.settings:
@@ -270,9 +270,14 @@ def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
     return solver
 
 
+def _method_name(arguments: argparse.Namespace) -> str:
+    # an empty name is a wrong one, not the default
+    return default_method(arguments.clusters) if arguments.method is None else arguments.method
+
+
 def _named(arguments: argparse.Namespace) -> bool:
     """Whether the method was chosen, if only by setting a parameter of the default one."""
-    return bool(arguments.method or arguments.settings)
+    return arguments.method is not None or bool(arguments.settings)
 
 
 def solver_for(
@@ -293,9 +298,12 @@ def read_labels(
     stages: Stages,
 ) -> tuple[Ensemble, list[Any]]:
     """Files of labels as one ensemble, and the tables as they were read."""
-    for i, path in enumerate(files):
-        if any(path.resolve() == other.resolve() for other in files[:i]):
+    places: set[Path] = set()
+    for path in files:
+        place = path.resolve()
+        if place in places:
             raise UsageError(f"{path} is given twice")
+        places.add(place)
     tables = []
     for path in files:
         stages.begin(f"reading {path.name}")

@@ -64,9 +64,9 @@ class _Written:
     @classmethod
     def of(cls, folder: Path, result: Result) -> _Written:
         """Of a directory that was written with the result; any other is refused."""
+        require_pyarrow(folder)
         from pyarrow import parquet
 
-        require_pyarrow(folder)
         # names that grow with the number of parts
         files = sorted(folder.glob("*.parquet"), key=lambda file: (len(file.name), file.name))
         if not files:

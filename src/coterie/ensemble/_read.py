@@ -82,9 +82,8 @@ def table_columns(table: object, name: str) -> dict[str, object] | None:
             where = "column_names" if hasattr(table, "column_names") else "columns"
             names, values = [*getattr(table, where)], []
     columns = [str(column) for column in names]
-    for j, column in enumerate(columns):
-        if column in columns[:j]:
-            raise LabelError(f"{name} has two columns named {column!r}; names must differ")
+    if (twice := _repeated(columns)) is not None:
+        raise LabelError(f"{name} has two columns named {twice!r}; names must differ")
     return dict(zip(columns, values, strict=True))
 
 
@@ -140,6 +139,9 @@ def refuse_ids(names: Sequence[str], columns: Columns, advice: str) -> None:
 
 def _vector(values: object) -> object:
     """One label vector, out of a dataframe's column or an arrow array where it is one."""
+    if type(values) in (list, tuple, np.ndarray):
+        # asking narwhals takes longer than a short vector takes to read
+        return values
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return _series_values(series)
@@ -190,10 +192,19 @@ def _named(names: Sequence[str] | None, count: int) -> list[str]:
     found = [str(name) for name in names]
     if len(found) != count:
         raise LabelError(f"names must hold {count} names, one per member, but holds {len(found)}")
-    for j, name in enumerate(found):
-        if name in found[:j]:
-            raise LabelError(f"two members are named {name!r}; names must differ")
+    if (twice := _repeated(found)) is not None:
+        raise LabelError(f"two members are named {twice!r}; names must differ")
     return found
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    """The first name that was there before, if there is one."""
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            return name
+        known.add(name)
+    return None
 
 
 def _refuse_lazy(labels: object) -> None:

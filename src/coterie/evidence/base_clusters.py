@@ -9,9 +9,7 @@ from scipy import sparse
 from coterie._budget import Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share
-from coterie.evidence.contingency import contingency
-
-ADVICE = "Take fewer members, or members with fewer clusters."
+from coterie.evidence.contingency import ADVICE, contingency
 
 
 def require_base_clusters(

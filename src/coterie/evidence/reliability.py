@@ -13,7 +13,7 @@ from coterie._budget import Budget
 from coterie._params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
-from coterie.evidence.contingency import contingency
+from coterie.evidence.contingency import contingency_by_members
 
 THETA = Real(0, closed_low=False)
 # far below what a theta of any paper gives, far above where products of two would vanish
@@ -36,15 +36,16 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
     require_ensemble(ensemble)
     check_parameters("cluster_reliability", {"theta": theta}, {"theta": THETA})
     m, k = ensemble.n_members, ensemble.n_base_clusters
-    table = contingency(ensemble)
     member_of = np.repeat(np.arange(m), ensemble.n_clusters_per_member)
     by_member = sparse.csr_array((np.ones(k), (np.arange(k), member_of)), shape=(k, m))
-    seen = np.asarray((table @ by_member).toarray())
-    overlaps = table.tocoo()
-    cluster, other = overlaps.coords
-    ratio = overlaps.data / seen[cluster, member_of[other]]
-    bits = np.bincount(cluster, weights=-ratio * np.log2(ratio), minlength=k)
-    entropy = np.maximum(bits, 0.0) * m / (seen > 0).sum(axis=1)
+    entropy = np.empty(k)
+    for rows, table in contingency_by_members(ensemble):
+        seen = np.asarray((table @ by_member).toarray())
+        overlaps = table.tocoo()
+        cluster, other = overlaps.coords
+        ratio = overlaps.data / seen[cluster, member_of[other]]
+        bits = np.bincount(cluster, weights=-ratio * np.log2(ratio), minlength=len(seen))
+        entropy[rows] = np.maximum(bits, 0.0) * m / (seen > 0).sum(axis=1)
     # with a tiny theta, clusters that anybody scatters count next to nothing, but never nothing
     with np.errstate(over="ignore", under="ignore"):
         return np.maximum(np.exp(-entropy / (theta * m)), FAINTEST)

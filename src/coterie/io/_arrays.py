@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -56,6 +57,7 @@ def read_npy(path: Path, purpose: Purpose) -> Table:
             _require(size, path)
             file.seek(0)
             array = np.load(file, allow_pickle=False)
+            _check_letters(array)
     except UNREADABLE as error:
         raise _broken(path, error) from None
     return _as_table(path, {path.stem: array}, purpose)
@@ -78,6 +80,7 @@ def read_npz(path: Path, purpose: Purpose) -> Table:
             with np.load(file, allow_pickle=False) as archive:
                 for name in archive.files:
                     arrays[name] = archive[name]
+                    _check_letters(arrays[name])
     except UNREADABLE as error:
         raise _broken(path, error) from None
     return _as_table(path, arrays, purpose)
@@ -125,6 +128,15 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     if size > stored - file.tell():
         raise ValueError(f"{size} bytes of numbers in a file of {stored}")
     return size
+
+
+def _check_letters(array: NDArray[Any]) -> None:
+    """Text in a .npy is four bytes a letter, of which not all are letters."""
+    if array.dtype.kind != "U" or array.size == 0:
+        return
+    plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+    if plain.view(np.uint32).max() > sys.maxunicode:
+        raise ValueError("text with letters that are none")
 
 
 def _require(size: int, path: Path) -> None:

@@ -43,6 +43,8 @@ _OPAQUE = 17
 _OTHERS = {2: "struct", 3: "object", 16: "function", _OPAQUE: "opaque object"}
 # as MATLAB itself has it
 MOST_DIMENSIONS = 32
+# beyond any file
+MOST_PLACES = 2**48
 # flags, dimensions and name of a variable lie within
 _FIRST_PARTS = 4096
 
@@ -202,6 +204,9 @@ class _Reader:
         # some programs write them unsigned
         shape = shape.astype(np.int64) if shape.dtype.kind in "iu" else shape[:0]
         if not 2 <= len(shape) <= MOST_DIMENSIONS or (shape < 0).any():
+            raise MatError("the dimensions of a variable are damaged")
+        # an empty one may claim any length in its other dimensions, more than numpy can count
+        if math.prod(max(1, length) for length in shape.tolist()) > MOST_PLACES:
             raise MatError("the dimensions of a variable are damaged")
         _, name, place = self._element(content, place)
         return _Variable(

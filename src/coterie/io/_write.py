@@ -61,10 +61,12 @@ def check_extension(path: str | PathLike[str], known: Sequence[str], name: str =
 
 def check_place(path: str | PathLike[str]) -> None:
     """Raise DataError if no file could be written there; nothing is left behind."""
-    # where a link leads is where the file will be
-    target = Path(os.path.realpath(path))
-    folder = target.parent
+    target = Path(path)
     try:
+        if target.is_symlink():
+            # where it leads is where the file will be
+            target = Path(os.path.realpath(path))
+        folder = target.parent
         if target.is_dir():
             raise DataError(f"{path} is a directory; name a file")
         if not folder.exists():

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FAINTEST = 0.12
 # the tallest bar of a cluster reaches so far towards the next one
 ROW_HEIGHT = 0.86
+# of a histogram: more than a screen has columns, and drawing takes a while for each
+MOST_BARS = 10_000
 
 
 def confidence(
@@ -47,7 +49,7 @@ def confidence(
         With labels, a histogram per cluster, each scaled to its own tallest bar.
     sample_weight : array of shape (n,), optional
     bins : int, default 20
-        Bars between 0 and 1.
+        Bars between 0 and 1, at most 10,000.
     ax : Axes, optional
 
     Returns
@@ -63,7 +65,7 @@ def confidence(
     >>> [int(bar.get_height()) for bar in ax.containers[0]]
     [1, 3]
     """
-    check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1)})
+    check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1, MOST_BARS)})
     refuse_records("plot.confidence", "values", values, "sample_confidence")
     sure = shares("plot.confidence", "values", values, None)
     weight = weights("plot.confidence", "sample_weight", sample_weight, len(sure))

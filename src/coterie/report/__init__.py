@@ -37,11 +37,16 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     ...     "2 clusters of 5 samples" in path.read_text(encoding="utf-8")
     True
     """
+    from coterie._params import ParameterError
     from coterie.io._write import PAGE, check_extension, check_place, whole_file
     from coterie.result import Result
 
     if find_spec("jinja2") is None:
         raise ImportError("a report needs jinja2: pip install 'coterie[report]'")
+    if not isinstance(path, str | PathLike):
+        raise ParameterError(f"path must be a file name, but is {path!r:.60}")
+    if title is not None and not isinstance(title, str):
+        raise ParameterError(f"title must be text or None, but is {title!r:.60}")
     check_extension(path, PAGE)
     check_place(path)
     found = result if isinstance(result, Result) else Result.of(result)

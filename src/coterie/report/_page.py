@@ -67,7 +67,8 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
         data=script_json(numbers),
         **_context(reading, title, numbers),
     )
-    return text.encode("utf-8")
+    # half of a surrogate pair, as in a name that was no text, has no bytes
+    return text.encode("utf-8", "replace")
 
 
 def _resource(name: str) -> str:

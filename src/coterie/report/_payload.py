@@ -198,6 +198,9 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     selection = reading.result.selection
     if selection is None or len(selection.ks) < 2:
         return None
+    if selection.labels.shape[1] != len(reading.result.labels):
+        # chosen on a part of the samples, which cannot be told among these
+        return None
     n, counts = reading.n, reading.counts
     final = reading.result.labels
     sizes: list[list[float]] = []

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.report._payload import HISTOGRAMS, THINNEST, histogram_clusters
 from coterie.report._reading import AGREEMENT_MEMBERS, Reading
+from coterie.report._text import plain
 from coterie.trust._clusters import shown_count
 from coterie.trust._explain import SURE, UNSURE
 
@@ -297,10 +298,10 @@ def _map(reading: Reading) -> str:
     what = _entries(reading)
     which = f"{drawn:,} of the {n:,} {what}" if drawn < n else f"The {n:,} {what}"
     if reading.result.n_clusters == 1:
-        return f"{which}. The plane: {reading.result.coordinates_name}."
+        return f"{which}. The plane: {plain(reading.result.coordinates_name)}."
     return (
         f"{which}, coloured by cluster; the fainter, the less sure. "
-        f"The plane: {reading.result.coordinates_name}. Numbers stand in the middle of each "
+        f"The plane: {plain(reading.result.coordinates_name)}. Numbers stand in the middle of each "
         "cluster’s surer half."
     )
 

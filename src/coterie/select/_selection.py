@@ -164,6 +164,7 @@ class Selection:
                 for key, array in record.items()
                 if key.startswith(f"{name}.")
             }
+        _check_fit(values)
         return cls(
             **{
                 **values,
@@ -197,7 +198,7 @@ class Selection:
         ]
         for name, values in self.criteria.items():
             vote = str(self.votes.get(name, "-"))
-            columns.append([SHORT[name], *map(_shown, values), vote])
+            columns.append([SHORT.get(name, name), *map(_shown, values), vote])
             if name == "pac" and name in self.null:
                 columns.append(["null", *map(_shown, self.null[name]), ""])
         columns.append(["score", *map(_shown, self.scores), ""])
@@ -216,6 +217,29 @@ class Selection:
 
     def _ballots(self, k: int) -> int:
         return sum(vote == k for vote in self.votes.values())
+
+
+def _check_fit(values: Mapping[str, Any]) -> None:
+    """ValueError for a part of a record that is not of its kind or has another length than ``ks``."""
+    ks, grid = values["ks"], values["cdf_grid"]
+    if ks.ndim != 1 or ks.size == 0 or ks.dtype.kind not in "iu":
+        raise ValueError("the numbers of clusters that were compared (ks) are none")
+    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
+        name: (values[name], ks.shape) for name in ("delta_area", "scores")
+    }
+    for group in _BY_NAME:
+        shapes |= {f"{group}.{name}": (array, ks.shape) for name, array in values[group].items()}
+    shapes["cdf_grid"] = grid, (grid.size,)
+    shapes["cdf"] = values["cdf"], (ks.size, grid.size)
+    shapes["labels"] = values["labels"], (ks.size, *values["labels"].shape[1:2])
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape or array.dtype.kind not in "iuf":
+            raise ValueError(f"{name} of the selection is not one number for each k")
+    if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
+        raise ValueError("labels of the selection are no labels")
+    said = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
+    if not all(isinstance(text, str) for text in said):
+        raise ValueError("what the selection says (reason, notes) is no text")
 
 
 def _shown(value: float) -> str:

@@ -590,4 +590,6 @@ def move_multipliers(problem: Problem, state: State, number: int) -> Pass:
 def error_shares(problem: Problem, state: State) -> FloatArray:
     """Length of each microcluster's column of E over that of its column of S."""
     lengths = np.linalg.norm(problem.strengths * problem.across, axis=0)
-    return np.asarray(np.linalg.norm(state.inside.error, axis=0) / lengths)
+    errors = np.linalg.norm(state.inside.error, axis=0)
+    # what nobody is like has no column to be wrong
+    return np.divide(errors, lengths, out=np.zeros_like(errors), where=lengths > 0)
