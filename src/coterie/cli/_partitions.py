@@ -246,9 +246,11 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             if file.suffix.lower() != PARQUET:
                 raise DataError(f"{file}: a pattern may match parquet files only ({path})")
         found += here
-    for i, file in enumerate(found):
-        if file in found[:i]:
+    known: set[Path] = set()
+    for file in found:
+        if file in known:
             raise UsageError(f"{file} is given twice")
+        known.add(file)
     return found
 
 

@@ -565,9 +565,11 @@ def _chosen(
 
 
 def _differing(names: list[Any], where: str) -> list[Any]:
-    for j, name in enumerate(names):
-        if name in names[:j]:
+    known: set[Any] = set()
+    for name in names:
+        if name in known:
             raise LabelError(f"{where} has two columns named {name!r}; names must differ")
+        known.add(name)
     return names
 
 
