@@ -60,7 +60,7 @@ from coterie._result import Partition, Run, by_first_appearance
 from coterie._table import Table
 from coterie._threads import kernel_threads
 from coterie.ensemble import Ensemble
-from coterie.ensemble._ensemble import LARGEST_WEIGHT
+from coterie.ensemble._checks import LARGEST_WEIGHT
 from coterie.evaluate import anmi, ari
 from coterie.solvers._catalogue import METHODS, find_method
 from coterie.trust._votes import ClusterVotes

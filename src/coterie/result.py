@@ -22,10 +22,11 @@ from coterie import __version__
 from coterie._estimator import LabelConsensus
 from coterie._params import ParameterError
 from coterie._table import Table
+from coterie._words import counted
 from coterie.ensemble import Ensemble
 from coterie.linalg.embedding import principal_plane, spectral_plane
 from coterie.solvers._catalogue import METHODS
-from coterie.trust._clusters import clusters_of, shown_count, total_count
+from coterie.trust._clusters import clusters_of, total_count
 from coterie.trust._explain import Explanation, explain_from
 from coterie.trust._members import members_of
 from coterie.trust._samples import samples_of, soft_labels_of
@@ -321,9 +322,7 @@ class Result:
             "cluster": self.n_clusters,
         }
         parts = [self.method]
-        parts += [
-            f"{shown_count(size)} {noun}{'' if size == 1 else 's'}" for noun, size in sizes.items()
-        ]
+        parts += [counted(size, noun) for noun, size in sizes.items()]
         # one cluster has no rival, and its confidence of 1 would say nothing
         if self.n_clusters > 1:
             mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
@@ -471,13 +470,11 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
                 f"X must hold the features of the {ensemble.n_samples} samples, "
                 f"but has shape {features.shape}"
             )
-        count = features.shape[1]
-        return principal_plane(features), f"PCA of {count:,} feature{'' if count == 1 else 's'}"
+        return principal_plane(features), f"PCA of {counted(features.shape[1], 'feature')}"
     weights = ensemble.weights.astype(np.float64)
     votes = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
     plane, groups = spectral_plane(ensemble.incidence, weights, votes)
-    count = ensemble.n_members
-    name = f"spectral coordinates of {count:,} member{'' if count == 1 else 's'}"
+    name = f"spectral coordinates of {counted(ensemble.n_members, 'member')}"
     # more than three groups do not fit on two axes
     name += f", {groups} groups around a circle, each spread by its own" if groups > 3 else ""
     return ensemble.expand(plane), name

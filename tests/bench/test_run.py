@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
@@ -114,6 +115,22 @@ def test_killed_and_started_again_it_is_the_same_table(whole, tmp_path, after):
     done = len(store.runs())
     outcome = run(parse_spec(SPEC), tmp_path / "runs")
     assert outcome.done_now == outcome.total - done
+    assert facts(tmp_path / "runs") == whole[1]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no signals to be deaf to")
+def test_a_signal_to_the_whole_group_spoils_no_run(whole, tmp_path):
+    reached = []
+
+    def signal_all(done, total, finished):
+        # as a terminal does on Ctrl-C, or the command timeout; the process of the runs is not asked
+        for process in active_children():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                os.kill(process.pid, number)
+            reached.append(process.pid)
+
+    run(parse_spec(SPEC), tmp_path / "runs", callback=signal_all)
+    assert reached
     assert facts(tmp_path / "runs") == whole[1]
 
 

@@ -93,6 +93,7 @@ def test_what_is_wrong_is_named(old, new, words):
         ('paper = "spec"', "paper is 'spec'"),
         ("base = 1", "base must be true or false"),
         ("[protocol]\nmembers = 0", "members must be at least 1"),
+        ("[protocol]\nrepetitions = 10_000_000", "repetitions must be at most 1,000,000"),
         ("[protocol]\nmembers = [10, 2.5]", "members must be whole numbers"),
         ("[protocol]\nmissing = 1.0", "share of labels"),
         ('[protocol]\nkind = "drawn"', "kind is 'drawn'.*did you mean 'draw'"),
@@ -133,3 +134,16 @@ def test_an_unknown_spec_suggests_one(tmp_path):
         read_spec("ecms")
     with pytest.raises(SpecError, match="no such spec"):
         read_spec(tmp_path / "gone.toml")
+
+
+def test_a_mark_at_the_beginning_is_no_word(tmp_path):
+    path = tmp_path / "marked.toml"
+    path.write_text(SMALL, encoding="utf-8-sig")
+    assert read_spec(path).methods == parse_spec(SMALL).methods
+
+
+def test_a_key_of_too_many_parts_is_refused_unread(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text(".".join("a" * 100_000) + " = 1\n")
+    with pytest.raises(SpecError, match="more than 65,536 bytes"):
+        read_spec(path)

@@ -266,6 +266,7 @@ def test_many_samples_without_labels_name_the_first_five(refused):
         ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
         ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
         ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "all rows of X are the same"),
+        ("x,y\n1,2\n-1e308,3\n", [], "X reaches 1e+308, and squares of that overflow"),
         ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),
@@ -288,6 +289,7 @@ def test_cluster_refuses_bad_features(refused, content, options, says):
             "-k/--clusters: must be a whole number of at least 1",
         ),
         (["combine", "labels.csv", "-k", "two"], "but is 'two'"),
+        (["combine", "labels.csv", "-k", f"2-{'9' * 5000}"], "must be a range such as 2-10"),
         (["combine", "labels.csv", "-k", "6"], "n_clusters is 6, but n_samples=7 have only"),
         (["combine", "labels.csv", "--method", "eca"], "unknown method 'eca'; did you mean 'eac'?"),
         (["combine", "labels.csv", "--method", "zzz"], "(known: eac"),
@@ -388,6 +390,17 @@ def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 1
     assert "Traceback" in capsys.readouterr().err
     assert not Path("out.csv").exists()
+
+
+def test_without_jinja2_nothing_is_begun(folder, capsys, monkeypatch):
+    monkeypatch.setattr("coterie.cli._outputs.find_spec", lambda name: None)
+    before = sorted(os.listdir(folder))
+    combine = ["combine", "labels.csv", "-k", "2", "--report", "page.html"]
+    for line, what in ((combine, "--report"), (["demo", "--out", "demo"], "the report of demo")):
+        assert main(line) == 2
+        said = f"coterie: error: {what} needs jinja2: pip install 'coterie[report]'\n"
+        assert capsys.readouterr().err == said
+    assert sorted(os.listdir(folder)) == before
 
 
 def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkeypatch):

@@ -370,3 +370,9 @@ def test_dask_collections_are_not_loaded_by_mistake():
     frame = dd.from_pandas(pd.DataFrame({"a": [0, 1], "b": [0, 1]}), npartitions=1)
     with pytest.raises(LabelError, match=r"coterie\.scale\.ensemble_from_dask"):
         Ensemble.from_labels(frame)
+
+
+def test_without_pyarrow_one_line_says_how_to_get_it(parts, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for command in (("combine", "pool", "-k", 3), ("select", "pool", "--labels", "-k", "2-3")):
+        assert 'pool: parquet needs pyarrow; run: pip install "coterie[io]"' in refused(*command)

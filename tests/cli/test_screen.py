@@ -141,3 +141,16 @@ def test_a_table_without_room_goes_on_below(capsys, monkeypatch):
 def test_clusters_left_out_are_counted(capsys):
     Screen().clusters(np.repeat(np.arange(25), 2), np.ones(50))
     assert "and 5 clusters more, none of them larger" in capsys.readouterr().out
+
+
+def test_names_do_not_steer_the_terminal(capsys):
+    hostile = "\x1b[31mred\x07 \u202egnp.exe\x9b2J"
+    screen = Screen()
+    screen.say(hostile)
+    screen.table(["who"], [[hostile]])
+    assert main(["explain", f"{hostile}.npz", "0"]) == 2
+    out, err = capsys.readouterr()
+    assert out.replace("\n", "").isprintable()
+    assert err.replace("\n", "").isprintable()
+    assert r"\x1b[31mred\x07" in out
+    assert r"\x1b[31mred\x07" in err

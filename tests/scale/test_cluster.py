@@ -125,6 +125,31 @@ def test_a_killed_worker_changes_nothing(whole, tmp_path):
     np.testing.assert_array_equal(written, whole.labels_)
 
 
+def test_a_worker_killed_among_the_members_changes_nothing():
+    X = da.from_array(features(2000), chunks=(300, 3))
+
+    def labels(callback: Killing | None) -> np.ndarray:
+        pool = kmeans_pool_dask(X, 8, 5, sample=500, random_state=0, callback=callback)
+        return pool.labels.compute()
+
+    with dask.config.set(scheduler="synchronous"):
+        expected = labels(None)
+    with local_cluster(2, "1GB") as client:
+        kill = Killing(client, 2)
+        with joblib.parallel_config("dask"):
+            found = labels(kill)
+        kill.check(client)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_workers_leave_ctrl_c_to_the_one_that_started_them(cluster):
+    before = {*cluster.run(os.getpid).values()}
+    for process in before:
+        os.kill(process, signal.SIGINT)
+    time.sleep(0.5)
+    assert {*cluster.run(os.getpid).values()} == before
+
+
 def deadly_part() -> np.ndarray:
     # not while the worker starts, of which Dask says only that none is left
     time.sleep(1.0)

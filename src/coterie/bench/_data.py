@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from coterie.bench._spec import DataSource, Generate, SpecError
 from coterie.ensemble import Ensemble
 from coterie.generate import feature_pool, kmeans_pool, spectral_pool, subsample_pool
 from coterie.io import DataError, read_table
-from coterie.io._arrays import UNREADABLE, npy_header
+from coterie.io._arrays import UNREADABLE, npy_header, read_arrays
 from coterie.io._mat import read_shapes
 from coterie.io._read import check_kind
 from coterie.io._table import Column, Table, numbers
@@ -196,10 +196,10 @@ def _sizes(path: Path) -> dict[str, int]:
 
 
 def _labels_of(name: str, path: Path) -> Pool:
-    if path.suffix.lower() == ".npz":
-        with np.load(path, allow_pickle=False) as file:
-            if "base" in file.files and file["base"].ndim == 3:
-                return _given_ensembles(name, path, file)
+    if path.suffix.lower() == ".npz" and "base" in _sizes(path):
+        arrays = read_arrays(path)
+        if arrays["base"].ndim == 3:
+            return _given_ensembles(name, path, arrays)
     table = read_table(path, "labels")
     main, classes = _apart(table)
     columns = {column: labels_of_column(table, column) for column in main}
@@ -207,15 +207,24 @@ def _labels_of(name: str, path: Path) -> Pool:
     return Pool(name, _codes(ensemble), classes)
 
 
-def _given_ensembles(name: str, path: Path, file: Any) -> Pool:
-    labels = file["base"]
+def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) -> Pool:
+    labels = arrays["base"]
     if labels.dtype.kind not in "iu":
         raise DataError(f"{path}: 'base' must hold whole numbers, but holds {labels.dtype.name}")
-    classes = next((file[key] for key in CLASSES if key in file.files), None)
+    if labels.size == 0:
+        raise DataError(f"{path}: 'base' is empty (shape {labels.shape})")
+    if labels.max() > np.iinfo(np.int32).max:
+        raise DataError(
+            f"{path}: 'base' holds the label {labels.max()}, which 32 bits cannot; number the "
+            "clusters from 0"
+        )
+    classes = next((arrays[key] for key in CLASSES if key in arrays), None)
     if classes is not None and classes.size != labels.shape[1]:
         raise DataError(
             f"{path}: {classes.size} classes for {labels.shape[1]} samples; they must be as many"
         )
+    if classes is not None and (classes != classes).any():
+        raise DataError(f"{path}: the classes must be known for every sample")
     known = None if classes is None else by_first_appearance(classes.ravel())
     return Pool(name, np.where(labels < 0, -1, labels).astype(np.int32), known)
 

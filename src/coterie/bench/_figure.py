@@ -96,11 +96,6 @@ def ensembles_words(members: int, missing: float) -> str:
     return f"{members} members" + (f", {missing:.0%} of the labels missing" if missing else "")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def listed(words: Iterable[object]) -> str:
     """Words one after the other, the last with "and"."""
     every = [str(word) for word in words]

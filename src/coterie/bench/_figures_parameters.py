@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie._words import counted
 from coterie.bench._figure import (
     COLUMN,
     BenchFigure,
     Kind,
-    counted,
     ensembles_words,
     file_name,
     listed,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie._words import counted
 from coterie.bench._figure import (
     COLUMN,
     PANELS,
     BenchFigure,
     Kind,
-    counted,
     ensembles_words,
     file_name,
     grid_size,

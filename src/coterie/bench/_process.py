@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from coterie._budget import shown_bytes
+from coterie._signals import unheard
 from coterie.bench._records import Run, RunKey
 from coterie.bench._spec import Caps
 from coterie.bench._worker import Task, memory_of, serve
@@ -103,7 +104,9 @@ class RunProcess:
         self._process = context.Process(
             target=serve, args=(theirs, their_line, self._threads), daemon=True
         )
-        self._process.start()
+        # one that ended by them would be kept as a run that went wrong
+        with unheard("SIGINT", "SIGTERM", "SIGHUP"):
+            self._process.start()
         theirs.close()
         their_line.close()
         self.group = group

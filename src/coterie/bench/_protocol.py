@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,8 @@ from coterie.bench._data import Pool, UnfitData
 from coterie.bench._spec import DataSource, Protocol, SpecError
 from coterie.ensemble import Ensemble
 from coterie.io import DataError
+from coterie.io._arrays import read_arrays
+from coterie.io._read import check_kind
 
 
 def repetition_seed(seed: int, data: str, members: int, missing: float, repetition: int) -> int:
@@ -90,12 +91,12 @@ def without(
 
 def read_columns(path: Path, protocol: Protocol) -> NDArray[np.int64]:
     """The draws that a file gives: repetitions x members."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            columns: NDArray[Any] = file["columns"]
-    except (OSError, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{path} has no readable array 'columns': {error}") from None
-    if columns.ndim != 2 or columns.dtype.kind not in "iu" or columns.min() < 0:
+    if check_kind(path) != ".npz":
+        raise DataError(f"{path}: the draws (protocol.columns) are read from an npz file only")
+    columns = read_arrays(path).get("columns")
+    if columns is None:
+        raise DataError(f"{path} has no array 'columns', which holds the draws")
+    if columns.ndim != 2 or columns.dtype.kind not in "iu" or not columns.size or columns.min() < 0:
         raise DataError(f"{path}: 'columns' must be repetitions x members, counted from 0")
     if protocol.members != (columns.shape[1],) or len(columns) < protocol.repetitions:
         raise SpecError(

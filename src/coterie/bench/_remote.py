@@ -26,7 +26,7 @@ from tempfile import mkdtemp
 from time import monotonic, sleep
 from typing import Any
 
-from coterie.bench._process import GLANCE, RunProcess
+from coterie.bench._process import FAREWELL, GLANCE, RunProcess
 from coterie.bench._records import Run, RunKey
 from coterie.bench._spec import Caps
 from coterie.bench._worker import Task, in_words
@@ -249,9 +249,12 @@ def _own_directory() -> str | None:
 
 
 def _end(agent: subprocess.Popen[bytes]) -> None:
-    agent.kill()
-    # closes its pipes, and waits until it is gone
-    agent.communicate()
+    # its input is closed, at which it takes away what it made
+    try:
+        agent.communicate(timeout=FAREWELL)
+    except subprocess.TimeoutExpired:
+        agent.kill()
+        agent.communicate()
 
 
 def attend() -> None:
@@ -262,23 +265,31 @@ def attend() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # what is printed by whatever is loaded must not come between
     os.dup2(2, 1)
-    asked: Queue[tuple[Task, RunKey]] = Queue()
+    asked: Queue[tuple[Task, RunKey] | None] = Queue()
+    stop = threading.Event()
 
     def listen() -> None:
-        while True:
-            try:
+        with suppress(EOFError, OSError):
+            while True:
                 asked.put(pickle.load(sys.stdin.buffer))
-            except (EOFError, OSError):
-                os._exit(0)
+        stop.set()
+        asked.put(None)
 
-    process = RunProcess(pickle.load(sys.stdin.buffer), 1, threading.Event())
+    process = RunProcess(pickle.load(sys.stdin.buffer), 1, stop)
     threading.Thread(target=listen, daemon=True).start()
-    while True:
-        task, key = asked.get()
+    while (wanted := asked.get()) is not None:
+        task, key = wanted
         found: list[Run] = []
-        process.do(task, [key], found.append)
-        pickle.dump(found[0], answers)
-        answers.flush()
+        if not process.do(task, [key], found.append):
+            break
+        # nobody may be left to read it
+        with suppress(OSError):
+            pickle.dump(found[0], answers)
+            answers.flush()
+    process.close()
+    # what is left in the buffer would be written once more at the end
+    with suppress(OSError):
+        answers.close()
 
 
 def _processor() -> str:

@@ -105,8 +105,7 @@ def run(
     """
     plan = spec if isinstance(spec, Spec) else read_spec(spec)
     if out is None:
-        name = "spec" if isinstance(spec, Spec) else Path(spec).stem
-        out = Path(f"bench-{name}")
+        out = usual_directory("spec" if isinstance(spec, Spec) else spec)
     crew = None
     if client is not None:
         from coterie.bench._remote import Crew
@@ -147,6 +146,11 @@ def run(
         absent=tuple(absent),
         remarks=tuple(remarks),
     )
+
+
+def usual_directory(spec: str | PathLike[str]) -> Path:
+    """Of the runs of a spec, where none is named."""
+    return Path(f"bench-{Path(spec).stem}")
 
 
 @contextmanager

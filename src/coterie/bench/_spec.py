@@ -25,8 +25,10 @@ Fill = Literal["random", "no"]
 Generator = Literal["kmeans", "spectral", "subsample", "features"]
 # numbers are kept in 64 bits
 LARGEST = 2**63
-# no person writes more; the parser takes a second for it
-LARGEST_FILE = 2**20
+# every run is listed before the first one starts
+MOST_REPETITIONS = 1_000_000
+# no person writes more, and a key of so many parts takes the parser seconds
+LARGEST_FILE = 2**16
 # parameters that the runs give, and those that no file can
 _NOT_IN_SPECS = ("n_clusters", "random_state", "callback")
 PAPERS = ("spce", "eccms", "trce", "pce", "ceshl")
@@ -154,7 +156,7 @@ def read_spec(place: str | PathLike[str]) -> Spec:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise SpecError(f"{place} is no spec: it has more than {LARGEST_FILE:,} bytes")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpecError(f"{place} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -262,6 +264,10 @@ def _protocol(reader: _Reader) -> Protocol:
                 "missing", f"is a share of labels in [0, 1), but is {share:g}{percent}"
             )
     repetitions = reader.whole("repetitions", 20, 1)
+    if repetitions > MOST_REPETITIONS:
+        raise reader.error(
+            "repetitions", f"must be at most {MOST_REPETITIONS:,}, but is {repetitions:,}"
+        )
     columns = _inside(reader, "columns", reader.text("columns", ""))
     reader.finish()
     return Protocol(kind, members, missing, repetitions, columns)

@@ -61,9 +61,10 @@ class RunStore:
                 with whole_file(path) as file:
                     file.write(spec.text.encode())
             elif path.read_text(encoding="utf-8") != spec.text:
+                begun = self.runs() or any((self.directory / JOURNALS).glob("*.jsonl"))
                 raise SpecError(
-                    f"{self.directory} holds the runs of another spec ({self.spec().title!r}); "
-                    "give another directory (--out)"
+                    f"{self.directory} belongs to another spec ({self.spec().title!r}); give another "
+                    f"directory (--out){'' if begun else ', or remove this one: it holds no runs'}"
                 )
 
     def spec(self) -> Spec:
@@ -161,6 +162,7 @@ class RunStore:
             pq.write_table(table, file, compression="zstd")
 
     def _read_part(self, path: Path) -> list[Run]:
+        require_pyarrow(path)
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from coterie._words import counted
 from coterie.bench._published import PAPERS, Published
 from coterie.bench._records import BASE_AVERAGE, BASE_BEST
 from coterie.bench._summary import (
@@ -315,7 +316,7 @@ def _settings_notes(cell: Cell) -> Iterator[str]:
     if named:
         yield f"Best settings: {'; '.join(named)}."
     narrowed = [
-        f"{line.method} in {_count(line.narrowed, 'run')}" for line in cell.lines if line.narrowed
+        f"{line.method} in {counted(line.narrowed, 'run')}" for line in cell.lines if line.narrowed
     ]
     if narrowed:
         yield f"Some settings gave no score, so the oracle had fewer to choose from: {', '.join(narrowed)}."
@@ -362,7 +363,7 @@ def _ranking_section(ranking: Ranking) -> _Section:
         after.append(f"Not counted, because runs are missing: {', '.join(ranking.unfinished)}.")
     missing = f", {ranking.missing:.0%} missing" if ranking.missing else ""
     return _Section(
-        f"{_metric(ranking.metric)} over {_count(len(ranking.data), 'data set')}, "
+        f"{_metric(ranking.metric)} over {counted(len(ranking.data), 'data set')}, "
         f"{ranking.members} members{missing}",
         3,
         (f"{', '.join(ranking.data)}.",),
@@ -439,7 +440,7 @@ def _trouble_section(summary: Summary) -> _Section:
         of = sum(trouble.of for trouble in troubles)
         places = "; ".join(trouble.where for trouble in troubles)
         said.append(
-            f"{method}: {status} in {runs} of {_count(of, 'run')}, all settings counted ({places})"
+            f"{method}: {status} in {runs} of {counted(of, 'run')}, all settings counted ({places})"
             + (f": {message}" if message else ".")
         )
     return _Section("Runs without a result", 2, tuple(said))
@@ -447,10 +448,6 @@ def _trouble_section(summary: Summary) -> _Section:
 
 def _metric(name: str) -> str:
     return _METRICS.get(name, name)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 # ---------------------------------------------------------------- how it is set

@@ -2,20 +2,23 @@
 
 Only the standard library is imported here and in ``_arguments``; what a command needs is imported
 when it runs, so that ``coterie --help`` answers at once. Exit codes: 0, 2 for a mistake of the user's
-(one line on stderr), 1 for a mistake of coterie's, 130 after Ctrl-C.
+(one line on stderr), 1 for a mistake of coterie's, 128 and its number after a signal (130: Ctrl-C).
 """
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+from coterie._words import printable
 from coterie.cli._arguments import UsageError, parse
 
 __all__ = ["main"]
@@ -26,6 +29,16 @@ THREADS = "NUMBA_NUM_THREADS"
 MOST_THREADS = 1024
 # commands that ask something of data or of a result, instead of clustering
 HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions", "bench": "_bench"}
+# by which others end a process: a system that stops, a terminal that is closed
+ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class Ended(KeyboardInterrupt):
+    """A signal that ends the command as Ctrl-C does: what is half-done is taken away first."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,16 +49,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     written: list[tuple[str, Path]] = []
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with _ended_in_order(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
         _tell_warnings(caught)
         return 0
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
+        how = (
+            f"ended by {signal.Signals(number).name}"
+            if isinstance(interrupt, Ended)
+            else "interrupted"
+        )
         complete = ", ".join(str(path) for _, path in written)
-        _tell(f"interrupted; {f'only {complete} was' if complete else 'nothing was'} written")
-        return 130
+        _tell(f"{how}; {f'only {complete} was' if complete else 'nothing was'} written")
+        return 128 + number
     except BrokenPipeError:
         # the reader of our output has gone (coterie methods | head): nobody's mistake
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,6 +82,31 @@ def main(argv: Sequence[str] | None = None) -> int:
             "report it, with what COTERIE_DEBUG=1 shows"
         )
         return 1
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Within it, the signals that would end the process at once let it put things in order."""
+    if threading.current_thread() is not threading.main_thread():
+        # only the main thread may say what a signal does
+        yield
+        return
+    # one that is ignored (nohup) or has another's answer keeps it
+    answered = [number for number in ENDS if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        for other in answered:
+            # who asks twice does not want to wait
+            signal.signal(other, signal.SIG_DFL)
+        raise Ended(number)
+
+    for number in answered:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in answered:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _open_closed_streams() -> None:
@@ -107,7 +151,7 @@ def _check_threads(asked: str) -> None:
 
 
 def _is_the_users(error: Exception) -> bool:
-    if isinstance(error, UsageError | OSError) or _lacks_memory(error):
+    if isinstance(error, UsageError | OSError) or _lacks_memory(error) or _lacks_cache(error):
         return True
     from coterie._params import ParameterError
     from coterie.ensemble import LabelError
@@ -115,7 +159,7 @@ def _is_the_users(error: Exception) -> bool:
     from coterie.io._result_file import ResultFileError
     from coterie.trust import SampleError
 
-    if type(error).__module__ == "coterie.bench._spec":
+    if any(kind.__module__ == "coterie.bench._spec" for kind in type(error).__mro__):
         # imported only where it can have been raised
         return True
     return isinstance(
@@ -130,7 +174,17 @@ def _lacks_memory(error: Exception) -> bool:
     return isinstance(error, ImportError) and any(word in str(error) for word in words)
 
 
+def _lacks_cache(error: Exception) -> bool:
+    """Whether numba found no directory to write to, as in a container that is read-only."""
+    return isinstance(error, RuntimeError) and "no locator available" in str(error)
+
+
 def _words(error: Exception) -> str:
+    if _lacks_cache(error):
+        return (
+            "numba has no directory to keep compiled kernels in; let the environment variable "
+            "NUMBA_CACHE_DIR name one that you may write to"
+        )
     if _lacks_memory(error):
         return "out of memory while loading libraries; allow the process more (ulimit -v)"
     if isinstance(error, OSError) and error.strerror:
@@ -142,7 +196,7 @@ def _words(error: Exception) -> str:
 def _tell(message: str) -> None:
     # a full or closed stderr changes neither the work nor its exit code
     with suppress(OSError):
-        sys.stderr.write(f"coterie: {' '.join(message.split())}\n")
+        sys.stderr.write(f"coterie: {printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
 
 

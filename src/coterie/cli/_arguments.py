@@ -23,6 +23,7 @@ KNOWN_COMMANDS = (
     "warmup",
 )
 AUTO = (2, 10)
+LONGEST_RANGE = 100
 
 
 class UsageError(Exception):
@@ -407,7 +408,9 @@ def _whole(low: int) -> Callable[[str], int]:
 
 def _cluster_range(text: str) -> tuple[int, int]:
     low, dash, high = text.partition("-")
-    if not (dash and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)):
+    digits = dash and low.isdecimal() and high.isdecimal()
+    # int() takes no more than some thousand digits
+    if not (digits and len(text) < LONGEST_RANGE and 1 <= int(low) <= int(high)):
         raise argparse.ArgumentTypeError(
             f"must be a range such as {AUTO[0]}-{AUTO[1]}, but is {text!r}"
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from coterie._words import counted
 from coterie.bench import (
     as_columns,
     as_markdown,
@@ -19,8 +21,10 @@ from coterie.bench import (
     table,
 )
 from coterie.bench._records import Run
+from coterie.bench._run import usual_directory
+from coterie.cli._arguments import UsageError
 from coterie.cli._outputs import Journal
-from coterie.cli._screen import Screen, Stages, counted
+from coterie.cli._screen import Screen, Stages
 from coterie.io import write_table
 from coterie.io._write import check_place, check_writable, whole_file
 
@@ -36,17 +40,20 @@ def bench(arguments: argparse.Namespace, journal: Journal) -> None:
 
 def _run(arguments: argparse.Namespace, journal: Journal) -> None:
     screen = Screen()
+    out: Path = arguments.out or usual_directory(arguments.spec)
     with Stages() as stages, _client(arguments.scheduler) as client:
         stages.begin("making members")
 
         def follow(done: int, total: int, finished: Run | None) -> None:
             if finished is None:
+                # from here on runs are kept as they come, also where the command is interrupted
+                journal.written.append(("runs", out))
                 stages.begin("running", total)
             stages.reach(done, total)
 
         outcome = run(
             arguments.spec,
-            arguments.out,
+            out,
             data=arguments.data,
             n_jobs=arguments.jobs,
             client=client,
@@ -99,6 +106,8 @@ def _table(arguments: argparse.Namespace, journal: Journal) -> None:
 
 
 def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
+    if find_spec("matplotlib") is None:
+        raise UsageError('figures need matplotlib; run: pip install "coterie[bench]"')
     screen = Screen()
     with Stages() as stages:
         saved = plot(

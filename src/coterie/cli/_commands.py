@@ -13,6 +13,7 @@ import numpy as np
 
 from coterie._estimator import LabelConsensus
 from coterie._params import Domain, Kind, parse_parameter
+from coterie._words import counted
 from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._label_files import known_classes, label_ensemble
 from coterie.cli._outputs import (
@@ -25,10 +26,11 @@ from coterie.cli._outputs import (
     facts,
     file_facts,
     mean_confidence,
+    require_jinja2,
     write_outputs,
 )
 from coterie.cli._parameters import parameter_sentences
-from coterie.cli._screen import Screen, Stages, counted
+from coterie.cli._screen import Screen, Stages
 from coterie.ensemble import Ensemble, LabelError
 from coterie.io import DataError, read_table
 from coterie.io._read import features_of
@@ -132,6 +134,7 @@ def demo(arguments: argparse.Namespace, journal: Journal) -> None:
 
     if arguments.out.exists() and not arguments.out.is_dir():
         raise UsageError(f"--out {arguments.out} is a file; name a directory")
+    require_jinja2("the report of demo")
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.output = arguments.out / "labels.csv"
     arguments.report = arguments.out / "report.html"

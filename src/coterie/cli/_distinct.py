@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from coterie._words import counted
 from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL
-from coterie.cli._screen import counted
 from coterie.io import DataError
 from coterie.io._parquet import require_pyarrow
 from coterie.io._table import listed

@@ -82,9 +82,14 @@ def check_page(path: Path | None, option: str) -> None:
     if path is None:
         return
     check_extension(path, PAGE, option)
-    if find_spec("jinja2") is None:
-        raise UsageError(f"{option} needs jinja2: pip install 'coterie[report]'")
+    require_jinja2(option)
     check_place(path)
+
+
+def require_jinja2(wanted: str) -> None:
+    """Refuse, by what was asked for, where reports cannot be made."""
+    if find_spec("jinja2") is None:
+        raise UsageError(f"{wanted} needs jinja2: pip install 'coterie[report]'")
 
 
 def file_facts(paths: Sequence[Path]) -> dict[str, Any]:

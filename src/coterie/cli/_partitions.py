@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from coterie._budget import memory_budget
 from coterie._estimator import LabelConsensus
 from coterie._params import ParameterError, nearest
+from coterie._words import counted
 from coterie.cli._arguments import UsageError, is_pattern
 from coterie.cli._commands import chosen_k, clustering, follow_passes, solver_for, summarise
 from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
-from coterie.cli._screen import Stages, counted
+from coterie.cli._screen import Stages
 from coterie.ensemble import Ensemble, LabelError
 from coterie.io import DataError
+from coterie.io._parquet import require_pyarrow
 from coterie.io._table import listed, quoted
 from coterie.io._write import check_place
 from coterie.result import Result
@@ -227,6 +229,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     """The files that the paths stand for, each once and all of them parquet."""
     from coterie.scale._source import parquet_files
 
+    require_pyarrow(paths[0])
     found: list[Path] = []
     for path in paths:
         if path.is_file() and path.suffix.lower() != PARQUET:

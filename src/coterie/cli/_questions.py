@@ -7,6 +7,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coterie._words import counted
 from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._commands import chosen_k, read_labels
 from coterie.cli._outputs import (
@@ -16,7 +17,7 @@ from coterie.cli._outputs import (
     file_facts,
     selection_facts,
 )
-from coterie.cli._screen import Screen, Stages, counted
+from coterie.cli._screen import Screen, Stages
 from coterie.io import check_writable, read_table, write_table
 from coterie.io._read import features_of
 from coterie.result import Result

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
-from coterie.trust._clusters import shown_count
+from coterie._words import counted, printable, shown_count
 
 MOST_CLUSTERS = 20
 # work that is done sooner needs no bar
@@ -27,11 +27,6 @@ NARROWEST = 24
 # text in a table is not cut to less than this
 NARROWEST_TEXT = 16
 MARGIN = "  "
-
-
-def counted(number: float, noun: str) -> str:
-    """A number and its noun."""
-    return f"{shown_count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 class Screen:
@@ -67,7 +62,7 @@ class Screen:
 
     def json(self, record: dict[str, Any]) -> None:
         """One JSON document and nothing else; what is not a number is null there."""
-        self._write(json.dumps(_without_nan(record), indent=2))
+        self.text(json.dumps(_without_nan(record), indent=2))
 
     def table(
         self, headings: Sequence[str], rows: Sequence[Sequence[str]], text: Collection[int] = (0,)
@@ -117,7 +112,7 @@ class Screen:
             self._write(f"{MARGIN}{line}")
 
     def _write(self, line: str) -> None:
-        sys.stdout.write(f"{line.rstrip()}\n")
+        sys.stdout.write(f"{printable(line.rstrip())}\n")
 
     def clusters(
         self,

@@ -12,9 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from coterie._params import ParameterError, as_float, shown
+from coterie._params import ParameterError, shown
 from coterie._random import RandomState, child_seeds, generator
-from coterie.ensemble._columns import LabelError, Missing, is_hashable, is_void
+from coterie._words import counted
+from coterie.ensemble._checks import (
+    checked_rows,
+    checked_weights,
+    refuse_blank_members,
+    refuse_namesakes,
+)
+from coterie.ensemble._columns import LabelError, Missing
 from coterie.ensemble._compress import (
     DistinctRows,
     canonical_rows,
@@ -24,8 +31,6 @@ from coterie.ensemble._compress import (
 from coterie.ensemble._join import join_tables
 from coterie.ensemble._read import index_ids, read_labels, read_members
 
-# squares of weights, and squares of their sums, stay far from the ends of the number range
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
 # a weight is a number of copies to the methods; beside more than these, one sample is rounding
 MOST_COPIES = 2.0**40
 
@@ -205,7 +210,7 @@ class Ensemble:
         """
         names, columns, ids = join_tables(tables, id, label, missing)
         rows = distinct_rows_of_columns(columns)
-        ensemble = cls._assemble(rows, names, None, _weights(member_weight, len(names)), ids)
+        ensemble = cls._assemble(rows, names, None, checked_weights(member_weight, len(names)), ids)
         ensemble.refuse_blank_samples()
         return ensemble
 
@@ -277,7 +282,7 @@ class Ensemble:
         """Samples without a label, counted and named by id or row."""
         named = blank if self.sample_ids is None else self.sample_ids[blank]
         return (
-            f"{_count(len(blank), 'sample')} without a label in any member: "
+            f"{counted(len(blank), 'sample')} without a label in any member: "
             f"{'rows' if self.sample_ids is None else 'ids'} "
             f"{', '.join(str(value) for value in named[:5])}{', ...' if len(blank) > 5 else ''}"
         )
@@ -335,7 +340,7 @@ class Ensemble:
 
     def subset(self, rows: ArrayLike | slice) -> Self:
         """The ensemble of some samples, by positions, mask or slice."""
-        kept = np.arange(self.n_samples)[_rows(rows, self.n_samples)]
+        kept = np.arange(self.n_samples)[checked_rows(rows, self.n_samples)]
         if kept.size == 0:
             raise LabelError("subset: no sample selected; an ensemble needs at least one")
         used, inverse = np.unique(self.inverse[kept], return_inverse=True)
@@ -485,9 +490,9 @@ class Ensemble:
         else:
             missing = "no label missing"
         return (
-            f"Ensemble({_count(self.n_samples, 'sample')}, {_count(self.n_members, 'member')}, "
-            f"{_count(self.n_microclusters, 'microcluster')}, "
-            f"{_count(self.n_base_clusters, 'base cluster')}, {missing})"
+            f"Ensemble({counted(self.n_samples, 'sample')}, {counted(self.n_members, 'member')}, "
+            f"{counted(self.n_microclusters, 'microcluster')}, "
+            f"{counted(self.n_base_clusters, 'base cluster')}, {missing})"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -533,9 +538,11 @@ class Ensemble:
         if ids is not None and ids.shape != (n,):
             raise LabelError(f"sample_ids must hold {n} names, but has shape {ids.shape}")
         if ids is not None:
-            _refuse_namesakes(ids)
-        weight = None if sample_weight is None else _weights(sample_weight, n, "sample_weight")
-        return cls._assemble(rows, names, weight, _weights(member_weight, len(names)), ids)
+            refuse_namesakes(ids)
+        weight = (
+            None if sample_weight is None else checked_weights(sample_weight, n, "sample_weight")
+        )
+        return cls._assemble(rows, names, weight, checked_weights(member_weight, len(names)), ids)
 
     @classmethod
     def _assemble(
@@ -546,7 +553,7 @@ class Ensemble:
         member_weight: NDArray[Any],
         sample_ids: NDArray[Any] | None,
     ) -> Self:
-        _refuse_blank_members(rows, names)
+        refuse_blank_members(rows, names)
         member_weight = member_weight.astype(np.float64)
         canonical = canonical_rows(rows, sample_weight, member_weight)
         return cls(
@@ -581,101 +588,15 @@ def require_ensemble(given: object, name: str = "ensemble") -> None:
         )
 
 
-def _rows(given: ArrayLike | slice, n_samples: int) -> slice | NDArray[Any]:
-    """Positions, a mask or a slice of the samples, checked."""
-    if isinstance(given, slice):
-        return given
-    try:
-        rows = np.asarray(given)
-    except ValueError:
-        # ragged: no such list holds rows
-        rows = np.asarray(None)
-    if rows.size == 0:
-        return slice(0)
-    if rows.ndim != 1 or rows.dtype.kind not in "biu":
-        raise LabelError(
-            f"subset: rows must be positions, a mask or a slice, but is {shown(given)}"
-        )
-    if rows.dtype.kind == "b":
-        if len(rows) != n_samples:
-            raise LabelError(f"subset: the mask has {len(rows)} entries for {n_samples} samples")
-    elif not -n_samples <= int(rows.min()) <= int(rows.max()) < n_samples:
-        far = int(rows.max()) if int(rows.max()) >= n_samples else int(rows.min())
-        raise LabelError(f"subset: no row {far}; there are {n_samples}, counted from 0")
-    return rows
-
-
-def _refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
-    blank = [names[j] for j in np.flatnonzero((rows.codes < 0).all(axis=0)).tolist()]
-    if blank:
-        shown = ", ".join(repr(name) for name in blank[:5])
-        raise LabelError(
-            f"{_count(len(blank), 'member')} without any label: {shown}"
-            f"{', ...' if len(blank) > 5 else ''}; leave out such members"
-        )
-
-
-def _refuse_namesakes(ids: NDArray[Any]) -> None:
-    if ids.dtype.kind not in "OfmM" and len(np.unique(ids)) == len(ids):
-        return
-    seen: dict[Any, int] = {}
-    for row, name in enumerate(ids.tolist()):
-        if is_void(name) or not is_hashable(name):
-            raise LabelError(f"sample_ids: {name!r} in row {row} is no name of a sample")
-        if name in seen:
-            raise LabelError(
-                f"sample_ids holds {name!r} in rows {seen[name]} and {row}; every sample needs a name "
-                "of its own"
-            )
-        seen[name] = row
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _weights(given: ArrayLike | None, length: int, name: str = "member_weight") -> NDArray[Any]:
-    if given is None:
-        return np.ones(length)
-    if np.ma.is_masked(given):
-        raise LabelError(f"{name} has masked entries; every weight must be a number")
-    try:
-        weights = np.array(given)
-    except ValueError:
-        raise LabelError(f"{name} must hold {length} numbers, but is {shown(given)}") from None
-    if weights.shape != (length,):
-        raise LabelError(f"{name} must hold {length} numbers, but has shape {weights.shape}")
-    if weights.dtype.kind not in "iuf" or not (np.isfinite(weights) & (weights > 0)).all():
-        for i, value in enumerate(weights.tolist()):
-            number = as_float(value)
-            if number is None or not (np.isfinite(number) and number > 0):
-                raise LabelError(
-                    f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
-                )
-    if weights.dtype.kind not in "iu":
-        # half and extended precision, too
-        weights = weights.astype(np.float64)
-    for i in (int(np.argmin(weights)), int(np.argmax(weights))):
-        if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:
-            raise LabelError(
-                f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but entry {i} is "
-                f"{weights[i].item()!r}; scale them all alike"
-            )
-    # beyond this, sums of whole numbers are exact in no type
-    if weights.dtype.kind in "iu" and weights.sum(dtype=np.float64) > 2.0**53:
-        return weights.astype(np.float64)
-    return weights
-
-
 def _distinguished(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """Names of both, the second's changed where the first has them already."""
-    names = list(first)
+    names = dict.fromkeys(first)
     for name in second:
         new, count = name, 2
         while new in names:
             new, count = f"{name}_{count}", count + 1
-        names.append(new)
-    return names
+        names[new] = None
+    return [*names]
 
 
 def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from coterie._params import ParameterError
+from coterie._words import counted, noun_for
+
 
 def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
     """A finite float matrix (dense, or CSR for sparse input), or an error that names the columns.
@@ -91,7 +94,7 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
         rows, columns = np.nonzero(~np.isfinite(matrix))
     if len(rows) == 0:
         if largest(matrix) > _limit(matrix):
-            raise ValueError(
+            raise ParameterError(
                 f"X reaches {largest(matrix):.3g}, and squares of that overflow {matrix.dtype}; "
                 "rescale it, such as with sklearn.preprocessing.StandardScaler"
             )
@@ -99,8 +102,8 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
     found = np.unique(columns)
     shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in found[:5])
     raise ValueError(
-        f"X has NaN or infinity in {len(rows)} place{'' if len(rows) == 1 else 's'}, in column"
-        f"{'' if len(found) == 1 else 's'} {shown}{', ...' if len(found) > 5 else ''} "
+        f"X has NaN or infinity in {counted(len(rows), 'place')}, in "
+        f"{noun_for(len(found), 'column')} {shown}{', ...' if len(found) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"
     )
 

@@ -332,7 +332,7 @@ def draw_counts(
     check_parameters("pool", given, {"n_members": Integer(1), "n_clusters": COUNT})
     n = X.shape[0]
     if n < 2:
-        raise ValueError(f"n_samples={n}: at least two samples are needed to cluster anything")
+        raise ParameterError(f"n_samples={n}: at least two samples are needed to cluster anything")
     distinct = count_distinct_rows(X)
     if distinct > 1 and largest(X) ** 2 < np.finfo(X.dtype).tiny:
         raise ParameterError(

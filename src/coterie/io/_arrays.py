@@ -65,7 +65,12 @@ def read_npy(path: Path, purpose: Purpose) -> Table:
 
 def read_npz(path: Path, purpose: Purpose) -> Table:
     """Arrays by name."""
-    arrays: dict[str, Any] = {}
+    return _as_table(path, read_arrays(path), purpose)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz by name; raises DataError for pickles, damage and what is too large."""
+    arrays: dict[str, NDArray[Any]] = {}
     try:
         # opened here: numpy leaves a damaged archive open
         with path.open("rb") as file:
@@ -83,7 +88,7 @@ def read_npz(path: Path, purpose: Purpose) -> Table:
                     _check_letters(arrays[name])
     except UNREADABLE as error:
         raise _broken(path, error) from None
-    return _as_table(path, arrays, purpose)
+    return arrays
 
 
 def read_mat(path: Path, purpose: Purpose) -> Table:

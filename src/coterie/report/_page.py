@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie._words import shown_count
 from coterie.report import _words as words
 from coterie.report._payload import TITLES, histogram_clusters, payload
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
-from coterie.trust._clusters import shown_count, total_count
+from coterie.trust._clusters import total_count
 from coterie.trust._explain import SURE, UNSURE
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie._words import counted, noun_for, shown_count
 from coterie.report._payload import HISTOGRAMS, THINNEST, histogram_clusters
 from coterie.report._reading import AGREEMENT_MEMBERS, Reading
 from coterie.report._text import plain
-from coterie.trust._clusters import shown_count
 from coterie.trust._explain import SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
 # clusters that may be two, each with a sentence of its own
 MERGED = 3
-
-
-def counted(number: float, noun: str) -> str:
-    """A number with its noun: "1 cluster", "1,797 samples"."""
-    return f"{shown_count(number)} {_noun(number, noun)}"
-
-
-def _noun(number: float, noun: str) -> str:
-    return noun if number == 1 else f"{noun}s"
 
 
 def percent(share: float) -> str:
@@ -116,10 +107,10 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     rows = counted(ensemble.n_microclusters, "distinct label row")
     found = [
         (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
-        (f"{result.n_clusters:,}", _noun(result.n_clusters, "cluster"), _chosen(result)),
+        (f"{result.n_clusters:,}", noun_for(result.n_clusters, "cluster"), _chosen(result)),
         (
             f"{ensemble.n_members:,}",
-            _noun(ensemble.n_members, "member"),
+            noun_for(ensemble.n_members, "member"),
             f"the clusterings combined; {_coverage(reading)}",
         ),
     ]

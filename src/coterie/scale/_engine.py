@@ -6,12 +6,13 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from coterie._budget import Budget, memory_budget
 from coterie._params import Integer, ParameterError, Real, check_parameters
+from coterie._signals import unheard
 
 # seconds that work waits on this machine where no worker is left
 PATIENCE = 60
@@ -109,22 +110,23 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     limit = memory_budget() // count if memory_limit is None else memory_budget(memory_limit)
     # Dask gives a worker up that ends while it starts, and would wait for another without end
     bounded = dask.config.set({"distributed.scheduler.no-workers-timeout": f"{PATIENCE}s"})
-    with (
-        bounded,
-        LocalCluster(
-            n_workers=count,
-            # one thread each: a worker's memory is then that of one partition
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=limit,
-            host="127.0.0.1",
-            # any free port: a second cluster on this machine must not be in the way
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    with bounded, ExitStack() as stack:
+        # not SIGTERM, by which Dask ends a worker; the thread it begins here also starts later ones
+        with unheard("SIGINT"):
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=count,
+                    # one thread each: a worker's memory is then that of one partition
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=limit,
+                    host="127.0.0.1",
+                    # any free port: a second cluster on this machine must not be in the way
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        yield stack.enter_context(Client(cluster))
 
 
 def dashboard_address(client: Any) -> str | None:

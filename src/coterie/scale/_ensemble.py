@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from coterie._budget import Budget, MemoryBudgetError, shown_bytes
 from coterie._budget import memory_budget as bytes_allowed
 from coterie._params import BUDGET, CALLBACK, Domain, Integer, check_parameters
+from coterie._words import counted
 from coterie.ensemble import Ensemble, LabelError
+from coterie.ensemble._checks import checked_weights
 from coterie.ensemble._columns import Missing
 from coterie.ensemble._compress import DistinctRows
-from coterie.ensemble._ensemble import _weights
 from coterie.generate.members import Progress
 from coterie.scale._engine import compute
 from coterie.scale._sketch import Sketch
@@ -100,14 +101,14 @@ def ensemble_from_dask(
     if blank_samples not in ("refuse", "keep"):
         raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
     source = open_labels(labels, columns, id, missing)
-    weight = _weights(member_weight, len(source.layout.names))
+    weight = checked_weights(member_weight, len(source.layout.names))
     table = _compressed(source, split_every, memory_budget, client, callback)
     if table.n_rows == 0:
         raise LabelError("no samples: the partitions are empty")
     if blank_samples == "refuse" and table.blank is not None:
         count = int(table.counts[(table.codes < 0).all(axis=1)].sum())
         raise LabelError(
-            f"{count:,} row{'' if count == 1 else 's'} without a label in any member, the first in "
+            f"{counted(count, 'row')} without a label in any member, the first in "
             f"{table.blank}; leave out such rows"
         )
     if not is_array(source.collection):

@@ -111,20 +111,6 @@ def total_count(ensemble: Ensemble) -> int | float:
     return round(total) if has_whole_weights(ensemble) else total
 
 
-def shown_count(count: float) -> str:
-    """A number of samples for the reader: all digits of a whole one, a few of a sum of weights.
-
-    Examples
-    --------
-    >>> from coterie.trust._clusters import shown_count
-    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345)
-    ('20,000,000', '1,234', '0.1235')
-    """
-    if float(count).is_integer():
-        return f"{int(count):,}"
-    return f"{count:,.0f}" if abs(count) >= 1000 else f"{count:.4g}"
-
-
 def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per pair of clusters, (member, pair of samples) together and seen, self pairs included."""
     c = votes.n_clusters
