@@ -153,7 +153,7 @@ def test_a_task_belongs_to_one_process_at_a_time(store):
 def test_a_directory_belongs_to_one_spec(store):
     store.begin(SPEC)
     other = parse_spec(SPEC.text + '[[method]]\nsolver = "lwea"\n')
-    with pytest.raises(SpecError, match="another spec .* or remove this one: it holds no runs"):
+    with pytest.raises(SpecError, match=r"another spec .* or remove this one: it holds no runs"):
         store.begin(other)
 
 
