@@ -268,6 +268,8 @@ def strike_once(
 
 def run(count: int, seed: int = 0, names: Sequence[str] = ()) -> Iterator[Tally]:
     """So many signals in all, three of four of them SIGKILL, spread over the commands."""
+    # a shell's background jobs ignore it, and so would all that they start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rng = np.random.default_rng(seed)
     inputs = Path(tempfile.mkdtemp())
     prepare(inputs)
