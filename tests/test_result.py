@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -461,3 +462,17 @@ def test_texts_are_kept_to_the_last_letter():
     assert found["odd"].tolist() == ["a\0", 3, None]
     with pytest.raises(TypeError, match="cannot be stored"):
         pack({"f": object()}, "x", {})
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        ["p", pd.NA, "q"],
+        np.array(["p", None, "q"], dtype=object),
+        np.ma.array(["p", "p", "q"], mask=[False, True, False]),
+    ],
+)
+def test_classes_that_are_missing_stay_missing(tmp_path, truth):
+    result = Result.of(EAC(2).fit([[0], [0], [1]]), truth=truth)
+    result.save(tmp_path / "r.npz")
+    assert Result.load(tmp_path / "r.npz").truth.tolist() == ["p", None, "q"]

@@ -24,6 +24,7 @@ from coterie._params import ParameterError
 from coterie._table import Table
 from coterie._words import counted
 from coterie.ensemble import Ensemble
+from coterie.ensemble._columns import is_void
 from coterie.linalg.embedding import principal_plane, spectral_plane
 from coterie.solvers._catalogue import METHODS
 from coterie.trust._clusters import clusters_of, total_count
@@ -194,7 +195,7 @@ class Result:
             coordinates_name=name,
             matrix=None if matrix is None else np.array(matrix, dtype=np.float64),
             matrix_name="" if matrix is None else f"matrix learned by {type(solver).__name__}",
-            truth=None if truth is None else np.array(truth),
+            truth=None if truth is None else _classes(truth),
             input=_input(ensemble, X, input),
             versions=_versions(),
             warnings=[str(warning) for warning in warnings],
@@ -460,6 +461,20 @@ def _plain(value: Any) -> Any:
 
 def _seed(random_state: Any) -> int | None:
     return int(random_state) if isinstance(random_state, int | np.integer) else None
+
+
+def _classes(truth: Any) -> NDArray[Any]:
+    """Known classes as an array of its own; None where one is masked or missing."""
+    if np.ma.isMaskedArray(truth):
+        classes = truth.data.astype(object)
+        classes[np.ma.getmaskarray(truth)] = None
+    else:
+        classes = np.array(truth)
+    if classes.dtype.kind == "O":
+        for place, value in np.ndenumerate(classes):
+            if is_void(value):
+                classes[place] = None
+    return np.asarray(classes)
 
 
 def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:

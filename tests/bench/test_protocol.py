@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from coterie.bench._data import Pool, data_folders, find, load_pool
+from coterie.bench._data import Pool, _features_of, data_folders, find, load_pool
 from coterie.bench._protocol import count_repetitions, ensemble_of, repetition_seed, without
 from coterie.bench._spec import DataSource, Generate, Protocol, SpecError
 from coterie.io import DataError
@@ -242,3 +242,10 @@ def test_seeds_differ_by_everything_that_names_a_repetition():
         ]
     }
     assert len(seeds) == 6
+
+
+def test_two_columns_that_may_be_the_classes_are_refused(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("x,y,class\n0.5,1,a\n1.5,2,b\n")
+    with pytest.raises(DataError, match="columns 'y', 'class' may hold the classes"):
+        _features_of(path)

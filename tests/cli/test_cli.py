@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import coterie
@@ -338,6 +339,65 @@ def test_ids_written_differently_are_not_guessed(refused):
     Path("t.csv").write_text("customer,c\n007,0\n008,1\n")
     line = refused("combine", "n.csv", "t.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
     assert "t.csv writes ids such as '007', but n.csv plain whole numbers" in line
+
+
+def test_long_ids_are_compared_digit_by_digit(folder):
+    ids = [str(2**53 + i) for i in range(1, 5)]
+    Path("n.csv").write_text("customer,c\n" + "".join(f"{one},0\n" for one in ids))
+    Path("t.csv").write_text("customer,d\nx,1\n" + "".join(f"{one},0\n" for one in ids))
+    options = ("--id", "customer", "-k", "2", "-o", "out.csv")
+    assert main(["combine", "n.csv", "t.csv", *options]) == 0
+    assert [row["customer"] for row in rows_of(Path("out.csv"))] == [*ids, "x"]
+
+
+def test_whole_ids_among_fractions_are_those_of_text(folder):
+    pd.DataFrame({"customer": [1.0, 2.0, 2.5], "c": [0, 0, 1]}).to_parquet("n.parquet")
+    Path("t.csv").write_text("customer,d\n1,0\n2,0\n2.5,1\nx,1\n")
+    options = ("--id", "customer", "-k", "2", "-o", "out.csv")
+    assert main(["combine", "t.csv", "n.parquet", *options]) == 0
+    assert [row["customer"] for row in rows_of(Path("out.csv"))] == ["1", "2", "2.5", "x"]
+
+
+def test_files_without_a_sample_in_common_leave_nothing_to_combine(refused):
+    Path("p.csv").write_text("customer,p\nann,0\nbob,1\n")
+    Path("q.csv").write_text("customer,q\nAnn,0\nBob,1\n")
+    line = refused("combine", "p.csv", "q.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
+    assert (
+        "no sample is in two of the 2 files (by 'customer'; it begins with 'ann' and 'Ann')" in line
+    )
+
+
+def test_members_whose_names_meet_are_all_there(folder, capsys):
+    Path("a.csv").write_text("b.c,z\n0,0\n0,1\n1,1\n1,1\n")
+    Path("a.b.csv").write_text("c,z\n0,0\n0,0\n1,1\n1,0\n")
+    assert main(["combine", "a.csv", "a.b.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert "4 members" in capsys.readouterr().out
+
+
+def test_classes_are_known_whichever_file_comes_first(folder, capsys):
+    Path("p.csv").write_text("id,p,t\na,0,\nb,0,x\nc,1,\nd,1,y\n")
+    Path("q.csv").write_text("id,q,t\na,0,x\nb,0,x\nc,1,y\nd,1,y\n")
+    said = []
+    for files in (("p.csv", "q.csv"), ("q.csv", "p.csv")):
+        options = ("--id", "id", "--truth", "t", "-k", "2", "-o", "out.csv")
+        assert main(["combine", *files, *options]) == 0
+        said.append([line for line in capsys.readouterr().out.splitlines() if "ARI" in line])
+    assert said[0] == said[1] != []
+
+
+@pytest.mark.parametrize("place", [".", "/", ""])
+def test_a_report_of_no_file_is_refused(refused, place):
+    assert "is a directory" in refused("report", place)
+
+
+def test_a_missing_result_is_named_before_the_place_of_its_page(refused):
+    assert "none/r.npz: there is no such file" in refused("report", "none/r.npz")
+
+
+def test_links_that_lead_to_themselves_are_no_files(refused):
+    Path("loop.csv").symlink_to("loop.csv")
+    line = refused("combine", "loop.csv", "labels.csv", "-k", 2, "-o", "out.csv")
+    assert "loop.csv: no such file" in line
 
 
 def test_an_id_that_nobody_named(refused):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from coterie import Ensemble
+from coterie import Ensemble, LabelError
 from tests.naive.rows import as_given
 
 NAN = float("nan")
@@ -286,3 +287,32 @@ def test_member_weights_and_ids_are_kept():
     ensemble = Ensemble.from_labels([[0, 1]], member_weight=[1, 3], sample_ids=["s"])
     assert ensemble.member_weight.tolist() == [1, 3]
     assert ensemble.sample_ids.tolist() == ["s"]
+
+
+def test_decimal_numbers_are_numbers():
+    column = [Decimal(0), 0, Decimal("1.0"), Decimal("NaN"), Decimal("sNaN"), Decimal(-1)]
+    ensemble = Ensemble.from_labels({"a": column, "b": [0, 0, 0, 0, 0, 0]})
+    assert as_given(ensemble)[0] == [0, 0, 1, None, None, None]
+    assert Ensemble.from_labels([[Decimal(7)], [Decimal(8)]], missing=(-1,)).n_base_clusters == 2
+    with pytest.raises(LabelError, match="row 1: Decimal"):
+        Ensemble.from_labels({"a": [Decimal(0), Decimal("0.5")]})
+    with pytest.raises(LabelError, match="row 0: Decimal"):
+        Ensemble.from_labels({"a": [Decimal("Infinity"), Decimal(1)]})
+    with pytest.raises(LabelError, match="missing=Decimal"):
+        Ensemble.from_labels([[0], [1]], missing=Decimal("0.5"))
+
+
+def test_missing_in_decimal_is_taken():
+    ensemble = Ensemble.from_labels([[0, 7], [1, 0]], missing=Decimal(7))
+    assert as_given(ensemble) == [[0, 1], [None, 0]]
+
+
+@pytest.mark.parametrize("nothing", [complex("nan"), pa.scalar(None), pa.scalar(None, pa.int64())])
+def test_nothing_of_other_kinds_is_missing(nothing):
+    ensemble = Ensemble.from_labels({"a": ["x", nothing, "y"], "b": [0, 0, 1]})
+    assert as_given(ensemble)[0] == ["x", None, "y"]
+
+
+def test_nan_that_numpy_made_text_is_missing():
+    ensemble = Ensemble.from_labels(np.array([["a", "b"], ["a", np.nan], ["c", "b"]]))
+    assert as_given(ensemble) == [["a", "a", "c"], ["b", None, "b"]]

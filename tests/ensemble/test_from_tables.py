@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -37,8 +39,40 @@ def test_dataframes_of_all_kinds(frame):
 
 def test_tables_without_overlap_and_of_different_kinds():
     other = pl.DataFrame({"customer": ["zoe"], "cluster": [3]})
-    ensemble = Ensemble.from_tables([pd.DataFrame(NORTH), other], id="customer")
+    with pytest.warns(UserWarning, match="table_1 and table_0 have no id in common") as caught:
+        ensemble = Ensemble.from_tables([pd.DataFrame(NORTH), other], id="customer")
+    assert caught[0].filename == __file__
     assert as_given(ensemble)[1] == [None, None, None, 3]
+
+
+def test_tables_that_others_connect_are_no_strangers():
+    far, near = {"id": [1, 2], "a": [0, 1]}, {"id": [5, 6], "b": [0, 1]}
+    between = {"id": [2, 4], "c": [0, 1]}, {"id": [4, 5], "d": [0, 1]}
+    assert Ensemble.from_tables([far, near, *between], id="id").n_samples == 5
+
+
+def test_members_whose_names_meet_are_told_apart():
+    tables = {"a": {"id": [1, 2], "b.c": [0, 1]}, "a.b": {"id": [1, 2], "c": [1, 1]}}
+    assert Ensemble.from_tables(tables, id="id").members == ("a.b.c", "a.b.c_2")
+
+
+def test_ids_of_text_keep_their_zero_bytes():
+    ensemble = Ensemble.from_tables([{"id": ["a", "a\0"], "c": [0, 1]}], id="id")
+    assert ensemble.sample_ids.tolist() == ["a", "a\0"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ([True, False], [1, 0], "truth values in the one and number in the other"),
+        ([b"a", b"b"], ["a", "b"], "bytes in the one and text in the other"),
+        ([date(2020, 1, 1)], [1], "dates in the one and number in the other"),
+    ],
+)
+def test_ids_of_two_kinds_are_not_joined(first, second, words):
+    tables = [{"id": first, "a": [0] * len(first)}, {"id": second, "b": [0] * len(second)}]
+    with pytest.raises(LabelError, match=words):
+        Ensemble.from_tables(tables, id="id")
 
 
 def test_tables_may_be_named():

@@ -5,9 +5,10 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from coterie import ConsensusClustering
+from coterie import ConsensusClustering, ParameterError
 from coterie.generate import kmeans_pool
 from coterie.select import select_k
 
@@ -57,3 +58,52 @@ def test_other_things_keep_their_own_message():
 def test_numbers_written_as_text_in_a_frame_of_objects_are_numbers():
     X = np.array([[0, "0"], [1, "1.5"], [9, "9"], [8, "8e0"]], dtype=object)
     assert kmeans_pool(X, 3, 2, random_state=0).n_samples == 4
+
+
+@pytest.mark.parametrize("use", [cluster, kmeans_pool, select_k])
+def test_masked_places_are_refused(use):
+    X = np.ma.array(np.arange(24.0).reshape(8, 3), mask=np.zeros((8, 3)))
+    X[5, 1] = np.ma.masked
+    with pytest.raises(ValueError, match="1 masked place, the first in row 5, column 1"):
+        use(X)
+
+
+def test_masked_places_are_refused_in_prediction():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = cluster(X)
+    with pytest.raises(ValueError, match="masked place"):
+        model.predict(np.ma.masked_greater(X, 1.0))
+    assert np.array_equal(model.predict(np.ma.array(X)), model.predict(X))
+
+
+DATES = pd.DataFrame({"day": [*pd.date_range("2020-01-01", periods=9), pd.NaT]})
+
+
+@pytest.mark.parametrize("use", [cluster, kmeans_pool, select_k])
+@pytest.mark.parametrize(
+    "X",
+    [
+        DATES,
+        DATES.to_numpy(),
+        DATES - DATES.iloc[0],
+        pl.from_pandas(DATES),
+        pa.Table.from_pandas(DATES),
+    ],
+)
+def test_dates_alone_are_no_features(use, X):
+    # as numbers NaT would be one of them, and a cluster of its own
+    with pytest.raises(ValueError, match="X holds dates"):
+        use(X)
+
+
+def test_columns_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="columns of the same name"):
+        cluster(pd.DataFrame(np.arange(20.0).reshape(10, 2), columns=["a", "a"]))
+
+
+@pytest.mark.parametrize("use", [kmeans_pool, select_k])
+def test_constant_features_are_not_blamed_on_a_parameter(use):
+    with pytest.raises(
+        ParameterError, match=r"^[^(]*all rows of X are the same.*nothing to cluster"
+    ):
+        use(np.ones((12, 2)))

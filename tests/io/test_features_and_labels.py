@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from coterie import Ensemble
@@ -107,3 +108,29 @@ def test_labels_refused(write, text, options, says):
 def test_a_member_of_singletons_is_taken_where_it_is_named(write):
     path = write("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(9)))
     assert [*read_labels(path, label=["a", "b"])] == ["a", "b"]
+
+
+SPELLINGS = ["a", "", "NA", "Nan", "null", "None", "-1", " nan ", "b"]
+
+
+def test_nothing_is_spelled_alike_in_text_and_parquet(tmp_path, write):
+    written = pd.DataFrame({"m": SPELLINGS, "n": "x"})
+    written.to_parquet(tmp_path / "t.parquet")
+    written.to_csv(tmp_path / "t.csv", index=False)
+    expected = ["a", *[None] * 7, "b"]
+    for name in ("t.csv", "t.parquet"):
+        assert [*read_labels(tmp_path / name)["m"]] == expected
+
+
+def test_nothing_is_spelled_alike_in_partitions(tmp_path):
+    scale = pytest.importorskip("coterie.scale", reason="rows in partitions need dask")
+    pd.DataFrame({"m": [*SPELLINGS[:-2], "b"], "n": "x"}).to_parquet(tmp_path / "t.parquet")
+    ensemble = scale.ensemble_from_dask([str(tmp_path / "t.parquet")])
+    labelled = ensemble.labels[:, 0] >= 0
+    assert ensemble.weights[labelled].tolist() == [1, 1]
+    assert ensemble.weights[~labelled].tolist() == [6]
+
+
+def test_minus_one_beside_long_codes_is_no_label(write):
+    path = write("m,n\n12345678901234567890123,0\n-1,0\n12345678901234567890124,1\n")
+    assert read_labels(path)["m"] == ["12345678901234567890123", None, "12345678901234567890124"]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.io import DataError, _text, read_table
+from coterie.io._table import is_missing
 
 
 def table_of(folder: Path, text: str, name: str = "t.csv", as_text: tuple[str, ...] = ()):
@@ -95,7 +96,7 @@ def test_quoted_cells_with_commas_and_line_breaks(tmp_path_factory, rows):
         found = [*table.columns[name]]
         for row, value in zip(rows, found, strict=True):
             cell = row[j].strip()
-            assert value is None if cell in _text.MISSING else str(value) == cell
+            assert value is None if is_missing(cell) else str(value) == cell
 
 
 def test_byte_order_mark_windows_line_ends_and_blank_lines(tmp_path):
@@ -146,6 +147,16 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(tmp_path, name, text,
 def test_numbered_column_names_are_names(tmp_path):
     assert [*table_of(tmp_path, "0,1,2\n5,6,7\n").columns] == ["0", "1", "2"]
     assert [*table_of(tmp_path, "0.5,1.0\n5,6\n").columns] == ["0.5", "1.0"]
+    assert [*table_of(tmp_path, "0,1\n0.5,6\n").columns] == ["0", "1"]
+    assert [*table_of(tmp_path, "1,2,3\n1,2,2\n").columns] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "text", ["-1.5,2.5\n-1.2,2.2\n", "0\n0\n1\n", "0,1\n1,1\n", "0.1,0.2\n0.3,0.1\n", "1,3\n1,3\n"]
+)
+def test_a_first_row_that_may_be_a_sample_is_not_lost(tmp_path, text):
+    with pytest.raises(DataError, match="which may be names or the first row"):
+        table_of(tmp_path, text)
 
 
 def test_bytes_that_are_not_utf8(tmp_path):

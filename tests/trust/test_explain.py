@@ -151,6 +151,7 @@ def test_one_cluster_and_no_label():
         (PEOPLE, "DORA!", "did you mean 'dora'"),
         (PEOPLE, "zzzzzz", "the ids look like 'anna', 'bob', 'cyril', ..."),
         (PEOPLE, 3, "no sample with the id 3"),
+        ([10, 20, 30, 40], "1_0", "no sample with the id '1_0'"),
         (["c003", "c103", "c203", "c030"], "c03", "did you mean 'c003'?"),
         (["c003", "c103", "c203", "c030"], "c3", "did you mean 'c003'?"),
         (["north-0012", "south-0012", "a", "b"], "south12", "did you mean 'south-0012'"),

@@ -23,7 +23,7 @@ from coterie.io import DataError, read_table
 from coterie.io._arrays import UNREADABLE, npy_header, read_arrays
 from coterie.io._mat import read_shapes
 from coterie.io._read import check_kind
-from coterie.io._table import Column, Table, numbers
+from coterie.io._table import Column, Table, numbers, quoted
 from coterie.io._table import labels as labels_of_column
 from coterie.io._write import whole_file
 
@@ -237,7 +237,13 @@ def _features_of(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64] | N
 
 def _apart(table: Table) -> tuple[list[str], NDArray[np.int64] | None]:
     """The columns of the matrix, and the classes beside it."""
-    found = next((name for name in CLASSES if name in table.columns), None)
+    known = [name for name in CLASSES if name in table.columns]
+    if len(known) > 1 and table.lines is not None:
+        raise DataError(
+            f"{table.path}: any of the columns {quoted(known)} may hold the classes; rename all but "
+            "one of them"
+        )
+    found = known[0] if known else None
     main = [name for name in table.main if name != found]
     if not main:
         raise DataError(f"{table.path}: no column is left beside the classes")

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import warnings
 from collections.abc import Sequence
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -301,9 +302,9 @@ def read_labels(
     stages: Stages,
 ) -> tuple[Ensemble, list[Any]]:
     """Files of labels as one ensemble, and the tables as they were read."""
-    places: set[Path] = set()
+    places: set[str] = set()
     for path in files:
-        place = path.resolve()
+        place = realpath(path)
         if place in places:
             raise UsageError(f"{path} is given twice")
         places.add(place)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from coterie.ensemble import Ensemble
+from coterie.ensemble._checks import distinguished
 from coterie.io import DataError, Table
 from coterie.io._read import labels_of
-from coterie.io._table import as_number, ids, labels
+from coterie.io._table import LONGEST_NUMBER, as_number, ids, labels
 
 
 def label_ensemble(
@@ -37,15 +38,14 @@ def label_ensemble(
         found[name] = labels_of(table, id, here, leave_out)
     if id is not None:
         _write_ids_alike(tables, found, id)
-        ensemble = Ensemble.from_tables(found, id=id)
-        _refuse_parts(tables, found, ensemble)
-        return ensemble
+        _refuse_parts(found, id)
+        return Ensemble.from_tables(found, id=id)
     if len(tables) == 1:
         return Ensemble.from_labels(next(iter(found.values())))
     _check_same_rows(tables)
-    return Ensemble.from_labels(
-        {f"{name}.{column}": its[column] for name, its in found.items() for column in its}
-    )
+    names = distinguished([f"{name}.{column}" for name, its in found.items() for column in its])
+    columns = [values for its in found.values() for values in its.values()]
+    return Ensemble.from_labels(dict(zip(names, columns, strict=True)))
 
 
 def known_classes(
@@ -62,7 +62,8 @@ def known_classes(
     known: dict[str, Any] = {}
     for table in holders:
         for name, value in zip(ids(table, id), labels(table, truth), strict=True):
-            known.setdefault(str(name), value)
+            if value is not None and value == value:
+                known.setdefault(str(name), value)
     return [known.get(str(name)) for name in ensemble.sample_ids.tolist()]
 
 
@@ -81,20 +82,16 @@ def _check_same_rows(tables: Sequence[Table]) -> None:
             )
 
 
-def _refuse_parts(
-    tables: Sequence[Table], found: dict[str, dict[str, Any]], ensemble: Ensemble
-) -> None:
-    """Refuse files with the same columns and no sample in common, which a shell makes of a pattern."""
-    columns = {tuple(its) for its in found.values()}
-    if (
-        len(tables) > 1
-        and len(columns) == 1
-        and sum(table.n_rows for table in tables) == ensemble.n_samples
-    ):
+def _refuse_parts(found: dict[str, dict[str, Any]], id: str) -> None:
+    """Refuse files with no sample in common: parts of one table, or ids that are written otherwise."""
+    names = [name for its in found.values() for name in its[id]]
+    if len(found) > 1 and len({*names}) == len(names):
+        first = " and ".join(repr(next(iter(its[id]))) for its in [*found.values()][:2])
         raise DataError(
-            f"no sample is in two of the {len(tables)} files, which leaves nothing to combine; if they "
-            "are parts of one table, put them into one file, or give a directory or a pattern in "
-            "quotes (parquet only)"
+            f"no sample is in two of the {len(found)} files (by {id!r}; it begins with {first}), which "
+            "leaves nothing to combine; write the ids alike in all files, or if these are parts of "
+            "one table, put them into one file, or give a directory or a pattern in quotes (parquet "
+            "only)"
         )
 
 
@@ -111,10 +108,18 @@ def _write_ids_alike(tables: Sequence[Table], found: dict[str, dict[str, Any]], 
                     f"{table.path} writes ids such as {value!r}, but {plain} plain whole numbers; "
                     f"write the column {id!r} alike in all files"
                 )
-        its[id] = [str(value) for value in its[id]]
+        its[id] = [_written(value) for value in its[id]]
+
+
+def _written(value: Any) -> str:
+    """An id as a text file writes it: a whole number without a point."""
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _is_number_written_otherwise(text: str) -> bool:
     """Whether "007" or "7.0" stands where 7 could: one customer or two, only the user knows."""
+    if text.removeprefix("-").isdecimal():
+        # not as a float, which has no room for all digits; int() takes some thousand
+        return len(text) < LONGEST_NUMBER and str(int(text)) != text
     number = as_number(text)
-    return number is not None and number.is_integer() and str(int(number)) != text
+    return number is not None and number.is_integer()

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from os.path import realpath
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -73,7 +74,7 @@ def check_outputs(
                     f"{option} {path} would overwrite the input {other}; name another file"
                 )
         for earlier, taken in named[:i]:
-            if path.resolve() == taken.resolve():
+            if realpath(path) == realpath(taken):
                 raise UsageError(f"{earlier} and {option} name the same file {path}")
 
 

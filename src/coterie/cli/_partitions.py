@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from glob import has_magic
 from importlib import import_module
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -277,7 +278,7 @@ def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:
     """Refuse what would be read as input the next time."""
     for path in paths:
         source = _root(path)
-        if source.is_dir() and target.resolve().is_relative_to(source.resolve()):
+        if source.is_dir() and Path(realpath(target)).is_relative_to(realpath(source)):
             raise UsageError(f"-o {target} lies in the input {path}; name another place")
 
 

@@ -86,6 +86,9 @@ def report(arguments: argparse.Namespace, journal: Journal) -> None:
     """A saved result in, a page out."""
     from coterie.report import write
 
+    if not arguments.result.is_file():
+        # which says why it cannot be read, before anything is said of the page
+        Result.load(arguments.result)
     output = arguments.output or arguments.result.with_suffix(".html")
     check_page(output, "-o")
     if output.exists() and arguments.result.exists() and output.samefile(arguments.result):

@@ -52,6 +52,24 @@ def refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
         )
 
 
+def distinguished(names: Sequence[str]) -> list[str]:
+    """The names, those changed that stand before already.
+
+    Examples
+    --------
+    >>> from coterie.ensemble._checks import distinguished
+    >>> distinguished(["a", "b", "a"])
+    ['a', 'b', 'a_2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        new, count = name, 2
+        while new in found:
+            new, count = f"{name}_{count}", count + 1
+        found[new] = None
+    return [*found]
+
+
 def refuse_namesakes(ids: NDArray[Any]) -> None:
     """Refuse ids that two samples share, or that name none."""
     if ids.dtype.kind not in "OfmM" and len(np.unique(ids)) == len(ids):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,13 +40,14 @@ class MissingValues:
         for value in given:
             if is_void(value):
                 continue
-            if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-                if not isinstance(value, Integral) and not float(value).is_integer():
+            if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_):
+                number = value if isinstance(value, Integral | Decimal) else float(value)
+                if not isinstance(number, Integral) and not _is_whole(number):
                     raise LabelError(
                         f"missing={value!r}: labels are whole numbers or names, "
                         "so no label can have this value"
                     )
-                numbers.add(int(value) if isinstance(value, Integral) else int(float(value)))
+                numbers.add(int(number))
             elif is_hashable(value):
                 others.add(value)
             else:
@@ -53,6 +55,10 @@ class MissingValues:
                     f"missing={missing!r}: {type(value).__name__} values are no labels"
                 )
         return cls(tuple(sorted(numbers)), frozenset(others))
+
+    def and_names(self, names: Iterable[Hashable]) -> MissingValues:
+        """These, and names that stand for missing as well."""
+        return MissingValues(self.numbers, self.others | {*names})
 
     def mask(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Where integer values stand for missing."""
@@ -89,16 +95,21 @@ class Categorical:
         return known[self.codes]
 
 
-def is_void(value: object) -> bool:
-    """NaN, None, NA or NaT."""
+def is_void(value: Any) -> bool:
+    """NaN, None, NA or NaT, also of decimal and complex numbers and of pyarrow's scalars."""
     if value is None:
         return True
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float | complex | np.inexact):
         return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
-    # pandas.NA and NaT are known by name, so that pandas is not imported for them
-    return type(value).__name__ in ("NAType", "NaTType")
+    # known by name, so that neither pandas nor pyarrow is imported for them
+    kind = type(value)
+    if kind.__module__ == "pyarrow.lib":
+        return getattr(value, "is_valid", True) is False
+    return kind.__name__ in ("NAType", "NaTType")
 
 
 def is_hashable(value: object) -> bool:
@@ -148,7 +159,8 @@ def encode(
     if column.dtype.kind in "bUS":
         kind = {"b": bool, "U": str, "S": bytes}[column.dtype.kind]
         absent = np.zeros(len(column), dtype=np.bool_)
-        for value in missing.others:
+        # what numpy makes of NaN among texts
+        for value in {"nan", b"nan", *missing.others}:
             if isinstance(value, kind):
                 absent |= column == value
         return _number(column, absent)
@@ -264,9 +276,9 @@ def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
         return "truth", bool(value)
     if isinstance(value, Integral):
         return "number", int(value)
-    if isinstance(value, Real):
-        number = float(value)
-        if not number.is_integer():
+    if isinstance(value, Real | Decimal):
+        number = value if isinstance(value, Decimal) else float(value)
+        if not _is_whole(number):
             raise LabelError(
                 f"member {member!r}, row {row}: {number!r} "
                 "(labels must be whole numbers or names: bin or round first)"
@@ -277,3 +289,10 @@ def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
     raise LabelError(
         f"member {member!r}, row {row}: {type(value).__name__} values cannot be labels"
     )
+
+
+def _is_whole(number: float | Decimal) -> bool:
+    if isinstance(number, Decimal):
+        # not by its remainder: that of a number of many digits is an error
+        return number.is_finite() and number == number.to_integral_value()
+    return number.is_integer()

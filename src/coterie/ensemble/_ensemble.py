@@ -18,6 +18,7 @@ from coterie._words import counted
 from coterie.ensemble._checks import (
     checked_rows,
     checked_weights,
+    distinguished,
     refuse_blank_members,
     refuse_namesakes,
 )
@@ -379,7 +380,7 @@ class Ensemble:
         rows = DistinctRows(codes, pairs.inverse, self.categories + other.categories)
         return self._assemble(
             rows,
-            _distinguished(self.members, other.members),
+            distinguished([*self.members, *other.members]),
             self.sample_weight if self.sample_weight is not None else other.sample_weight,
             np.concatenate([self.member_weight, other.member_weight]),
             self.sample_ids if self.sample_ids is not None else other.sample_ids,
@@ -586,17 +587,6 @@ def require_ensemble(given: object, name: str = "ensemble") -> None:
             f"{name} must be an Ensemble, but is {type(given).__name__}; "
             "make one with coterie.Ensemble.from_labels(labels)"
         )
-
-
-def _distinguished(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Names of both, the second's changed where the first has them already."""
-    names = dict.fromkeys(first)
-    for name in second:
-        new, count = name, 2
-        while new in names:
-            new, count = f"{name}_{count}", count + 1
-        names[new] = None
-    return [*names]
 
 
 def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.ensemble._checks import distinguished
 from coterie.ensemble._columns import (
     Categorical,
     LabelError,
@@ -41,6 +44,7 @@ def join_tables(
     position: dict[Any, int] = {}
     kinds: dict[str, str] = {}
     found: list[tuple[str, NDArray[np.int64], object]] = []
+    known: list[NDArray[np.int64]] = []
     for name, table in named:
         columns = table_columns(table, name)
         if columns is None:
@@ -49,6 +53,7 @@ def join_tables(
             )
         ids = _ids(columns, id, name, kinds)
         rows = np.array([position.setdefault(key, len(position)) for key in ids], dtype=np.int64)
+        known.append(rows)
         for column in _label_columns(columns, id, label, name):
             found.append((f"{name}.{column}", rows, columns[column]))
     coded = []
@@ -61,7 +66,30 @@ def join_tables(
         full = np.full(len(position), -1, dtype=np.int32)
         full[rows] = codes
         coded.append((full, categories))
-    return [member for member, _, _ in found], coded, _id_array([*position])
+    _warn_of_strangers([name for name, _ in named], known, len(position))
+    return distinguished([member for member, _, _ in found]), coded, _id_array([*position])
+
+
+def _warn_of_strangers(
+    names: Sequence[str], known: Sequence[NDArray[np.int64]], n_samples: int
+) -> None:
+    """Warn of tables that no chain of shared samples connects with the first."""
+    seen = np.zeros(n_samples, dtype=np.bool_)
+    seen[known[0]] = True
+    waiting = [*range(1, len(known))]
+    while met := [place for place in waiting if seen[known[place]].any()]:
+        for place in met:
+            seen[known[place]] = True
+        waiting = [place for place in waiting if place not in met]
+    strangers = [names[place] for place in waiting if len(known[place])]
+    if strangers and len(known[0]):
+        warnings.warn(
+            f"{', '.join(strangers[:5])}{', ...' if len(strangers) > 5 else ''} and {names[0]} have no "
+            "id in common, nor has another table with both: nothing tells which of their clusters "
+            "belong together. Check that all write the ids alike",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
@@ -86,7 +114,7 @@ def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str])
         seen[value] = row
     if not ids:
         return ids
-    kind = "text" if any(isinstance(value, str) for value in ids) else "number"
+    kind = _kind(ids)
     kinds[table] = kind
     other = next((known for known, its in kinds.items() if its != kind), None)
     if other is not None:
@@ -95,6 +123,14 @@ def _ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str])
             f"one and {kind} in the other; convert one of them"
         )
     return ids
+
+
+def _kind(ids: Sequence[Any]) -> str:
+    """What ids are in the words of a message; ids of two kinds never meet."""
+    for word, kind in (("text", str), ("bytes", bytes), ("truth values", bool)):
+        if any(isinstance(value, kind) for value in ids):
+            return word
+    return "dates" if any(isinstance(value, date) for value in ids) else "number"
 
 
 def _label_columns(
@@ -116,7 +152,9 @@ def _label_columns(
 
 
 def _id_array(ids: list[Any]) -> NDArray[Any]:
-    if {type(value) for value in ids} in ({int}, {str}):
+    kinds = {type(value) for value in ids}
+    # numpy drops zero bytes at the end of a text
+    if kinds == {int} or (kinds == {str} and not any(value.endswith("\0") for value in ids)):
         return np.array(ids)
     array = np.empty(len(ids), dtype=object)
     array[:] = ids

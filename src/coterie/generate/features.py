@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
@@ -38,15 +40,23 @@ def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
 
 def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
     """What ``convert`` makes of X, or a ValueError that names the column and row of text or a date."""
+    _refuse_masked(X)
     try:
-        return convert()
+        if not _all_dates(X):
+            return convert()
+        # numbers they can be made, but NaT would be one as well
+        found = _first_other(X)
     except OverflowError:
         raise ValueError("X holds a number that is too large for a float; rescale it") from None
+    except DuplicateError:
+        raise ValueError("X has columns of the same name; names of features must differ") from None
     except (TypeError, ValueError):
         # looked for only now: numbers, the usual case, cost nothing
         found = _first_other(X)
         if found is None:
             raise
+    if found is None:
+        raise ValueError("X holds dates, but features are numbers: encode them as numbers")
     column, row, cell = found
     kind, shown = ("text", repr(cell)) if isinstance(cell, str) else ("dates", str(cell))
     raise ValueError(
@@ -54,6 +64,28 @@ def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
         "numbers: encode it as numbers or drop it; names of samples go into the index of a pandas "
         "frame, and labels into Ensemble.from_labels"
     ) from None
+
+
+def _refuse_masked(X: Any) -> None:
+    if not np.ma.is_masked(X):
+        return
+    rows, columns = np.nonzero(np.atleast_2d(np.ma.getmaskarray(X)))
+    raise ValueError(
+        f"X has {counted(len(rows), 'masked place')}, the first in row {rows[0]}, column {columns[0]}; "
+        "impute them or drop those rows first"
+    )
+
+
+def _all_dates(X: Any) -> bool:
+    """Whether a table is of dates or times only; beside numbers, they fail to be converted."""
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None and hasattr(X, "schema"):
+        kinds = X.schema.types
+    if kinds is None:
+        # of lists only what they begin with; the others are found when they are converted
+        first = np.asarray(X[:1]) if isinstance(X, list | tuple) else X
+        kinds = [getattr(first, "dtype", None)]
+    return any(re.match("(date|time|duration)", str(kind).lower()) for kind in kinds)
 
 
 def _first_other(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:

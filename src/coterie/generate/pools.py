@@ -341,8 +341,13 @@ def draw_counts(
         )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
+        words = describe_distinct(distinct, n)
         raise TooFewRows(
-            f"n_clusters is {n_clusters!r}, but {describe_distinct(distinct, n)}", distinct, n
+            f"{words}, and there is nothing to cluster"
+            if distinct == 1
+            else f"n_clusters is {n_clusters!r}, but {words}",
+            distinct,
+            n,
         )
     return rng.integers(low, min(high, distinct) + 1, size=n_members)
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from coterie._budget import memory_budget, require
-from coterie.io._table import Column, DataError, Table, quoted, repeated
+from coterie.io._table import Column, DataError, Table, is_missing, quoted, repeated
 
 ROWS_AT_A_TIME = 2**16
 # bytes of a text besides its letters
@@ -145,7 +145,9 @@ class _Texts:
         texts: list[Any] = [None] if len(used) and used[0] < 0 else []
         for text in part.dictionary.take(used[len(texts) :]).to_pylist():
             if text is not None and text not in self._known:
-                self._known[text] = text
+                # nothing is spelled as in text files
+                blank = isinstance(text, str) and is_missing(text)
+                self._known[text] = None if blank else text
                 held += STRING + len(text)
             texts.append(self._known.get(text))
         self.values.extend(map(texts.__getitem__, places.tolist()))

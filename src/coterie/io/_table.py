@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from coterie._params import nearest
 Column = NDArray[Any] | list[Any]
 # letters; longer cells are not even tried
 LONGEST_NUMBER = 1000
+# every way to write NaN that Python reads as a number
+_NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
+# cells of texts that hold nothing
+MISSING = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
+# of labels, written out where a column holds names
+NO_LABEL = "-1"
 
 
 class DataError(ValueError):
@@ -149,6 +156,8 @@ def labels(table: Table, name: str) -> Column:
                     f"{table.path}, {table.place(row)}: column {name!r} holds "
                     f"{float(column[row])!r} ({why})"
                 )
+    if isinstance(column, list):
+        return [None if value == NO_LABEL else value for value in column]
     return column
 
 
@@ -169,6 +178,18 @@ def ids(table: Table, name: str) -> list[Any]:
             )
         seen[value] = row
     return values
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a text says that there is nothing.
+
+    Examples
+    --------
+    >>> from coterie.io._table import is_missing
+    >>> [is_missing(cell) for cell in ("", " NA ", "Nan", "0", "nancy")]
+    [True, True, True, False, False]
+    """
+    return cell.strip() in MISSING
 
 
 def _refuse_stray_cell(table: Table, name: str, column: Column) -> None:

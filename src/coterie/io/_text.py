@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count, islice, pairwise
+from itertools import chain, count, islice, pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie._budget import memory_budget, require
-from coterie.io._table import Column, DataError, Table, as_number, quoted, repeated
+from coterie.io._table import Column, DataError, Table, as_number, is_missing, quoted, repeated
 
-MISSING = frozenset({"", "NA", "N/A", "<NA>", "NaN", "nan", "NAN", "null", "NULL", "None"})
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # larger blocks are slower: their rows outlive the garbage collector's young generation
 _BLOCK = 2_000
@@ -30,6 +29,8 @@ _LONGEST_LINE = 2**26
 # bytes of a text besides its letters
 _STRING = 50
 _EXACT = 2**53
+# columns from which on 0, 1, 2, ... are hardly the labels of a sample
+FEWEST_COUNTED = 3
 # digits and sign of the longest whole number of 64 bits
 _LONGEST = 20
 
@@ -53,6 +54,9 @@ def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[Table, 
             columns = [_Column(name in as_text) for name in header]
             lines: list[int] = []
             rows = _rows(path, reader, len(header))
+            if (first := next(rows, None)) is not None:
+                _refuse_row_of_data(path, header, first[1])
+                rows = chain([first], rows)
             budget = memory_budget()
             height = max(1, min(_BLOCK, _MOST_CELLS // len(header)))
             while block := [*islice(rows, height)]:
@@ -105,16 +109,36 @@ def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
             f"{path}: the first line names {quoted(doubled)} more than once; column names must "
             "differ (a file without column names needs a line of them first)"
         )
-    values = [as_number(name) for name in names]
-    found = [value for value in values if value is not None]
-    # names such as 0, 1, 2 or resolutions 0.5, 1.0 ascend; a row of data hardly ever does
-    ascends = all(one < other for one, other in pairwise(found))
-    if len(found) == len(names) and (not ascends or (len(names) == 1 and found[0] != 0)):
-        raise DataError(
-            f"{path}: the first line holds numbers ({', '.join(names[:3])}"
-            f"{', ...' if len(names) > 3 else ''}), not column names; add a line of names"
-        )
     return names
+
+
+def _refuse_row_of_data(path: Path, names: Sequence[str], below: Sequence[str]) -> None:
+    """Refuse numbers in the place of names, where they may be the first sample of a file without.
+
+    Numbers count the columns (0, 1, 2, as programs write that were given no names) or ascend
+    (resolutions 0.5, 1.0), and in both cases are of another kind than those below them.
+    """
+    found = [value for value in map(as_number, names) if value is not None]
+    if len(found) < len(names):
+        return
+    whole = all(value.is_integer() for value in found)
+    below_whole = all(_is_whole_or_no_number(cell) for cell in below)
+    counts = found[0] in (0, 1) and all(other - one == 1 for one, other in pairwise(found))
+    ascends = found[0] >= 0 and all(one < other for one, other in pairwise(found))
+    if counts and (len(names) >= FEWEST_COUNTED or not below_whole):
+        return
+    if ascends and not whole and below_whole:
+        return
+    raise DataError(
+        f"{path}: the first line holds numbers ({', '.join(names[:3])}"
+        f"{', ...' if len(names) > 3 else ''}), which may be names or the first row; add a line of "
+        "names, with a letter in one of them"
+    )
+
+
+def _is_whole_or_no_number(cell: str) -> bool:
+    number = as_number(cell)
+    return number is None or not np.isfinite(number) or number.is_integer()
 
 
 def _lines(path: Path, file: TextIO) -> Iterator[str]:
@@ -214,7 +238,7 @@ class _Column:
 
 def _value(cell: str) -> int | float | str | None:
     """None for missing, int where it is written as one writes integers, float, or the text."""
-    if cell in MISSING:
+    if is_missing(cell):
         return None
     if cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= _LONGEST:
         whole = int(cell)

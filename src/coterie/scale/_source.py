@@ -23,7 +23,7 @@ from coterie.ensemble._columns import Categorical, Missing, MissingValues
 from coterie.ensemble._compress import DistinctRows
 from coterie.io import DataError
 from coterie.io._parquet import require_pyarrow
-from coterie.io._table import listed
+from coterie.io._table import MISSING, NO_LABEL, listed
 from coterie.scale._engine import compute
 from coterie.scale._table import Column, distinct_rows
 
@@ -334,7 +334,9 @@ def _open_parquet(
         parts += _parts(file, metadata, most)
     if not parts:
         raise LabelError(f"no samples: {files[0]} has columns but no rows")
-    layout = Layout(tuple(chosen), tuple(chosen), kinds, missing, id)
+    # as where one process reads the files
+    absent = missing.and_names([*MISSING, NO_LABEL])
+    layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id)
     places = tuple(
         part.path
         if part.groups[0] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -250,11 +251,9 @@ def _whole(value: Any) -> int | None:
         return None
     if isinstance(value, int | np.integer):
         return int(value)
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            return None
+    # not all that int() takes, such as 1_0, and no more digits than it takes
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,100}\s*", value):
+        return int(value)
     return None
 
 
