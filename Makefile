@@ -26,6 +26,8 @@ setup: .venv/core.stamp  ## the library and its command in .venv
 demo: .venv/core.stamp  ## cluster an embedded data set; labels and report in demo/
 	$(BIN)/coterie demo --out demo
 
+SPREAD := --numprocesses=auto --dist=worksteal
+
 # Debian's chromium and axe-core, for the tests of the report. What cannot be had is left out: those
 # tests then skip and say why. Remove .venv/browser.stamp to try again.
 APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=noninteractive apt-get -qq
@@ -42,7 +44,7 @@ APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=nonin
 browser: .venv/browser.stamp  ## a browser for the tests of the report, where it can be had
 
 test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## all tests
-	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
+	$(BIN)/python -m pytest $(SPREAD)
 
 lint: .venv/core.stamp .venv/lint.group  ## style, types, import layers and the list of dependencies
 	$(BIN)/ruff check .
@@ -105,8 +107,9 @@ FORGIVING := --timeout=10 -o timeout_func_only=true --tb=no -W "ignore:overflow 
 coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.stamp  ## lines and branches that tests reach
 	@mkdir -p build/coverage
 	$(BIN)/coverage erase
-	$(TRACED)
-	for file in $(INTERPRETED); do NUMBA_DISABLE_JIT=1 timeout -k 10 240 $(TRACED) $(FORGIVING) $$file; done >build/coverage/interpreted.log 2>&1; true
+	$(TRACED) $(SPREAD)
+	printf '%s\n' $(INTERPRETED) | NUMBA_DISABLE_JIT=1 xargs -P "$$(nproc)" -I FILE \
+	  timeout -k 10 240 $(TRACED) $(FORGIVING) FILE >build/coverage/interpreted.log 2>&1; true
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage json -q -o build/coverage/report.json
 	$(BIN)/python -m tests.adversarial.floors build/coverage/report.json
