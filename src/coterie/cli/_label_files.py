@@ -86,9 +86,10 @@ def _refuse_parts(found: dict[str, dict[str, Any]], id: str) -> None:
     """Refuse files with no sample in common: parts of one table, or ids that are written otherwise."""
     names = [name for its in found.values() for name in its[id]]
     if len(found) > 1 and len({*names}) == len(names):
-        first = " and ".join(repr(next(iter(its[id]))) for its in [*found.values()][:2])
+        first = [repr(its[id][0]) for its in found.values() if len(its[id])]
         raise DataError(
-            f"no sample is in two of the {len(found)} files (by {id!r}; it begins with {first}), which "
+            f"no sample is in two of the {len(found)} files (by {id!r}; it begins with "
+            f"{' and '.join(first[:2])}), which "
             "leaves nothing to combine; write the ids alike in all files, or if these are parts of "
             "one table, put them into one file, or give a directory or a pattern in quotes (parquet "
             "only)"
