@@ -61,7 +61,7 @@ _OF = {
     "ensemble._compress": "ensemble kernels/test_canonical.py",
     "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
     "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
-    "evidence.contingency": "solvers/test_kc.py solvers/test_mcla.py evidence/test_transition.py",
+    "evidence.contingency": "evidence/test_contingency.py",
     "evidence.given": "evidence/test_given.py",
     "evidence.links": "evidence/test_links.py evidence/test_budget.py",
     "evidence.propagation": (
