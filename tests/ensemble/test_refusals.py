@@ -107,3 +107,12 @@ def test_blank_samples_are_kept_on_request_and_refused_by_solvers():
         EAC(2).fit(ensemble)
     with pytest.raises(LabelError, match="blank_samples must be 'refuse' or 'keep'"):
         Ensemble.from_labels(labels, blank_samples="drop")
+
+
+def test_weights_out_of_bounds_are_refused():
+    for weights in ([1e-31, 1.0], [1.0, 1e31]):
+        with pytest.raises(LabelError, match="must lie between 1e-30 and 1e"):
+            Ensemble.from_labels([[0], [1]], sample_weight=weights)
+    # whole numbers whose sum is no 64-bit number
+    ensemble = Ensemble.from_labels([[0], [0], [1]], sample_weight=[2**62, 2**62, 2**62])
+    assert ensemble.weights.tolist() == [2.0**63, 2.0**62]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie import Ensemble
+from coterie import Ensemble, ParameterError
 from coterie.evidence import cluster_support, transitions
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
@@ -32,3 +33,18 @@ def test_support(labels, seed, n_clusters):
     found = cluster_support(ensemble, partition, n_clusters)
     expected = naive.support(labels, partition[ensemble.inverse], n_clusters, weight)
     assert np.allclose(found[ensemble.inverse], expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0, 1], r"each of the 3 microclusters, but is an array of int64 of shape \(2,\)"),
+        ([0.0, 1.0, 1.0], "but is an array of float64"),
+        ([-1, 0, 1], r"must lie in 0 \.\. 1, but go from -1 to 1"),
+        ([0, 1, 2], r"must lie in 0 \.\. 1, but go from 0 to 2"),
+    ],
+)
+def test_support_of_what_is_no_partition(labels, words):
+    ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
+    with pytest.raises(ParameterError, match=words):
+        cluster_support(ensemble, np.array(labels), 2)
