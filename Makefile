@@ -109,7 +109,7 @@ coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.s
 	$(BIN)/coverage erase
 	$(TRACED) $(SPREAD)
 	printf '%s\n' $(INTERPRETED) | NUMBA_DISABLE_JIT=1 xargs -P "$$(nproc)" -I FILE \
-	  timeout -k 10 240 $(TRACED) $(FORGIVING) FILE >build/coverage/interpreted.log 2>&1; true
+	  sh -c 'timeout -k 10 240 $(TRACED) $(FORGIVING) FILE || true' >build/coverage/interpreted.log 2>&1
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage json -q -o build/coverage/report.json
 	$(BIN)/python -m tests.adversarial.floors build/coverage/report.json
