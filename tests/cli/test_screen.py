@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from coterie.cli import main
+from coterie.cli import _screen, main
 from coterie.cli._commands import _settable
 from coterie.cli._parameters import parameter_sentences
-from coterie.cli._screen import Screen
+from coterie.cli._screen import Screen, Stages
 from coterie.solvers._catalogue import METHODS
 
 COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
@@ -154,3 +156,49 @@ def test_names_do_not_steer_the_terminal(capsys):
     assert err.replace("\n", "").isprintable()
     assert r"\x1b[31mred\x07" in out
     assert r"\x1b[31mred\x07" in err
+
+
+class Terminal(io.StringIO):
+    """Text that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_stages_move_a_bar_on_a_terminal(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(_screen, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with Stages() as stages:
+        stages.begin("reading [a] file")
+        follow = stages.members_then("combining")
+        stages.begin("making members", 3)
+        for done in range(3):
+            follow(done, 3)
+        stages._timer.join()
+        stages._bar.refresh()
+        assert "making members" in terminal.getvalue()
+        assert "2 of 3" in terminal.getvalue()
+        follow(3, 3)
+        stages._bar.refresh()
+        assert "combining" in terminal.getvalue()
+    # the bar goes when the work is done, and the cursor is there again
+    assert terminal.getvalue().rstrip().endswith("\x1b[2K")
+    assert "\x1b[?25h" in terminal.getvalue()
+
+
+def test_quick_work_needs_no_bar(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Stages() as stages:
+        stages.begin("reading")
+    assert terminal.getvalue() == ""
+
+
+def test_without_a_terminal_there_is_no_bar(capsys):
+    with Stages() as stages:
+        stages.begin("reading", 2)
+        stages.reach(1, 2)
+        stages.members_then("combining")(2, 2)
+    assert capsys.readouterr() == ("", "")
