@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import numpy as np
@@ -49,6 +50,14 @@ def test_tables_that_others_connect_are_no_strangers():
     far, near = {"id": [1, 2], "a": [0, 1]}, {"id": [5, 6], "b": [0, 1]}
     between = {"id": [2, 4], "c": [0, 1]}, {"id": [4, 5], "d": [0, 1]}
     assert Ensemble.from_tables([far, near, *between], id="id").n_samples == 5
+
+
+@pytest.mark.parametrize(("strangers", "more"), [(1, ""), (5, ""), (6, ", ...")])
+def test_the_first_strangers_are_named(strangers, more):
+    tables = [{"id": [i], "a": [0]} for i in range(strangers + 1)]
+    named = ", ".join(f"table_{i}" for i in range(1, min(strangers, 5) + 1))
+    with pytest.warns(UserWarning, match=rf"^{named}{re.escape(more)} and table_0 have no id"):
+        Ensemble.from_tables(tables, id="id")
 
 
 def test_members_whose_names_meet_are_told_apart():
