@@ -42,7 +42,7 @@ def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
     """What ``convert`` makes of X, or a ValueError that names the column and row of text or a date."""
     _refuse_masked(X)
     try:
-        if not _all_dates(X):
+        if not _holds_dates(X):
             return convert()
         # numbers they can be made, but NaT would be one as well
         found = _first_other(X)
@@ -76,8 +76,8 @@ def _refuse_masked(X: Any) -> None:
     )
 
 
-def _all_dates(X: Any) -> bool:
-    """Whether a table is of dates or times only; beside numbers, they fail to be converted."""
+def _holds_dates(X: Any) -> bool:
+    """Whether a column is of dates or times."""
     kinds = getattr(X, "dtypes", None)
     if kinds is None and hasattr(X, "schema"):
         kinds = X.schema.types
