@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import mutual_info_score
 
 from coterie import EAC, ECCMS, LWEA, SPCE, Council, Ensemble, ParameterError
 from coterie.council import Seat, seats
+from coterie.council._assembly import Assembly, Reading
+from coterie.council._seats import Vote
 from coterie.datasets import load
 from coterie.evaluate import anmi, ari
 from coterie.generate import kmeans_pool
@@ -49,6 +52,7 @@ def test_the_elected_partition_is_one_of_the_council(model):
         row for row in table.rows() if f"{row['solver']}({row['setting']})" == model.elected_
     ]
     assert [row["with_result"] for row in elected] == [1.0]
+    assert [row["stands"] for row in elected] == [True]
     assert table["agreement"][0] == max(table["agreement"])
 
 
@@ -56,10 +60,11 @@ def test_the_elected_partition_is_one_of_the_council(model):
 def test_the_first_solver_stands_for_election(disputed, first):
     others = [name for name in ("eccms", "spce") if name != first]
     model = Council(4, solvers=(first, *others), settings=SMALL, random_state=0).fit(disputed)
-    own = [row for row in model.council_.rows() if row["solver"] == first and not row["left_out"]]
-    best = max(row["agreement"] for row in own)
+    standing = [row for row in model.council_.rows() if row["stands"]]
+    assert {row["solver"] for row in standing} == {first}
+    best = max(row["agreement"] for row in standing)
     assert model.elected_ in {
-        f"{first}({row['setting']})" for row in own if row["agreement"] == best
+        f"{first}({row['setting']})" for row in standing if row["agreement"] == best
     }
 
 
@@ -67,6 +72,93 @@ def test_where_the_first_solver_has_no_vote_another_is_elected(disputed):
     settings = {"eac": [{"linkage": "single"}], "eccms": [{}]}
     model = Council(4, solvers=("eac", "eccms"), settings=settings).fit(disputed)
     assert model.elected_.startswith("eccms")
+
+
+def assembly(members, *partitions):
+    """A council of EC-CMS at its default and at other settings, and SPCE with the last partition."""
+    ensemble = Ensemble.from_labels(members)
+    _, first = np.unique(ensemble.inverse, return_index=True)
+    settings = [Seat("eccms", {}), Seat("eccms", {"lam": 0.01}), Seat("eccms", {"lam": 0.02})]
+    settings = [*settings[: len(partitions) - 1], Seat("spce", {})]
+    votes = [
+        Vote(seat, partition[first], np.ones(ensemble.n_members), True, 0.0)
+        for seat, partition in zip(settings, partitions, strict=True)
+    ]
+    return Assembly.of(ensemble, votes)
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """A line of 400 samples and two far groups; with the line cut in the middle, and whole."""
+    place = np.concatenate([np.arange(400), np.full(100, 1000), np.full(100, 2000)])
+    cut = np.digitize(place, [200, 900, 1900])
+    return place, cut, np.maximum(cut - 1, 0)
+
+
+def fine_members(place, cuts):
+    rng = np.random.default_rng(0)
+    columns = []
+    for _ in range(12):
+        inside = np.sort(rng.choice(np.arange(1, 400), 2, replace=False))
+        columns.append(np.digitize(place, np.union1d(inside, [*cuts, 900, 1900])))
+    return np.stack(columns, axis=1)
+
+
+def test_a_distinction_that_the_members_do_not_confirm_is_given_up(halves):
+    place, cut, whole = halves
+    assert assembly(fine_members(place, []), cut, whole, whole).elect("eccms") == 1
+
+
+def test_a_distinction_that_the_members_confirm_is_kept(halves):
+    place, cut, whole = halves
+    assert assembly(fine_members(place, [200]), cut, whole, whole).elect("eccms") == 0
+
+
+def test_coarse_members_are_not_asked_for_distinctions(halves):
+    place, cut, whole = halves
+    coarse = np.repeat(np.digitize(place, [900])[:, None], 10, axis=1)
+    for cuts, winner in (([200], 0), ([], 1)):
+        members = np.hstack([fine_members(place, cuts), coarse])
+        assert assembly(members, cut, whole, whole).elect("eccms") == winner
+
+
+def test_a_default_that_says_next_to_nothing_makes_way(halves):
+    place, cut, whole = halves
+    giant = (place == 2000).astype(np.int64)
+    giant[200:] = 0
+    giant[0] = 1
+    council = assembly(fine_members(place, [200]), giant, whole, cut, cut)
+    assert council.default("eccms") is None
+    assert council.elect("eccms") == 2
+
+
+def test_a_partition_that_the_council_is_no_closer_to_does_not_take_the_seat(halves):
+    place, cut, whole = halves
+    council = assembly(fine_members(place, []), cut, whole, cut)
+    assert council.proven[1] > council.proven[0]
+    assert council.elect("eccms") == 0
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_what_a_partition_says_is_counted_as_by_hand(missing, disputed):
+    rng = np.random.default_rng(2)
+    given = disputed.copy()
+    given[rng.random(given.shape) < missing] = -1
+    given = given[(given >= 0).any(axis=1)]
+    ensemble = Ensemble.from_labels(given)
+    partition = rng.integers(0, 4, ensemble.n_microclusters)
+    labels = ensemble.expand(partition)
+    reading = Reading.of(ensemble, partition)
+    for i, member in enumerate(given.T):
+        there = member >= 0
+        of_member, of_labels = member[there], labels[there]
+        assert reading.says[i] == pytest.approx(mutual_info_score(of_labels, of_labels))
+        assert reading.told[i] == pytest.approx(mutual_info_score(of_member, of_member))
+        assert reading.shared[i] == pytest.approx(mutual_info_score(of_member, of_labels))
+    assert reading.support() == pytest.approx(anmi(ensemble, labels))
+    finer = np.argsort(reading.told)[5:]
+    proven = reading.shared[finer].mean() - 0.8 * reading.says[finer].mean()
+    assert reading.proven() == pytest.approx(proven)
 
 
 def test_every_solver_has_the_same_weight_in_all(labels):
@@ -228,8 +320,12 @@ def test_a_partition_that_says_little_about_the_members_has_no_vote(disputed):
     assert table["weight"].sum() == pytest.approx(1)
 
 
-def test_the_default_setting_is_heard_first():
-    first = next(iter(seats(["eccms"], "grid")))
+@pytest.mark.parametrize(
+    "settings", ["grid", {"eccms": {"lam": (0.01, 0.1, 0.4), "alpha": (0.8,)}}]
+)
+def test_the_default_setting_is_heard_first(settings):
+    first = next(iter(seats(["eccms"], settings)))
+    assert first.is_default
     assert first.setting == {name: ECCMS(2).get_params()[name] for name in first.setting}
 
 

@@ -398,7 +398,7 @@ METHODS: dict[str, Method] = {
             name="council",
             home="coterie.council:Council",
             summary="Several methods at many settings vote: for when nobody knows how to set one.",
-            cost="that of its settings: nine of EC-CMS and six of SPCE, over --set n_jobs threads",
+            cost="that of its settings: three of EC-CMS and six of SPCE, over --set n_jobs threads",
             paper="none; the method is coterie's own.",
             scaling="quadratic",
         ),

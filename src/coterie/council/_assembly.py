@@ -1,0 +1,252 @@
+"""What the partitions of a council say, how far they agree, and which of them is elected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie._result import by_first_appearance
+from coterie._table import Table
+from coterie.council._seats import Vote
+from coterie.ensemble import Ensemble
+from coterie.ensemble._checks import LARGEST_WEIGHT
+from coterie.evaluate import ari
+
+# a partition with a smaller mean NMI with the members than this share of the best has no vote
+LEAST_SUPPORT = 0.9
+# and the default has to make way only if it is degenerate
+LEAST_DEFAULT_SUPPORT = 0.5
+# what the default says beyond another partition is idle if the finer members confirm less of it
+CONFIRMED = 0.8
+# share of the default's disagreement with the council that another partition has to take away
+CLOSER = 0.25
+# differences below are rounding
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Assembly:
+    """Partitions with their weights and agreement.
+
+    Attributes
+    ----------
+    votes : sequence of Vote
+    weights : ndarray, shape (S,)
+        Zero for partitions that are left out; they sum to one.
+    agreement : ndarray, shape (S,)
+        Weighted mean of the ARI with the others.
+    support : ndarray, shape (S,)
+        Mean NMI with the members.
+    proven : ndarray, shape (S,)
+        What the finer half of the members confirm of a partition, in nats, less ``CONFIRMED`` of
+        what it says: of two partitions the one with more makes no idle distinctions.
+    ensemble : Ensemble
+        The microclusters as samples, the partitions that count as members.
+    """
+
+    votes: Sequence[Vote]
+    weights: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    support: NDArray[np.float64]
+    proven: NDArray[np.float64]
+    ensemble: Ensemble
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, votes: Sequence[Vote]) -> Assembly:
+        """Weigh the votes."""
+        samples = ensemble.weights.astype(np.float64)
+        # pairs are counted, and nobody pairs with less than one; beside the largest weight that an
+        # ensemble takes, what would be less is rounding
+        unit = min(1.0, max(samples.min(), samples.max() / LARGEST_WEIGHT))
+        samples = np.clip(samples / unit, 1.0, LARGEST_WEIGHT)
+        read = [Reading.of(ensemble, vote.labels) for vote in votes]
+        support = np.array([reading.support() for reading in read])
+        sound = support >= LEAST_SUPPORT * support.max()
+        families = np.array([vote.seat.solver for vote in votes])
+        weights = np.zeros(len(votes))
+        for family in dict.fromkeys(families[sound].tolist()):
+            own = sound & (families == family)
+            weights[own] = 1.0 / own.sum()
+        weights /= weights.sum()
+        seated = np.flatnonzero(sound)
+        second = Ensemble.from_labels(
+            np.column_stack([votes[int(place)].labels for place in seated]),
+            sample_weight=samples,
+            member_weight=weights[seated],
+        )
+        return cls(
+            votes,
+            weights,
+            _agreement(votes, samples, weights),
+            support,
+            np.array([reading.proven() for reading in read]),
+            second,
+        )
+
+    def default(self, solver: str) -> int | None:
+        """The place of this solver's default, unless it is not in the council or degenerate."""
+        for place, vote in enumerate(self.votes):
+            if vote.seat.solver == solver and vote.seat.is_default:
+                enough = LEAST_DEFAULT_SUPPORT * self.support.max()
+                return place if self.support[place] >= enough else None
+        return None
+
+    def stands(self, solver: str) -> NDArray[np.bool_]:
+        """Which partitions may be elected: those of this solver, or of all if none has a vote.
+
+        Beside the solver's default only those that it has no proven distinction over, and that
+        are closer to the council than it is.
+        """
+        # what was left out cannot be elected
+        votes = self.weights > 0
+        own = votes & np.array([vote.seat.solver == solver for vote in self.votes])
+        default = self.default(solver)
+        if default is None:
+            return own if own.any() else votes
+        closer = self.agreement - self.agreement[default]
+        own &= self.proven > self.proven[default] + _NOTHING
+        own &= closer >= CLOSER * (1.0 - self.agreement[default])
+        own[default] = True
+        return own
+
+    def elect(self, solver: str) -> int:
+        """The place of the partition that agrees most, of those that stand."""
+        return int(np.argmax(np.where(self.stands(solver), self.agreement, -np.inf)))
+
+    def member_weights(self) -> NDArray[np.float64]:
+        """Influence of the original members: the solvers' own, averaged over the council."""
+        own = np.stack([vote.member_weights for vote in self.votes])
+        return np.asarray(self.weights @ own)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One record a setting."""
+        for place, vote in enumerate(self.votes):
+            yield {
+                "pass": place + 1,
+                "setting": str(vote.seat),
+                "agreement": float(self.agreement[place]),
+                "seconds": vote.seconds,
+            }
+
+    def table(self, labels: NDArray[np.int64], solver: str) -> Table:
+        """One row a partition, the most agreeing first."""
+        left_out = self.weights == 0
+        order = np.lexsort((-self.agreement, left_out))
+        votes = [self.votes[place] for place in order]
+        samples = self.ensemble.sample_weight
+        return Table(
+            {
+                "solver": np.array([vote.seat.solver for vote in votes], dtype=object),
+                "setting": np.array([vote.seat.words for vote in votes], dtype=object),
+                "weight": self.weights[order],
+                "agreement": np.where(left_out, np.nan, self.agreement)[order],
+                "with_result": np.array([ari(labels, vote.labels, samples) for vote in votes]),
+                "with_members": self.support[order],
+                "converged": np.array([vote.converged for vote in votes]),
+                "left_out": left_out[order],
+                "stands": self.stands(solver)[order],
+                "seconds": np.array([vote.seconds for vote in votes]),
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A partition beside each member, over the samples that the member labelled; in nats.
+
+    Attributes
+    ----------
+    says : ndarray, shape (m,)
+        Entropy of the partition.
+    told : ndarray, shape (m,)
+        Entropy of the member.
+    shared : ndarray, shape (m,)
+        Mutual information of the two.
+    member_weight : ndarray, shape (m,)
+    """
+
+    says: NDArray[np.float64]
+    told: NDArray[np.float64]
+    shared: NDArray[np.float64]
+    member_weight: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, labels: NDArray[np.int64]) -> Reading:
+        """Read a partition of the microclusters."""
+        m, n_clusters = ensemble.n_members, int(labels.max()) + 1
+        weights = ensemble.weights.astype(np.float64)
+        clusters = sparse.csr_array(
+            (weights / weights.sum(), labels, np.arange(len(labels) + 1)),
+            shape=(len(labels), n_clusters),
+        )
+        # the members' contingency tables with the partition, one below the other
+        tables = sparse.coo_array(ensemble.incidence.T @ clusters)
+        base, cluster = tables.coords
+        member = np.repeat(np.arange(m), np.diff(ensemble.cluster_offsets))
+        sizes = _sums(tables.data, base, len(member))
+        columns = _sums(tables.data, member[base] * n_clusters + cluster, m * n_clusters)
+        totals = _sums(sizes, member, m)
+
+        def entropy(parts: NDArray[np.float64], owner: NDArray[np.int64]) -> NDArray[np.float64]:
+            there = parts > 0
+            share = parts[there] / totals[owner[there]]
+            return _sums(-share * np.log(share), owner[there], m)
+
+        says = entropy(columns, np.repeat(np.arange(m), n_clusters))
+        told = entropy(sizes, member)
+        together = entropy(tables.data, member[base])
+        shared = np.maximum(says + told - together, 0.0)
+        return cls(says, told, shared, ensemble.member_weight.astype(np.float64))
+
+    def support(self) -> float:
+        """Mean NMI with the members."""
+        scale = (self.says + self.told) / 2
+        # one cluster beside one cluster: the same
+        same = scale <= _NOTHING
+        nmi = np.where(same, 1.0, self.shared / np.where(same, 1.0, scale))
+        return float(np.average(nmi, weights=self.member_weight))
+
+    def proven(self) -> float:
+        """What the finer half of the members confirm, less ``CONFIRMED`` of what is said.
+
+        Coarse members confirm little of anything; that they do not is no argument.
+        """
+        order = np.argsort(self.told, kind="stable")
+        heard = np.cumsum(self.member_weight[order])
+        middle = self.told[order][np.searchsorted(heard, heard[-1] * (0.5 + _NOTHING))]
+        finer = self.told >= middle - _NOTHING
+        return float(
+            np.average(
+                (self.shared - CONFIRMED * self.says)[finer], weights=self.member_weight[finer]
+            )
+        )
+
+
+def _sums(parts: NDArray[np.float64], owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(owner, parts, minlength=count), dtype=np.float64)
+
+
+def _agreement(
+    votes: Sequence[Vote], samples: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weighted mean of the ARI of each partition with all, itself included.
+
+    Settings often arrive at the same partition, which is compared once.
+    """
+    distinct, inverse = np.unique(
+        np.stack([by_first_appearance(vote.labels) for vote in votes]),
+        axis=0,
+        return_inverse=True,
+    )
+    inverse = np.ravel(inverse)
+    between = np.eye(len(distinct))
+    for i in range(len(distinct)):
+        for j in range(i):
+            value = ari(distinct[i], distinct[j], samples)
+            between[i, j] = between[j, i] = value
+    return np.asarray(between[np.ix_(inverse, inverse)] @ weights)

@@ -1,0 +1,328 @@
+r"""Council: no labels, no tuning; the settings vote.
+
+The published methods have hyper-parameters that their papers choose with the true labels. Without
+labels no internal score finds the good settings, but two questions can be answered: which partitions do
+methods and settings agree on, and do the members confirm what one partition says beyond another? So:
+run several solvers over their settings on one compressed ensemble, take the partitions as votes, and let
+them elect one. The first solver's default holds the seat, and the burden of proof is on the others.
+
+Steps
+  1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
+     coarse to fine, solvers in turn, so that a budget leaves out the finest
+  2. left out: partitions that say far less about the members than another of the council does (mean
+     NMI with the members): smoothed too far, most samples are in one giant cluster
+  3. agreement of each two partitions: the adjusted Rand index over samples, A_ij
+  4. weights: every solver has the same in all, shared equally by its settings, so that a solver with
+     many settings does not outvote the others
+  5. combine="medoid": of the partitions that stand the one with the greatest weighted agreement with all.
+     Only the first solver's stand: its default D, and every other P with
+
+         I(P) - 0.8 H(P)  >  I(D) - 0.8 H(D)
+
+     where H is the entropy of a partition and I its mean mutual information with the finer half of the
+     members (by their own entropy): of what D says and P does not, the members that could confirm it
+     confirm less than four fifths. P must also take away a quarter of D's disagreement with the council.
+     If D is degenerate (less than half of the best mean NMI with the members) or not among the settings,
+     all of the first solver's stand. combine="eac" or another method's name: that method on the partitions
+     as members with these weights
+
+There are two confidences of a sample, both by the rule of :mod:`coterie.trust`: ``sample_confidence_``
+from the members, as for any solver, and ``council_confidence_`` from the council's partitions, its
+stability over the settings.
+
+Cost: that of its settings, less what they share, over ``n_jobs`` threads; O(S^2 N) for the agreement of
+S partitions. Settings of EC-CMS with the same certain pairs and price are one run that is looked at
+where each of them stops; all settings of SPCE start from one state.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie._budget import Budget
+from coterie._estimator import LabelConsensus
+from coterie._params import (
+    BUDGET,
+    CALLBACK,
+    JOBS,
+    SEED,
+    Domain,
+    Integer,
+    Kind,
+    as_float,
+)
+from coterie._random import child_seeds
+from coterie._result import Partition, Run, by_first_appearance
+from coterie._table import Table
+from coterie._threads import kernel_threads
+from coterie.council._assembly import Assembly
+from coterie.council._seats import SOLVERS, Seat, Vote, cast, runs_of, seated, seats
+from coterie.ensemble import Ensemble
+from coterie.solvers._catalogue import find_method
+from coterie.trust._votes import ClusterVotes
+
+
+class Council(LabelConsensus):
+    """Many solvers and settings, one partition, no labels.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        Number of clusters; "auto" asks :func:`coterie.select_k` for it.
+    solvers : sequence of str, default ("eccms", "spce")
+        Methods by name. A partition of the first is elected, its default unless another has the
+        better evidence; the others only vote.
+    settings : "grid" or mapping, default "grid"
+        "grid": the documented settings of each solver. A mapping gives, for some or all of the
+        solvers, a grid (parameter to values) or a list of settings.
+    combine : str, default "medoid"
+        "medoid" elects the partition that agrees most with the council; the name of a method
+        combines the partitions as its members.
+    budget : float, str or None, default None
+        Seconds after which no further setting is begun, or text such as "12 settings". The best
+        so far is returned, and ``left_out_`` says what was not run.
+    n_jobs : int or None, default None
+        Settings at a time, as in joblib; it does not change the result.
+    callback : callable, optional
+        Called with a record after each setting.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that each setting may allocate.
+    random_state : int, Generator or None, default None
+
+    Attributes
+    ----------
+    council_ : Table
+        One row a partition: solver, setting, weight, agreement with the council (weighted mean ARI),
+        ARI with the result, mean NMI with the members, converged, whether it was left out, whether
+        it stood for election, seconds.
+    left_out_ : list of str
+        Settings that the budget did not allow.
+    elected_ : str
+        The setting whose partition was elected; empty where partitions were combined.
+    council_confidence_ : ndarray, shape (n,)
+        How far the settings agree on each sample: the confidence that the council's partitions, taken
+        as members, give the result. ``sample_confidence_`` is that of the members themselves, as for
+        any solver. A sample is sure where both are high.
+
+    See Also
+    --------
+    coterie.ECCMS, coterie.SPCE : one solver, one setting.
+
+    Notes
+    -----
+    What was tried and what it is worth is in the docs (council).
+
+    Examples
+    --------
+    >>> from coterie import Council
+    >>> from coterie.datasets import load
+    >>> from coterie.generate import kmeans_pool
+    >>> pool = kmeans_pool(load("iris").X, 10, random_state=0)
+    >>> model = Council(n_clusters=3).fit(pool)
+    >>> len(model.council_), model.n_clusters_
+    (9, 3)
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Kind(
+            lambda value: Integer(1).admits(value) or (isinstance(value, str) and value == "auto"),
+            "a whole number of at least 1, or 'auto'",
+            read=lambda text: text if text == "auto" else int(text),
+        ),
+        "solvers": Kind(
+            lambda value: (
+                not isinstance(value, str)
+                and isinstance(value, Sequence)
+                and len(value) > 0
+                and all(isinstance(name, str) for name in value)
+            ),
+            "a sequence of names of methods, such as ('eccms', 'spce')",
+            read=lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
+        ),
+        "settings": Kind(
+            lambda value: (
+                isinstance(value, Mapping) or (isinstance(value, str) and value == "grid")
+            ),
+            "'grid', or a mapping of methods to grids or lists of settings",
+            read=str,
+        ),
+        "combine": Kind(
+            lambda value: isinstance(value, str), "'medoid' or the name of a method", read=str
+        ),
+        "budget": Kind(
+            lambda value: value is None or _read_budget(value) is not None,
+            "None, a positive number of seconds, or text such as '12 settings'",
+            read=lambda text: text if "setting" in text else float(text),
+        ),
+        "n_jobs": JOBS,
+        "callback": CALLBACK,
+        "memory_budget": BUDGET,
+        "random_state": SEED,
+    }
+
+    n_clusters: Any
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"],
+        *,
+        solvers: Sequence[str] = SOLVERS,
+        settings: Literal["grid"] | Mapping[str, Any] = "grid",
+        combine: str = "medoid",
+        budget: float | str | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.solvers = solvers
+        self.settings = settings
+        self.combine = combine
+        self.budget = budget
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _check_n_clusters(self, ensemble: Ensemble) -> None:
+        if self.n_clusters != "auto":
+            super()._check_n_clusters(ensemble)
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        invited = list(seats(self.solvers, self.settings))
+        if self.combine != "medoid":
+            find_method(self.combine)
+        seed, combining, choosing = (int(one) for one in child_seeds(rng, 3))
+        n_clusters = self._chosen_k(ensemble, choosing)
+        if n_clusters == 1:
+            return _one_cluster(ensemble, invited)
+        votes = self._votes(ensemble, invited, n_clusters, seed)
+        council = Assembly.of(ensemble, votes)
+        first = find_method(self.solvers[0]).name
+        if self.combine == "medoid":
+            elected = council.elect(first)
+            labels, name = votes[elected].labels, str(votes[elected].seat)
+        else:
+            solver = seated(self.combine, {}, n_clusters, self.memory_budget, combining)
+            labels, name = solver.fit(council.ensemble).labels_, ""
+        labels = by_first_appearance(labels)
+        confidence = council.ensemble.expand(ClusterVotes.of(council.ensemble, labels).confidence())
+        heard = {str(vote.seat) for vote in votes}
+        left_out = [str(seat) for seat in invited if str(seat) not in heard]
+        if left_out:
+            warnings.warn(
+                f"Council: the budget ({self.budget}) allowed {len(votes)} of {len(invited)} "
+                "settings; left_out_ names the others",
+                UserWarning,
+                stacklevel=4,
+            )
+        return Partition(
+            labels=labels,
+            member_weights=council.member_weights(),
+            converged=all(vote.converged for vote in votes),
+            history=tuple(council.records()),
+            by_sample={"council_confidence_": confidence},
+            as_it_is={
+                "council_": council.table(labels, first),
+                "left_out_": left_out,
+                "elected_": name,
+            },
+        )
+
+    def _chosen_k(self, ensemble: Ensemble, seed: int) -> int:
+        if self.n_clusters != "auto":
+            return int(self.n_clusters)
+        from coterie.select import select_k
+
+        selection = select_k(ensemble, random_state=seed, memory_budget=self.memory_budget)
+        return int(selection.recommended)
+
+    def _votes(
+        self, ensemble: Ensemble, invited: Sequence[Seat], n_clusters: int, seed: int
+    ) -> list[Vote]:
+        """The partitions, in the order of the seats whatever the number of threads."""
+        limit = _read_budget(self.budget) if self.budget is not None else Limit()
+        assert limit is not None
+        end = monotonic() + limit.seconds
+        chosen = invited[: limit.settings]
+
+        runs = runs_of(ensemble, chosen, n_clusters, self.memory_budget, seed)
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(runs))
+
+        def work(run: Run) -> dict[int, Vote]:
+            # the first is always heard
+            if run.places[0] and monotonic() > end:
+                return {}
+            with kernel_threads(n_jobs):
+                return cast(run, chosen)
+
+        votes: dict[int, Vote] = {}
+        jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        with warnings.catch_warnings():
+            # the table says which settings did not converge
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for found in jobs(delayed(work)(run) for run in runs):
+                for place, vote in found.items():
+                    votes[place] = vote
+                    if self.callback is not None:
+                        self.callback(
+                            {
+                                "pass": len(votes),
+                                "of": len(chosen),
+                                "setting": str(vote.seat),
+                                "seconds": vote.seconds,
+                            }
+                        )
+        return [votes[place] for place in sorted(votes)]
+
+
+def _one_cluster(ensemble: Ensemble, invited: Sequence[Seat]) -> Partition:
+    """No structure was found, so that there is nothing to vote on."""
+    nothing = np.zeros(0)
+    return Partition(
+        labels=np.zeros(ensemble.n_microclusters, dtype=np.int64),
+        member_weights=ensemble.member_weight.astype(np.float64),
+        as_it_is={
+            "council_": Table({"solver": nothing, "setting": nothing, "weight": nothing}),
+            "left_out_": [str(seat) for seat in invited],
+            "elected_": "",
+        },
+        by_sample={"council_confidence_": np.ones(ensemble.n_microclusters)},
+    )
+
+
+# ---------------------------------------------------------------------- the budget
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a budget allows."""
+
+    seconds: float = np.inf
+    settings: int | None = None
+
+
+def _read_budget(budget: object) -> Limit | None:
+    """The limit that a budget stands for, None where it stands for none."""
+    if isinstance(budget, str):
+        number, _, unit = budget.strip().partition(" ")
+        if unit.strip() in ("setting", "settings"):
+            count = int(number) if number.isdecimal() and len(number) < 19 else 0
+            return Limit(settings=count) if count > 0 else None
+        if unit.strip() in ("s", "seconds"):
+            try:
+                return _read_budget(float(number))
+            except ValueError:
+                return None
+        return None
+    seconds = as_float(budget)
+    return Limit(seconds=seconds) if seconds is not None and seconds > 0 else None

@@ -1,0 +1,189 @@
+"""Who sits in a council: solvers with their settings, and the runs that answer for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from itertools import product
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie._budget import Budget
+from coterie._estimator import LabelConsensus
+from coterie._params import ParameterError, check_parameters
+from coterie._result import Run
+from coterie.ensemble import Ensemble
+from coterie.solvers._catalogue import METHODS, find_method
+
+# the grids that the study of docs/council.md arrived at; other solvers bring their papers' grids
+GRIDS: Mapping[str, Any] = {
+    # the default, and two that smooth as much as the paper's grid allows
+    "eccms": (
+        {"alpha": 0.8, "lam": 0.4},
+        {"alpha": 0.75, "lam": 0.01},
+        {"alpha": 0.8, "lam": 0.01},
+    ),
+    "spce": {"theta": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
+}
+SOLVERS = ("eccms", "spce")
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A solver with a setting."""
+
+    solver: str
+    setting: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The setting as people write it."""
+        return ", ".join(f"{name}={value}" for name, value in self.setting.items())
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the setting is what the solver does of itself."""
+        usual = signature(METHODS[self.solver].load()).parameters
+        return all(
+            np.ndim(value) == 0 and bool(usual[name].default == value)
+            for name, value in self.setting.items()
+        )
+
+    def __str__(self) -> str:
+        return f"{self.solver}({self.words})"
+
+
+@dataclass(frozen=True, eq=False)
+class Vote:
+    """The partition that a seat arrived at."""
+
+    seat: Seat
+    labels: NDArray[np.int64]
+    member_weights: NDArray[np.float64]
+    converged: bool
+    seconds: float
+
+
+def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator[Seat]:
+    """Every solver with every setting: defaults first, then coarse to fine, solvers in turn."""
+    names = list(dict.fromkeys(find_method(name).name for name in solvers))
+    given: Mapping[str, Any] = {} if isinstance(settings, str) else settings
+    for name in given:
+        if name not in names:
+            raise ParameterError(
+                f"Council: settings names {name!r}, which is not among solvers ({', '.join(names)})"
+            )
+    queues = [
+        sorted(
+            (Seat(name, setting) for setting in _coarse_to_fine(_settings(name, given.get(name)))),
+            key=lambda seat: not seat.is_default,
+        )
+        for name in names
+    ]
+    for place in range(max(len(queue) for queue in queues)):
+        for queue in queues:
+            if place < len(queue):
+                yield queue[place]
+
+
+def _settings(name: str, given: Any) -> list[dict[str, Any]]:
+    if name == "council":
+        raise ParameterError("Council: a council cannot sit in a council")
+    grid = GRIDS.get(name, METHODS[name].grid) if given is None else given
+    if isinstance(grid, Mapping):
+        for parameter, values in grid.items():
+            row = isinstance(values, Sequence) or np.shape(values) != ()
+            if isinstance(values, str) or not row:
+                raise ParameterError(
+                    f"Council: settings[{name!r}][{parameter!r}] must be a list of values, but is "
+                    f"{values!r}"
+                )
+        found = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    elif isinstance(grid, Sequence) and all(isinstance(one, Mapping) for one in grid):
+        found = [dict(one) for one in grid]
+    else:
+        raise ParameterError(
+            f"Council: settings[{name!r}] must be a grid (parameter to values) or a list of "
+            f"settings, but is {grid!r}"
+        )
+    domains = METHODS[name].load()._domains
+    for setting in found:
+        for parameter, value in setting.items():
+            if parameter not in domains:
+                raise ParameterError(f"Council: {name} has no parameter {parameter!r}")
+            if parameter in ("n_clusters", "random_state"):
+                raise ParameterError(
+                    f"Council: settings[{name!r}] sets {parameter}, which is the council's own; "
+                    f"give it as Council({parameter}=...)"
+                )
+            check_parameters(
+                f"Council: {name}", {parameter: value}, {parameter: domains[parameter]}
+            )
+    if not found:
+        raise ParameterError(f"Council: settings[{name!r}] is empty")
+    return list({json.dumps(one, sort_keys=True, default=str): one for one in found}.values())
+
+
+def _coarse_to_fine(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The middle, then the middles of the halves, and so on: any beginning covers the range."""
+    order: list[int] = []
+    spans = [(0, len(settings))]
+    while spans:
+        low, high = spans.pop(0)
+        if low < high:
+            middle = (low + high) // 2
+            order.append(middle)
+            spans += [(low, middle), (middle + 1, high)]
+    return [settings[place] for place in order]
+
+
+def runs_of(
+    ensemble: Ensemble,
+    chosen: Sequence[Seat],
+    n_clusters: int,
+    memory_budget: Budget,
+    seed: int,
+) -> list[Run]:
+    """What there is to compute, in the order of the seats; some runs answer several."""
+    runs = []
+    for name in dict.fromkeys(seat.solver for seat in chosen):
+        places = [place for place, seat in enumerate(chosen) if seat.solver == name]
+        solvers = [
+            seated(name, chosen[place].setting, n_clusters, memory_budget, seed) for place in places
+        ]
+        for run in type(solvers[0])._runs(solvers, ensemble, seed):
+            runs.append(Run(tuple(places[one] for one in run.places), run.solve))
+    return sorted(runs, key=lambda run: run.places)
+
+
+def cast(run: Run, chosen: Sequence[Seat]) -> dict[int, Vote]:
+    """The votes of a run's seats, each with its part of the time."""
+    start = monotonic()
+    partitions = run.solve()
+    seconds = (monotonic() - start) / len(partitions)
+    return {
+        place: Vote(
+            chosen[place],
+            partition.labels,
+            partition.member_weights / partition.member_weights.sum(),
+            partition.converged,
+            seconds,
+        )
+        for place, partition in zip(run.places, partitions, strict=True)
+    }
+
+
+def seated(
+    name: str, setting: Mapping[str, Any], n_clusters: int, memory_budget: Budget, seed: int
+) -> LabelConsensus:
+    """The solver of a seat."""
+    make: Any = METHODS[name].load()
+    solver: LabelConsensus = make(n_clusters, **setting, random_state=seed)
+    if "memory_budget" in solver.get_params(deep=False):
+        solver.set_params(memory_budget=memory_budget)
+    return solver
