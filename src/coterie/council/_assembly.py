@@ -19,12 +19,10 @@ from coterie.evaluate import ari
 
 # a partition with a smaller mean NMI with the members than this share of the best has no vote
 LEAST_SUPPORT = 0.9
-# and the default has to make way only if it is degenerate
+# the default has to make way at once only if it is degenerate
 LEAST_DEFAULT_SUPPORT = 0.5
-# what the default says beyond another partition is idle if the finer members confirm less of it
-CONFIRMED = 0.8
-# share of the default's disagreement with the council that another partition has to take away
-CLOSER = 0.25
+# and else if what it says beyond others is confirmed at less than this share of its own rate
+LEAST_RATE = 0.88
 # differences below are rounding
 _NOTHING = 1e-9
 
@@ -38,22 +36,23 @@ class Assembly:
     votes : sequence of Vote
     weights : ndarray, shape (S,)
         Zero for partitions that are left out; they sum to one.
-    agreement : ndarray, shape (S,)
-        Weighted mean of the ARI with the others.
+    between : ndarray, shape (S, S)
+        ARI of each two.
     support : ndarray, shape (S,)
         Mean NMI with the members.
-    proven : ndarray, shape (S,)
-        What the finer half of the members confirm of a partition, in nats, less ``CONFIRMED`` of
-        what it says: of two partitions the one with more makes no idle distinctions.
+    says, confirmed : ndarray, shape (S,)
+        Entropy of the partition, and its mutual information with the members, over the finer half
+        of these, in nats.
     ensemble : Ensemble
         The microclusters as samples, the partitions that count as members.
     """
 
     votes: Sequence[Vote]
     weights: NDArray[np.float64]
-    agreement: NDArray[np.float64]
+    between: NDArray[np.float64]
     support: NDArray[np.float64]
-    proven: NDArray[np.float64]
+    says: NDArray[np.float64]
+    confirmed: NDArray[np.float64]
     ensemble: Ensemble
 
     @classmethod
@@ -67,26 +66,21 @@ class Assembly:
         read = [Reading.of(ensemble, vote.labels) for vote in votes]
         support = np.array([reading.support() for reading in read])
         sound = support >= LEAST_SUPPORT * support.max()
-        families = np.array([vote.seat.solver for vote in votes])
-        weights = np.zeros(len(votes))
-        for family in dict.fromkeys(families[sound].tolist()):
-            own = sound & (families == family)
-            weights[own] = 1.0 / own.sum()
-        weights /= weights.sum()
+        weights = _shares(votes, sound)
         seated = np.flatnonzero(sound)
         second = Ensemble.from_labels(
             np.column_stack([votes[int(place)].labels for place in seated]),
             sample_weight=samples,
             member_weight=weights[seated],
         )
-        return cls(
-            votes,
-            weights,
-            _agreement(votes, samples, weights),
-            support,
-            np.array([reading.proven() for reading in read]),
-            second,
-        )
+        says, confirmed = np.array([reading.by_finer_members() for reading in read]).T
+        between = _between(votes, samples)
+        return cls(votes, weights, between, support, says, confirmed, second)
+
+    @property
+    def agreement(self) -> NDArray[np.float64]:
+        """Weighted mean of the ARI with the others, itself included."""
+        return np.asarray(self.between @ self.weights)
 
     def default(self, solver: str) -> int | None:
         """The place of this solver's default, unless it is not in the council or degenerate."""
@@ -96,27 +90,43 @@ class Assembly:
                 return place if self.support[place] >= enough else None
         return None
 
-    def stands(self, solver: str) -> NDArray[np.bool_]:
-        """Which partitions may be elected: those of this solver, or of all if none has a vote.
+    def case_against(self, default: int) -> NDArray[np.float64]:
+        """How much too little of what the default says beyond each partition is confirmed, in nats.
 
-        Beside the solver's default only those that it has no proven distinction over, and that
-        are closer to the council than it is.
+        Too little is less than ``LEAST_RATE`` of the rate at which the finer members confirm the
+        default as a whole. Negative where they confirm enough.
         """
-        # what was left out cannot be elected
-        votes = self.weights > 0
-        own = votes & np.array([vote.seat.solver == solver for vote in self.votes])
+        beyond = self.says[default] - self.says
+        shown = self.confirmed[default] - self.confirmed
+        rate = self.confirmed[default] / max(self.says[default], _NOTHING)
+        return np.asarray(LEAST_RATE * rate * beyond - shown)
+
+    def electorate(self, solver: str) -> NDArray[np.float64]:
+        """Weights of the partitions that elect: those that unseat the default, or it alone.
+
+        All elect where there is no default to unseat.
+        """
         default = self.default(solver)
         if default is None:
-            return own if own.any() else votes
-        closer = self.agreement - self.agreement[default]
-        own &= self.proven > self.proven[default] + _NOTHING
-        own &= closer >= CLOSER * (1.0 - self.agreement[default])
-        own[default] = True
-        return own
+            return self.weights
+        case, votes = self.case_against(default), self.weights > 0
+        # what says more than the default cannot accuse it of saying too much
+        accusers = _shares(self.votes, votes & (self.says < self.says[default] - _NOTHING))
+        winners = votes & (case > _NOTHING)
+        if accusers @ case > _NOTHING and (winners & self._of(solver)).any():
+            return _shares(self.votes, winners)
+        return np.eye(len(self.votes))[default]
 
     def elect(self, solver: str) -> int:
-        """The place of the partition that agrees most, of those that stand."""
-        return int(np.argmax(np.where(self.stands(solver), self.agreement, -np.inf)))
+        """The place of this solver's partition that agrees most with those that elect."""
+        weights = self.electorate(solver)
+        stands = self._of(solver) & (weights > 0)
+        if not stands.any():
+            stands = weights > 0
+        return int(np.argmax(np.where(stands, self.between @ weights, -np.inf)))
+
+    def _of(self, solver: str) -> NDArray[np.bool_]:
+        return np.array([vote.seat.solver == solver for vote in self.votes])
 
     def member_weights(self) -> NDArray[np.float64]:
         """Influence of the original members: the solvers' own, averaged over the council."""
@@ -125,18 +135,19 @@ class Assembly:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One record a setting."""
+        agreement = self.agreement
         for place, vote in enumerate(self.votes):
             yield {
                 "pass": place + 1,
                 "setting": str(vote.seat),
-                "agreement": float(self.agreement[place]),
+                "agreement": float(agreement[place]),
                 "seconds": vote.seconds,
             }
 
     def table(self, labels: NDArray[np.int64], solver: str) -> Table:
         """One row a partition, the most agreeing first."""
-        left_out = self.weights == 0
-        order = np.lexsort((-self.agreement, left_out))
+        left_out, agreement = self.weights == 0, self.agreement
+        order = np.lexsort((-agreement, left_out))
         votes = [self.votes[place] for place in order]
         samples = self.ensemble.sample_weight
         return Table(
@@ -144,12 +155,12 @@ class Assembly:
                 "solver": np.array([vote.seat.solver for vote in votes], dtype=object),
                 "setting": np.array([vote.seat.words for vote in votes], dtype=object),
                 "weight": self.weights[order],
-                "agreement": np.where(left_out, np.nan, self.agreement)[order],
+                "agreement": np.where(left_out, np.nan, agreement)[order],
                 "with_result": np.array([ari(labels, vote.labels, samples) for vote in votes]),
                 "with_members": self.support[order],
                 "converged": np.array([vote.converged for vote in votes]),
                 "left_out": left_out[order],
-                "stands": self.stands(solver)[order],
+                "elects": self.electorate(solver)[order] > 0,
                 "seconds": np.array([vote.seconds for vote in votes]),
             }
         )
@@ -211,8 +222,8 @@ class Reading:
         nmi = np.where(same, 1.0, self.shared / np.where(same, 1.0, scale))
         return float(np.average(nmi, weights=self.member_weight))
 
-    def proven(self) -> float:
-        """What the finer half of the members confirm, less ``CONFIRMED`` of what is said.
+    def by_finer_members(self) -> tuple[float, float]:
+        """What the partition says and what of it is shared, over the finer half of the members.
 
         Coarse members confirm little of anything; that they do not is no argument.
         """
@@ -220,21 +231,28 @@ class Reading:
         heard = np.cumsum(self.member_weight[order])
         middle = self.told[order][np.searchsorted(heard, heard[-1] * (0.5 + _NOTHING))]
         finer = self.told >= middle - _NOTHING
-        return float(
-            np.average(
-                (self.shared - CONFIRMED * self.says)[finer], weights=self.member_weight[finer]
-            )
+        says, shared = np.average(
+            [self.says[finer], self.shared[finer]], axis=1, weights=self.member_weight[finer]
         )
+        return float(says), float(shared)
+
+
+def _shares(votes: Sequence[Vote], chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Every solver the same in all, shared by those of its partitions that are chosen."""
+    families = np.array([vote.seat.solver for vote in votes])
+    weights = np.zeros(len(votes))
+    for family in dict.fromkeys(families[chosen].tolist()):
+        own = chosen & (families == family)
+        weights[own] = 1.0 / own.sum()
+    return weights / max(weights.sum(), 1.0)
 
 
 def _sums(parts: NDArray[np.float64], owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     return np.asarray(np.bincount(owner, parts, minlength=count), dtype=np.float64)
 
 
-def _agreement(
-    votes: Sequence[Vote], samples: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Weighted mean of the ARI of each partition with all, itself included.
+def _between(votes: Sequence[Vote], samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ARI of each two partitions.
 
     Settings often arrive at the same partition, which is compared once.
     """
@@ -249,4 +267,4 @@ def _agreement(
         for j in range(i):
             value = ari(distinct[i], distinct[j], samples)
             between[i, j] = between[j, i] = value
-    return np.asarray(between[np.ix_(inverse, inverse)] @ weights)
+    return np.asarray(between[np.ix_(inverse, inverse)])

@@ -1,30 +1,34 @@
 r"""Council: no labels, no tuning; the settings vote.
 
 The published methods have hyper-parameters that their papers choose with the true labels. Without
-labels no internal score finds the good settings, but two questions can be answered: which partitions do
-methods and settings agree on, and do the members confirm what one partition says beyond another? So:
-run several solvers over their settings on one compressed ensemble, take the partitions as votes, and let
-them elect one. The first solver's default holds the seat, and the burden of proof is on the others.
+labels no internal score finds the good settings, but one question can be answered: do the members
+confirm what one partition says beyond others? So: run several solvers over their settings on one compressed
+ensemble, put the first solver's default on trial before the partitions of all, and let those that unseat it
+elect another.
 
 Steps
   1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
      coarse to fine, solvers in turn, so that a budget leaves out the finest
   2. left out: partitions that say far less about the members than another of the council does (mean
      NMI with the members): smoothed too far, most samples are in one giant cluster
-  3. agreement of each two partitions: the adjusted Rand index over samples, A_ij
-  4. weights: every solver has the same in all, shared equally by its settings, so that a solver with
+  3. weights: every solver has the same in all, shared equally by its settings, so that a solver with
      many settings does not outvote the others
-  5. combine="medoid": of the partitions that stand the one with the greatest weighted agreement with all.
-     Only the first solver's stand: its default D, and every other P with
+  4. the trial (combine="medoid"). H is the entropy of a partition and I its mean mutual information with
+     the finer half of the members, by their own entropy: coarse ones could not confirm fine distinctions.
+     The case of a partition P against the default D is
 
-         I(P) - 0.8 H(P)  >  I(D) - 0.8 H(D)
+         0.88 I(D) / H(D) (H(D) - H(P))  -  (I(D) - I(P))
 
-     where H is the entropy of a partition and I its mean mutual information with the finer half of the
-     members (by their own entropy): of what D says and P does not, the members that could confirm it
-     confirm less than four fifths. P must also take away a quarter of D's disagreement with the council.
-     If D is degenerate (less than half of the best mean NMI with the members) or not among the settings,
-     all of the first solver's stand. combine="eac" or another method's name: that method on the partitions
-     as members with these weights
+     which is positive where D is confirmed in what it says beyond P at less than 88 % of the rate at
+     which it is confirmed on the whole: it cuts where the members do not. D is unseated if the weighted
+     mean over those that say less than it is positive; if not, it is the answer
+  5. the election: of the first solver's partitions with a case against D the one that agrees most (adjusted
+     Rand index over samples, weighted as in 3.) with all that have one. The other solvers judge and vote,
+     but do not stand. If D is degenerate (less than half of the best mean NMI with the members) or not
+     among the settings, all elect, and all of the first solver's stand
+
+With combine="eac" or another method's name there is no trial: that method combines the partitions as
+members with the weights of step 3.
 
 There are two confidences of a sample, both by the rule of :mod:`coterie.trust`: ``sample_confidence_``
 from the members, as for any solver, and ``council_confidence_`` from the council's partitions, its
@@ -78,14 +82,14 @@ class Council(LabelConsensus):
     n_clusters : int or "auto"
         Number of clusters; "auto" asks :func:`coterie.select_k` for it.
     solvers : sequence of str, default ("eccms", "spce")
-        Methods by name. A partition of the first is elected, its default unless another has the
-        better evidence; the others only vote.
+        Methods by name. The answer is the first one's default unless the members do not confirm
+        what it says, and then another partition of the first; the others only judge and vote.
     settings : "grid" or mapping, default "grid"
         "grid": the documented settings of each solver. A mapping gives, for some or all of the
         solvers, a grid (parameter to values) or a list of settings.
     combine : str, default "medoid"
-        "medoid" elects the partition that agrees most with the council; the name of a method
-        combines the partitions as its members.
+        "medoid" tries the default and elects, as the Notes say; the name of a method combines the
+        partitions as its members.
     budget : float, str or None, default None
         Seconds after which no further setting is begun, or text such as "12 settings". The best
         so far is returned, and ``left_out_`` says what was not run.
@@ -102,7 +106,7 @@ class Council(LabelConsensus):
     council_ : Table
         One row a partition: solver, setting, weight, agreement with the council (weighted mean ARI),
         ARI with the result, mean NMI with the members, converged, whether it was left out, whether
-        it stood for election, seconds.
+        it was one of those that elected the result, seconds.
     left_out_ : list of str
         Settings that the budget did not allow.
     elected_ : str
@@ -128,7 +132,7 @@ class Council(LabelConsensus):
     >>> pool = kmeans_pool(load("iris").X, 10, random_state=0)
     >>> model = Council(n_clusters=3).fit(pool)
     >>> len(model.council_), model.n_clusters_
-    (9, 3)
+    (10, 3)
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
