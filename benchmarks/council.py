@@ -4,8 +4,8 @@ Run: python benchmarks/council.py [POOL ...] [--draws FIRST LAST] [--into FILE] 
 
 Every score is added to FILE (.bench/council.jsonl) as soon as it is known and never computed again, so that a
 run can be stopped and begun again at any time; the table is of what is there. --show prints it and
-runs nothing. The council's grids were settled on draws 0 to 9 of the four small pools; draws from
-10 on were kept for checking. --cost compares councils with one run of EC-CMS.
+runs nothing. Draws 10 to 19 of the pools were kept for checking when the council was designed. --cost
+compares councils with one run of EC-CMS.
 """
 
 from __future__ import annotations
@@ -34,15 +34,6 @@ POOLS = ("ecoli", "aggregation", "umist", "spf", "kdd99_10p", "ls", "isolet")
 MEMBERS = 20
 COMPARED = ("eac", "lwea", "spce", "lwgp", "ptgp", "pta", "ecpcs-hc", "ecpcs-mc", "usenc")
 DEFAULT = {"alpha": 0.8, "lam": 0.4}
-# 54 settings: six runs of EC-CMS, looked at where each tol stops, and 24 of SPCE
-WIDE = {
-    "eccms": {
-        "alpha": (0.7, 0.75, 0.8),
-        "lam": (0.1, 0.4),
-        "tol": (0.05, 0.04, 0.03, 0.02, 0.01),
-    },
-    "spce": {"theta": tuple(round(0.04 * step, 2) for step in range(1, 25))},
-}
 
 
 def draw(name: str, number: int) -> tuple[Ensemble, np.ndarray]:
@@ -195,7 +186,7 @@ def cost(name: str) -> None:
         estimator.fit(ensemble.subset(np.arange(2000)))
     one = seconds(lambda: ECCMS(c).fit(ensemble))
     print(f"{name}: N {ensemble.n_microclusters}, one run of EC-CMS {one:.1f} s", flush=True)
-    for council in (Council(c, n_jobs=-1), Council(c, settings=WIDE, n_jobs=-1)):
+    for council in (Council(c, n_jobs=-1), Council(c, settings="wide", n_jobs=-1)):
         took = seconds(lambda council=council: council.fit(ensemble))
         print(
             f"Council of {len(council.council_)} settings {took:.1f} s: {took / one:.1f} times",

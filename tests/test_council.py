@@ -322,6 +322,12 @@ def test_without_structure_there_is_nothing_to_vote_on():
     assert len(model.council_) == 0
 
 
+def test_the_wide_council_has_more_than_fifty_seats():
+    invited = list(seats(["eccms", "spce"], "wide"))
+    assert len(invited) == 54
+    assert [seat.is_default for seat in invited[:3]] == [True, True, False]
+
+
 def test_seats_take_turns_and_go_from_coarse_to_fine():
     order = list(seats(["spce", "eccms"], {"spce": {"theta": (0.1, 0.2, 0.3)}, "eccms": [{}]}))
     assert order == [
@@ -363,6 +369,7 @@ def test_the_default_setting_is_heard_first(settings):
         ({"solvers": ("ecms",)}, "did you mean 'eccms'"),
         ({"solvers": "eccms"}, "solvers must be a sequence"),
         ({"settings": {"lwea": {}}}, "not among solvers"),
+        ({"settings": "narrow"}, "settings must be 'grid', 'wide'"),
         ({"settings": {"spce": {"theta": 0.2}}}, "must be a list of values"),
         ({"settings": {"spce": {"tetha": [0.2]}}}, "no parameter 'tetha'"),
         ({"settings": {"spce": {"theta": [3.0]}}}, "theta must be"),

@@ -68,7 +68,7 @@ from coterie._result import Partition, Run, by_first_appearance
 from coterie._table import Table
 from coterie._threads import kernel_threads
 from coterie.council._assembly import Assembly
-from coterie.council._seats import SOLVERS, Seat, Vote, cast, runs_of, seated, seats
+from coterie.council._seats import NAMED, SOLVERS, Seat, Vote, cast, runs_of, seated, seats
 from coterie.ensemble import Ensemble
 from coterie.solvers._catalogue import find_method
 from coterie.trust._votes import ClusterVotes
@@ -84,9 +84,9 @@ class Council(LabelConsensus):
     solvers : sequence of str, default ("eccms", "spce")
         Methods by name. The answer is the first one's default unless the members do not confirm
         what it says, and then another partition of the first; the others only judge and vote.
-    settings : "grid" or mapping, default "grid"
-        "grid": the documented settings of each solver. A mapping gives, for some or all of the
-        solvers, a grid (parameter to values) or a list of settings.
+    settings : "grid", "wide" or mapping, default "grid"
+        "grid": the documented settings of each solver. "wide": 54 of EC-CMS and SPCE. A mapping
+        gives, for some or all of the solvers, a grid (parameter to values) or a list of settings.
     combine : str, default "medoid"
         "medoid" tries the default and elects, as the Notes say; the name of a method combines the
         partitions as its members.
@@ -152,10 +152,8 @@ class Council(LabelConsensus):
             read=lambda text: tuple(part.strip() for part in text.split(",") if part.strip()),
         ),
         "settings": Kind(
-            lambda value: (
-                isinstance(value, Mapping) or (isinstance(value, str) and value == "grid")
-            ),
-            "'grid', or a mapping of methods to grids or lists of settings",
+            lambda value: isinstance(value, Mapping) or (isinstance(value, str) and value in NAMED),
+            "'grid', 'wide', or a mapping of methods to grids or lists of settings",
             read=str,
         ),
         "combine": Kind(
@@ -179,7 +177,7 @@ class Council(LabelConsensus):
         n_clusters: int | Literal["auto"],
         *,
         solvers: Sequence[str] = SOLVERS,
-        settings: Literal["grid"] | Mapping[str, Any] = "grid",
+        settings: Literal["grid", "wide"] | Mapping[str, Any] = "grid",
         combine: str = "medoid",
         budget: float | str | None = None,
         n_jobs: int | None = None,

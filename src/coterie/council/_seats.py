@@ -31,6 +31,16 @@ GRIDS: Mapping[str, Any] = {
     ),
     "spce": {"theta": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
 }
+# 54 settings for little more than twice the time: EC-CMS is looked at on its way, where each tol stops
+WIDE: Mapping[str, Any] = {
+    "eccms": {
+        "alpha": (0.7, 0.75, 0.8),
+        "lam": (0.01, 0.4),
+        "tol": (0.05, 0.04, 0.03, 0.02, 0.01),
+    },
+    "spce": {"theta": tuple(round(0.04 * step, 2) for step in range(1, 25))},
+}
+NAMED: Mapping[str, Mapping[str, Any]] = {"grid": GRIDS, "wide": {**GRIDS, **WIDE}}
 SOLVERS = ("eccms", "spce")
 
 
@@ -73,15 +83,22 @@ class Vote:
 def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator[Seat]:
     """Every solver with every setting: defaults first, then coarse to fine, solvers in turn."""
     names = list(dict.fromkeys(find_method(name).name for name in solvers))
-    given: Mapping[str, Any] = {} if isinstance(settings, str) else settings
-    for name in given:
-        if name not in names:
-            raise ParameterError(
-                f"Council: settings names {name!r}, which is not among solvers ({', '.join(names)})"
-            )
+    if isinstance(settings, str):
+        given = NAMED[settings]
+    else:
+        given = {**GRIDS, **settings}
+        for name in settings:
+            if name not in names:
+                raise ParameterError(
+                    f"Council: settings names {name!r}, which is not among solvers "
+                    f"({', '.join(names)})"
+                )
     queues = [
         sorted(
-            (Seat(name, setting) for setting in _coarse_to_fine(_settings(name, given.get(name)))),
+            (
+                Seat(name, setting)
+                for setting in _coarse_to_fine(_settings(name, given.get(name, METHODS[name].grid)))
+            ),
             key=lambda seat: not seat.is_default,
         )
         for name in names
@@ -92,10 +109,9 @@ def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator
                 yield queue[place]
 
 
-def _settings(name: str, given: Any) -> list[dict[str, Any]]:
+def _settings(name: str, grid: Any) -> list[dict[str, Any]]:
     if name == "council":
         raise ParameterError("Council: a council cannot sit in a council")
-    grid = GRIDS.get(name, METHODS[name].grid) if given is None else given
     if isinstance(grid, Mapping):
         for parameter, values in grid.items():
             row = isinstance(values, Sequence) or np.shape(values) != ()
