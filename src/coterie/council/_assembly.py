@@ -34,6 +34,10 @@ class Assembly:
     Attributes
     ----------
     votes : sequence of Vote
+    solver : str
+        Whose partitions stand for election.
+    default : int or None
+        The place of its default; None if that is not in the council, or degenerate.
     weights : ndarray, shape (S,)
         Zero for partitions that are left out; they sum to one.
     between : ndarray, shape (S, S)
@@ -48,6 +52,8 @@ class Assembly:
     """
 
     votes: Sequence[Vote]
+    solver: str
+    default: int | None
     weights: NDArray[np.float64]
     between: NDArray[np.float64]
     support: NDArray[np.float64]
@@ -56,8 +62,8 @@ class Assembly:
     ensemble: Ensemble
 
     @classmethod
-    def of(cls, ensemble: Ensemble, votes: Sequence[Vote]) -> Assembly:
-        """Weigh the votes."""
+    def of(cls, ensemble: Ensemble, votes: Sequence[Vote], solver: str) -> Assembly:
+        """Weigh the votes; partitions of ``solver`` stand."""
         samples = ensemble.weights.astype(np.float64)
         # pairs are counted, and nobody pairs with less than one; beside the largest weight that an
         # ensemble takes, what would be less is rounding
@@ -66,6 +72,13 @@ class Assembly:
         read = [Reading.of(ensemble, vote.labels) for vote in votes]
         support = np.array([reading.support() for reading in read])
         sound = support >= LEAST_SUPPORT * support.max()
+        default = None
+        for place, vote in enumerate(votes):
+            if vote.seat.solver == solver and vote.seat.is_default:
+                if support[place] >= LEAST_DEFAULT_SUPPORT * support.max():
+                    # who may be the answer has a vote
+                    default, sound[place] = place, True
+                break
         weights = _shares(votes, sound)
         seated = np.flatnonzero(sound)
         second = Ensemble.from_labels(
@@ -75,20 +88,12 @@ class Assembly:
         )
         says, confirmed = np.array([reading.by_finer_members() for reading in read]).T
         between = _between(votes, samples)
-        return cls(votes, weights, between, support, says, confirmed, second)
+        return cls(votes, solver, default, weights, between, support, says, confirmed, second)
 
     @property
     def agreement(self) -> NDArray[np.float64]:
         """Weighted mean of the ARI with the others, itself included."""
         return np.asarray(self.between @ self.weights)
-
-    def default(self, solver: str) -> int | None:
-        """The place of this solver's default, unless it is not in the council or degenerate."""
-        for place, vote in enumerate(self.votes):
-            if vote.seat.solver == solver and vote.seat.is_default:
-                enough = LEAST_DEFAULT_SUPPORT * self.support.max()
-                return place if self.support[place] >= enough else None
-        return None
 
     def case_against(self, default: int) -> NDArray[np.float64]:
         """How much too little of what the default says beyond each partition is confirmed, in nats.
@@ -101,32 +106,31 @@ class Assembly:
         rate = self.confirmed[default] / max(self.says[default], _NOTHING)
         return np.asarray(LEAST_RATE * rate * beyond - shown)
 
-    def electorate(self, solver: str) -> NDArray[np.float64]:
+    def electorate(self) -> NDArray[np.float64]:
         """Weights of the partitions that elect: those that unseat the default, or it alone.
 
         All elect where there is no default to unseat.
         """
-        default = self.default(solver)
-        if default is None:
+        if self.default is None:
             return self.weights
-        case, votes = self.case_against(default), self.weights > 0
+        case, votes = self.case_against(self.default), self.weights > 0
         # what says more than the default cannot accuse it of saying too much
-        accusers = _shares(self.votes, votes & (self.says < self.says[default] - _NOTHING))
+        accusers = _shares(self.votes, votes & (self.says < self.says[self.default] - _NOTHING))
         winners = votes & (case > _NOTHING)
-        if accusers @ case > _NOTHING and (winners & self._of(solver)).any():
+        if accusers @ case > _NOTHING and (winners & self._stands()).any():
             return _shares(self.votes, winners)
-        return np.eye(len(self.votes))[default]
+        return np.eye(len(self.votes))[self.default]
 
-    def elect(self, solver: str) -> int:
-        """The place of this solver's partition that agrees most with those that elect."""
-        weights = self.electorate(solver)
-        stands = self._of(solver) & (weights > 0)
+    def elect(self) -> int:
+        """The place of the solver's partition that agrees most with those that elect."""
+        weights = self.electorate()
+        stands = self._stands() & (weights > 0)
         if not stands.any():
             stands = weights > 0
         return int(np.argmax(np.where(stands, self.between @ weights, -np.inf)))
 
-    def _of(self, solver: str) -> NDArray[np.bool_]:
-        return np.array([vote.seat.solver == solver for vote in self.votes])
+    def _stands(self) -> NDArray[np.bool_]:
+        return np.array([vote.seat.solver == self.solver for vote in self.votes])
 
     def member_weights(self) -> NDArray[np.float64]:
         """Influence of the original members: the solvers' own, averaged over the council."""
@@ -144,7 +148,7 @@ class Assembly:
                 "seconds": vote.seconds,
             }
 
-    def table(self, labels: NDArray[np.int64], solver: str) -> Table:
+    def table(self, labels: NDArray[np.int64]) -> Table:
         """One row a partition, the most agreeing first."""
         left_out, agreement = self.weights == 0, self.agreement
         order = np.lexsort((-agreement, left_out))
@@ -160,7 +164,7 @@ class Assembly:
                 "with_members": self.support[order],
                 "converged": np.array([vote.converged for vote in votes]),
                 "left_out": left_out[order],
-                "elects": self.electorate(solver)[order] > 0,
+                "elects": self.electorate()[order] > 0,
                 "seconds": np.array([vote.seconds for vote in votes]),
             }
         )

@@ -208,10 +208,9 @@ class Council(LabelConsensus):
         if n_clusters == 1:
             return _one_cluster(ensemble, invited)
         votes = self._votes(ensemble, invited, n_clusters, seed)
-        council = Assembly.of(ensemble, votes)
-        first = find_method(self.solvers[0]).name
+        council = Assembly.of(ensemble, votes, find_method(self.solvers[0]).name)
         if self.combine == "medoid":
-            elected = council.elect(first)
+            elected = council.elect()
             labels, name = votes[elected].labels, str(votes[elected].seat)
         else:
             solver = seated(self.combine, {}, n_clusters, self.memory_budget, combining)
@@ -234,7 +233,7 @@ class Council(LabelConsensus):
             history=tuple(council.records()),
             by_sample={"council_confidence_": confidence},
             as_it_is={
-                "council_": council.table(labels, first),
+                "council_": council.table(labels),
                 "left_out_": left_out,
                 "elected_": name,
             },
