@@ -23,6 +23,8 @@ LEAST_SUPPORT = 0.9
 LEAST_DEFAULT_SUPPORT = 0.5
 # and else if what it says beyond others is confirmed at less than this share of its own rate
 LEAST_RATE = 0.88
+# by those that say less by this share of it: of small differences the rate is an accident
+LEAST_DIFFERENCE = 0.15
 # differences below are rounding
 _NOTHING = 1e-9
 
@@ -113,11 +115,12 @@ class Assembly:
         """
         if self.default is None:
             return self.weights
-        case, votes = self.case_against(self.default), self.weights > 0
-        # what says more than the default cannot accuse it of saying too much
-        accusers = _shares(self.votes, votes & (self.says < self.says[self.default] - _NOTHING))
-        winners = votes & (case > _NOTHING)
-        if accusers @ case > _NOTHING and (winners & self._stands()).any():
+        case = self.case_against(self.default)
+        plain = self.says <= (1.0 - LEAST_DIFFERENCE) * self.says[self.default] - _NOTHING
+        judges = (self.weights > 0) & plain
+        winners = judges & (case > _NOTHING)
+        verdict = _shares(self.votes, judges) @ case
+        if verdict > _NOTHING and (winners & self._stands()).any():
             return _shares(self.votes, winners)
         return np.eye(len(self.votes))[self.default]
 

@@ -20,9 +20,10 @@ Steps
          0.88 I(D) / H(D) (H(D) - H(P))  -  (I(D) - I(P))
 
      which is positive where D is confirmed in what it says beyond P at less than 88 % of the rate at
-     which it is confirmed on the whole: it cuts where the members do not. D is unseated if the weighted
-     mean over those that say less than it is positive; if not, it is the answer
-  5. the election: of the first solver's partitions with a case against D the one that agrees most (adjusted
+     which it is confirmed on the whole: it cuts where the members do not. The judges are the partitions
+     that say plainly less, H(P) <= 0.85 H(D). D is unseated if their weighted mean case is positive; if
+     not, or if there is no judge, it is the answer
+  5. the election: of the first solver's judges with a case against D the one that agrees most (adjusted
      Rand index over samples, weighted as in 3.) with all that have one. The other solvers judge and vote,
      but do not stand. If D is degenerate (less than half of the best mean NMI with the members) or not
      among the settings, all elect, and all of the first solver's stand
