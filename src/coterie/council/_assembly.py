@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,26 +151,48 @@ class Assembly:
                 "seconds": vote.seconds,
             }
 
-    def table(self, labels: NDArray[np.int64]) -> Table:
+    def table(self, labels: NDArray[np.int64], electorate: NDArray[np.float64]) -> Table:
         """One row a partition, the most agreeing first."""
         left_out, agreement = self.weights == 0, self.agreement
         order = np.lexsort((-agreement, left_out))
         votes = [self.votes[place] for place in order]
         samples = self.ensemble.sample_weight
-        return Table(
-            {
-                "solver": np.array([vote.seat.solver for vote in votes], dtype=object),
-                "setting": np.array([vote.seat.words for vote in votes], dtype=object),
-                "weight": self.weights[order],
-                "agreement": np.where(left_out, np.nan, agreement)[order],
-                "with_result": np.array([ari(labels, vote.labels, samples) for vote in votes]),
-                "with_members": self.support[order],
-                "converged": np.array([vote.converged for vote in votes]),
-                "left_out": left_out[order],
-                "elects": self.electorate()[order] > 0,
-                "seconds": np.array([vote.seconds for vote in votes]),
-            }
+        return _table(
+            [vote.seat.solver for vote in votes],
+            [vote.seat.words for vote in votes],
+            self.weights[order],
+            np.where(left_out, np.nan, agreement)[order],
+            [ari(labels, vote.labels, samples) for vote in votes],
+            self.support[order],
+            [vote.converged for vote in votes],
+            left_out[order],
+            electorate[order] > 0,
+            [vote.seconds for vote in votes],
         )
+
+
+COLUMNS: Mapping[str, type] = {
+    "solver": object,
+    "setting": object,
+    "weight": float,
+    "agreement": float,
+    "with_result": float,
+    "with_members": float,
+    "converged": bool,
+    "left_out": bool,
+    "elects": bool,
+    "seconds": float,
+}
+
+
+def _table(*columns: Sequence[Any] | NDArray[Any]) -> Table:
+    made = zip(COLUMNS.items(), columns, strict=True)
+    return Table({name: np.array(values, dtype=kind) for (name, kind), values in made})
+
+
+def no_votes() -> Table:
+    """The table of a council that had nothing to vote on."""
+    return _table(*([] for _ in COLUMNS))
 
 
 @dataclass(frozen=True, eq=False)

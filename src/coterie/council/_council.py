@@ -10,7 +10,8 @@ Steps
   1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
      coarse to fine, solvers in turn, so that a budget leaves out the finest
   2. left out: partitions that say far less about the members than another of the council does (mean
-     NMI with the members): smoothed too far, most samples are in one giant cluster
+     NMI with the members below 0.9 of the best): smoothed too far, most samples are in one giant cluster.
+     The first solver's default keeps its vote unless it is degenerate (below 0.5 of the best)
   3. weights: every solver has the same in all, shared equally by its settings, so that a solver with
      many settings does not outvote the others
   4. the trial (combine="medoid"). H is the entropy of a partition and I its mean mutual information with
@@ -21,12 +22,11 @@ Steps
 
      which is positive where D is confirmed in what it says beyond P at less than 88 % of the rate at
      which it is confirmed on the whole: it cuts where the members do not. The judges are the partitions
-     that say plainly less, H(P) <= 0.85 H(D). D is unseated if their weighted mean case is positive; if
-     not, or if there is no judge, it is the answer
+     with a vote that say plainly less, H(P) <= 0.85 H(D). D is unseated if their weighted mean case is
+     positive and one of the first solver's has a case; if not, it is the answer
   5. the election: of the first solver's judges with a case against D the one that agrees most (adjusted
-     Rand index over samples, weighted as in 3.) with all that have one. The other solvers judge and vote,
-     but do not stand. If D is degenerate (less than half of the best mean NMI with the members) or not
-     among the settings, all elect, and all of the first solver's stand
+     Rand index over samples, weighted as in 3.) with all that have one. If D is degenerate or not among the
+     settings, all that have a vote elect, and those of the first solver stand, or all if it has none
 
 With combine="eac" or another method's name there is no trial: that method combines the partitions as
 members with the weights of step 3.
@@ -66,9 +66,8 @@ from coterie._params import (
 )
 from coterie._random import child_seeds
 from coterie._result import Partition, Run, by_first_appearance
-from coterie._table import Table
 from coterie._threads import kernel_threads
-from coterie.council._assembly import Assembly
+from coterie.council._assembly import Assembly, no_votes
 from coterie.council._seats import NAMED, SOLVERS, Seat, Vote, cast, runs_of, seated, seats
 from coterie.ensemble import Ensemble
 from coterie.solvers._catalogue import find_method
@@ -84,16 +83,18 @@ class Council(LabelConsensus):
         Number of clusters; "auto" asks :func:`coterie.select_k` for it.
     solvers : sequence of str, default ("eccms", "spce")
         Methods by name. The answer is the first one's default unless the members do not confirm
-        what it says, and then another partition of the first; the others only judge and vote.
+        what it says, and then another partition of the first; the others judge and vote, and stand
+        only where none of the first has a vote.
     settings : "grid", "wide" or mapping, default "grid"
         "grid": the documented settings of each solver. "wide": 54 of EC-CMS and SPCE. A mapping
         gives, for some or all of the solvers, a grid (parameter to values) or a list of settings.
     combine : str, default "medoid"
-        "medoid" tries the default and elects, as the Notes say; the name of a method combines the
-        partitions as its members.
+        "medoid" tries the first solver's default and elects another if it is unseated; the name of
+        a method combines the partitions as its members.
     budget : float, str or None, default None
-        Seconds after which no further setting is begun, or text such as "12 settings". The best
-        so far is returned, and ``left_out_`` says what was not run.
+        Seconds after which no further setting is begun, or text such as "60 s" or "12 settings".
+        The best so far is returned, a warning is given, and ``left_out_`` says what was not run.
+        One setting is always run.
     n_jobs : int or None, default None
         Settings at a time, as in joblib; it does not change the result.
     callback : callable, optional
@@ -109,13 +110,14 @@ class Council(LabelConsensus):
         ARI with the result, mean NMI with the members, converged, whether it was left out, whether
         it was one of those that elected the result, seconds.
     left_out_ : list of str
-        Settings that the budget did not allow.
+        Settings that the budget did not allow (the table's column ``left_out`` is of those that were
+        run, but have no vote).
     elected_ : str
         The setting whose partition was elected; empty where partitions were combined.
     council_confidence_ : ndarray, shape (n,)
         How far the settings agree on each sample: the confidence that the council's partitions, taken
-        as members, give the result. ``sample_confidence_`` is that of the members themselves, as for
-        any solver. A sample is sure where both are high.
+        as members, give the result (1 where one setting was run). ``sample_confidence_`` is that of
+        the members themselves, as for any solver. A sample is sure where both are high.
 
     See Also
     --------
@@ -163,7 +165,7 @@ class Council(LabelConsensus):
         "budget": Kind(
             lambda value: value is None or _read_budget(value) is not None,
             "None, a positive number of seconds, or text such as '12 settings'",
-            read=lambda text: text if "setting" in text else float(text),
+            read=str,
         ),
         "n_jobs": JOBS,
         "callback": CALLBACK,
@@ -201,40 +203,37 @@ class Council(LabelConsensus):
             super()._check_n_clusters(ensemble)
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        limit = Limit.of(self.budget)
         invited = list(seats(self.solvers, self.settings))
-        if self.combine != "medoid":
-            find_method(self.combine)
+        combine = None if self.combine == "medoid" else find_method(self.combine).name
         seed, combining, choosing = (int(one) for one in child_seeds(rng, 3))
         n_clusters = self._chosen_k(ensemble, choosing)
         if n_clusters == 1:
-            return _one_cluster(ensemble, invited)
-        votes = self._votes(ensemble, invited, n_clusters, seed)
+            return _one_cluster(ensemble)
+        votes = self._votes(ensemble, invited, n_clusters, seed, limit)
         council = Assembly.of(ensemble, votes, find_method(self.solvers[0]).name)
-        if self.combine == "medoid":
-            elected = council.elect()
-            labels, name = votes[elected].labels, str(votes[elected].seat)
+        if combine is None:
+            vote = votes[council.elect()]
+            labels, name, converged = vote.labels, str(vote.seat), vote.converged
+            electorate = council.electorate()
         else:
-            solver = seated(self.combine, {}, n_clusters, self.memory_budget, combining)
-            labels, name = solver.fit(council.ensemble).labels_, ""
+            solver = seated(combine, {}, n_clusters, self.memory_budget, combining)
+            labels, name, converged = solver.fit(council.ensemble).labels_, "", solver.converged_
+            electorate = council.weights
         labels = by_first_appearance(labels)
         confidence = council.ensemble.expand(ClusterVotes.of(council.ensemble, labels).confidence())
         heard = {str(vote.seat) for vote in votes}
         left_out = [str(seat) for seat in invited if str(seat) not in heard]
         if left_out:
-            warnings.warn(
-                f"Council: the budget ({self.budget}) allowed {len(votes)} of {len(invited)} "
-                "settings; left_out_ names the others",
-                UserWarning,
-                stacklevel=4,
-            )
+            _warn_of(left_out, self.budget, len(invited))
         return Partition(
             labels=labels,
             member_weights=council.member_weights(),
-            converged=all(vote.converged for vote in votes),
+            converged=converged,
             history=tuple(council.records()),
             by_sample={"council_confidence_": confidence},
             as_it_is={
-                "council_": council.table(labels),
+                "council_": council.table(labels, electorate),
                 "left_out_": left_out,
                 "elected_": name,
             },
@@ -249,20 +248,21 @@ class Council(LabelConsensus):
         return int(selection.recommended)
 
     def _votes(
-        self, ensemble: Ensemble, invited: Sequence[Seat], n_clusters: int, seed: int
+        self,
+        ensemble: Ensemble,
+        invited: Sequence[Seat],
+        n_clusters: int,
+        seed: int,
+        limit: Limit,
     ) -> list[Vote]:
         """The partitions, in the order of the seats whatever the number of threads."""
-        limit = _read_budget(self.budget) if self.budget is not None else Limit()
-        assert limit is not None
-        end = monotonic() + limit.seconds
         chosen = invited[: limit.settings]
-
         runs = runs_of(ensemble, chosen, n_clusters, self.memory_budget, seed)
         n_jobs = min(effective_n_jobs(self.n_jobs), len(runs))
 
         def work(run: Run) -> dict[int, Vote]:
             # the first is always heard
-            if run.places[0] and monotonic() > end:
+            if run.places[0] and monotonic() > limit.end:
                 return {}
             with kernel_threads(n_jobs):
                 return cast(run, chosen)
@@ -287,17 +287,12 @@ class Council(LabelConsensus):
         return [votes[place] for place in sorted(votes)]
 
 
-def _one_cluster(ensemble: Ensemble, invited: Sequence[Seat]) -> Partition:
+def _one_cluster(ensemble: Ensemble) -> Partition:
     """No structure was found, so that there is nothing to vote on."""
-    nothing = np.zeros(0)
     return Partition(
         labels=np.zeros(ensemble.n_microclusters, dtype=np.int64),
         member_weights=ensemble.member_weight.astype(np.float64),
-        as_it_is={
-            "council_": Table({"solver": nothing, "setting": nothing, "weight": nothing}),
-            "left_out_": [str(seat) for seat in invited],
-            "elected_": "",
-        },
+        as_it_is={"council_": no_votes(), "left_out_": [], "elected_": ""},
         by_sample={"council_confidence_": np.ones(ensemble.n_microclusters)},
     )
 
@@ -307,24 +302,41 @@ def _one_cluster(ensemble: Ensemble, invited: Sequence[Seat]) -> Partition:
 
 @dataclass(frozen=True)
 class Limit:
-    """What a budget allows."""
+    """What a budget allows: a moment until which settings are begun, and how many of them."""
 
-    seconds: float = np.inf
+    end: float = np.inf
     settings: int | None = None
 
+    @classmethod
+    def of(cls, budget: float | str | None) -> Limit:
+        """The limit of a budget that begins now."""
+        seconds, settings = (None, None) if budget is None else _read_budget(budget) or (None, None)
+        return cls(np.inf if seconds is None else monotonic() + seconds, settings)
 
-def _read_budget(budget: object) -> Limit | None:
-    """The limit that a budget stands for, None where it stands for none."""
-    if isinstance(budget, str):
-        number, _, unit = budget.strip().partition(" ")
-        if unit.strip() in ("setting", "settings"):
-            count = int(number) if number.isdecimal() and len(number) < 19 else 0
-            return Limit(settings=count) if count > 0 else None
-        if unit.strip() in ("s", "seconds"):
-            try:
-                return _read_budget(float(number))
-            except ValueError:
-                return None
-        return None
-    seconds = as_float(budget)
-    return Limit(seconds=seconds) if seconds is not None and seconds > 0 else None
+
+def _read_budget(budget: object) -> tuple[float | None, int | None] | None:
+    """Seconds or settings; None for what is no budget."""
+    if not isinstance(budget, str):
+        seconds = as_float(budget)
+        return (seconds, None) if seconds is not None and seconds > 0 else None
+    number, _, unit = (part.strip() for part in budget.strip().partition(" "))
+    if unit in ("setting", "settings"):
+        count = int(number) if number.isdecimal() and len(number) < 19 else 0
+        return (None, count) if count > 0 else None
+    if unit in ("", "s", "second", "seconds"):
+        try:
+            return _read_budget(float(number))
+        except ValueError:
+            return None
+    return None
+
+
+def _warn_of(left_out: Sequence[str], budget: object, invited: int) -> None:
+    spent = f"{budget} s" if isinstance(budget, (int, float)) else budget
+    others = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    warnings.warn(
+        f"Council: the budget ({spent}) allowed {invited - len(left_out)} of {invited} settings; "
+        f"left out: {', '.join(left_out[:3])}{others}",
+        UserWarning,
+        stacklevel=4,
+    )

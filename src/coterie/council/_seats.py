@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -86,13 +85,14 @@ def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator
     if isinstance(settings, str):
         given = NAMED[settings]
     else:
-        given = {**GRIDS, **settings}
-        for name in settings:
+        own = {find_method(str(name)).name: grid for name, grid in settings.items()}
+        for name in own:
             if name not in names:
                 raise ParameterError(
                     f"Council: settings names {name!r}, which is not among solvers "
                     f"({', '.join(names)})"
                 )
+        given = {**GRIDS, **own}
     queues = [
         sorted(
             (
@@ -143,7 +143,27 @@ def _settings(name: str, grid: Any) -> list[dict[str, Any]]:
             )
     if not found:
         raise ParameterError(f"Council: settings[{name!r}] is empty")
-    return list({json.dumps(one, sort_keys=True, default=str): one for one in found}.values())
+    return _distinct(name, found)
+
+
+def _distinct(name: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One of those that set the same, however much of it they spell out."""
+    usual = {
+        parameter: one.default
+        for parameter, one in signature(METHODS[name].load()).parameters.items()
+    }
+    kept: list[dict[str, Any]] = []
+    whole: list[dict[str, Any]] = []
+    for setting in settings:
+        meant = usual | setting
+        if not any(_equal(meant, other) for other in whole):
+            whole.append(meant)
+            kept.append(setting)
+    return kept
+
+
+def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one[name] is other[name] or np.array_equal(one[name], other[name]) for name in one)
 
 
 def _coarse_to_fine(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:

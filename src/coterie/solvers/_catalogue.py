@@ -397,8 +397,9 @@ METHODS: dict[str, Method] = {
         Method(
             name="council",
             home="coterie.council:Council",
-            summary="Several methods at many settings vote: for when nobody knows how to set one.",
-            cost="that of its settings: three of EC-CMS and six of SPCE, over --set n_jobs threads",
+            summary="EC-CMS at its default unless the members do not confirm it; then others of its settings, "
+            "and SPCE, elect one. No labels, no tuning.",
+            cost="that of its settings: four of EC-CMS and six of SPCE, over --set n_jobs threads",
             paper="none; the method is coterie's own.",
             scaling="quadratic",
         ),
