@@ -221,6 +221,16 @@ def test_an_existing_output_is_replaced(folder):
 # ---------------------------------------------------------------------- what is refused
 
 
+def test_a_council_says_which_setting_it_elected(folder, capsys):
+    asked = ["combine", "labels.csv", "-k", "3", "--method", "council", "-o", "out.csv"]
+    assert main(asked) == 0
+    assert "elected: eccms(alpha=0.8, lam=0.4), of 10 settings" in capsys.readouterr().out
+    assert main([*asked, "--set", "budget=2 settings", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["elected"] == "eccms(alpha=0.8, lam=0.4)"
+    assert "allowed 2 of 10 settings; left out: eccms(" in told["warnings"][0]
+
+
 def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):
     Path("many.csv").write_text("a,b\n" + "".join(f"{i // 110},{i % 110}\n" for i in range(12_001)))
     done = run("combine", "many.csv", "-k", 2, "-o", "out.csv", "--json")

@@ -140,7 +140,7 @@ class Assembly:
         own = np.stack([vote.member_weights for vote in self.votes])
         return np.asarray(self.weights @ own)
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self, elected: int | None) -> Iterator[dict[str, Any]]:
         """One record a setting."""
         agreement = self.agreement
         for place, vote in enumerate(self.votes):
@@ -148,6 +148,7 @@ class Assembly:
                 "pass": place + 1,
                 "setting": str(vote.seat),
                 "agreement": float(agreement[place]),
+                "elected": place == elected,
                 "seconds": vote.seconds,
             }
 

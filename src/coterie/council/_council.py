@@ -205,15 +205,16 @@ class Council(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         limit = Limit.of(self.budget)
         invited = list(seats(self.solvers, self.settings))
-        combine = None if self.combine == "medoid" else find_method(self.combine).name
+        combine = "medoid" if self.combine == "medoid" else find_method(self.combine).name
         seed, combining, choosing = (int(one) for one in child_seeds(rng, 3))
         n_clusters = self._chosen_k(ensemble, choosing)
         if n_clusters == 1:
             return _one_cluster(ensemble)
         votes = self._votes(ensemble, invited, n_clusters, seed, limit)
         council = Assembly.of(ensemble, votes, find_method(self.solvers[0]).name)
-        if combine is None:
-            vote = votes[council.elect()]
+        elected = council.elect() if combine == "medoid" else None
+        if elected is not None:
+            vote = votes[elected]
             labels, name, converged = vote.labels, str(vote.seat), vote.converged
             electorate = council.electorate()
         else:
@@ -230,7 +231,7 @@ class Council(LabelConsensus):
             labels=labels,
             member_weights=council.member_weights(),
             converged=converged,
-            history=tuple(council.records()),
+            history=tuple(council.records(elected)),
             by_sample={"council_confidence_": confidence},
             as_it_is={
                 "council_": council.table(labels, electorate),

@@ -397,7 +397,7 @@ METHODS: dict[str, Method] = {
         Method(
             name="council",
             home="coterie.council:Council",
-            summary="EC-CMS at its default unless the members do not confirm it; then others of its settings, "
+            summary="EC-CMS at its default unless the members do not confirm it; then other settings, "
             "and SPCE, elect one. No labels, no tuning.",
             cost="that of its settings: four of EC-CMS and six of SPCE, over --set n_jobs threads",
             paper="none; the method is coterie's own.",
