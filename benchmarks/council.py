@@ -42,6 +42,9 @@ POOLS = ("ecoli", "aggregation", "umist", "spf", "kdd99_10p", "ls", "isolet")
 MEMBERS = 20
 COMPARED = ("eac", "lwea", "spce", "lwgp", "ptgp", "pta", "ecpcs-hc", "ecpcs-mc", "usenc")
 DEFAULT = {"alpha": 0.8, "lam": 0.4}
+# a council with another rule is another method
+RULE = (LEAST_SUPPORT, LEAST_DEFAULT_SUPPORT, LEAST_RATE, LEAST_DIFFERENCE)
+COUNCIL = " ".join(map(str, ("council", *RULE, len(list(seats(SOLVERS, "grid"))))))
 
 
 def draw(name: str, number: int) -> tuple[Ensemble, np.ndarray]:
@@ -60,11 +63,6 @@ def draw(name: str, number: int) -> tuple[Ensemble, np.ndarray]:
         rng = np.random.default_rng(number)
         columns = rng.choice(members.shape[1], MEMBERS, replace=False)
     return Ensemble.from_labels(members[:, columns]), classes
-
-
-# a council with another rule is another method
-RULE = (LEAST_SUPPORT, LEAST_DEFAULT_SUPPORT, LEAST_RATE, LEAST_DIFFERENCE)
-COUNCIL = " ".join(map(str, ("council", *RULE, len(list(seats(SOLVERS, "grid"))))))
 
 
 def setting_name(setting: dict[str, Any]) -> str:

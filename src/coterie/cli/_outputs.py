@@ -169,7 +169,7 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
 
 def elected(result: Result) -> str | None:
     """The setting whose partition a council took."""
-    return next((one["setting"] for one in result.history if one.get("elected")), None)
+    return next((one.get("setting") for one in result.history if one.get("elected")), None)
 
 
 def mean_confidence(result: Result) -> float:

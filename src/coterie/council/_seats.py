@@ -39,7 +39,7 @@ WIDE: Mapping[str, Any] = {
     },
     "spce": {"theta": tuple(round(0.05 * step, 2) for step in range(1, 13))},
 }
-NAMED: Mapping[str, Mapping[str, Any]] = {"grid": GRIDS, "wide": {**GRIDS, **WIDE}}
+NAMED: Mapping[str, Mapping[str, Any]] = {"grid": GRIDS, "wide": WIDE}
 SOLVERS = ("eccms", "spce")
 
 
@@ -58,11 +58,8 @@ class Seat:
     @property
     def is_default(self) -> bool:
         """Whether the setting is what the solver does of itself."""
-        usual = signature(METHODS[self.solver].load()).parameters
-        return all(
-            np.ndim(value) == 0 and bool(usual[name].default == value)
-            for name, value in self.setting.items()
-        )
+        usual = _usual(self.solver)
+        return _equal(usual, usual | dict(self.setting))
 
     def __str__(self) -> str:
         return f"{self.solver}({self.words})"
@@ -148,10 +145,7 @@ def _settings(name: str, grid: Any) -> list[dict[str, Any]]:
 
 def _distinct(name: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One of those that set the same, however much of it they spell out."""
-    usual = {
-        parameter: one.default
-        for parameter, one in signature(METHODS[name].load()).parameters.items()
-    }
+    usual = _usual(name)
     kept: list[dict[str, Any]] = []
     whole: list[dict[str, Any]] = []
     for setting in settings:
@@ -160,6 +154,12 @@ def _distinct(name: str, settings: list[dict[str, Any]]) -> list[dict[str, Any]]
             whole.append(meant)
             kept.append(setting)
     return kept
+
+
+def _usual(name: str) -> dict[str, Any]:
+    """What a solver does of itself, by parameter."""
+    parameters = signature(METHODS[name].load()).parameters
+    return {parameter: one.default for parameter, one in parameters.items()}
 
 
 def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
