@@ -27,6 +27,7 @@ import numpy as np
 from coterie import ECCMS, Council, Ensemble, datasets
 from coterie.council import SOLVERS, seats
 from coterie.council._assembly import (
+    CONFIRMED,
     LEAST_DEFAULT_SUPPORT,
     LEAST_DIFFERENCE,
     LEAST_RATE,
@@ -43,7 +44,7 @@ MEMBERS = 20
 COMPARED = ("eac", "lwea", "spce", "lwgp", "ptgp", "pta", "ecpcs-hc", "ecpcs-mc", "usenc")
 DEFAULT = {"alpha": 0.8, "lam": 0.4}
 # a council with another rule is another method
-RULE = (LEAST_SUPPORT, LEAST_DEFAULT_SUPPORT, LEAST_RATE, LEAST_DIFFERENCE)
+RULE = (LEAST_SUPPORT, LEAST_DEFAULT_SUPPORT, CONFIRMED, LEAST_RATE, LEAST_DIFFERENCE)
 COUNCIL = " ".join(map(str, ("council", *RULE, len(list(seats(SOLVERS, "grid"))))))
 
 
@@ -169,16 +170,18 @@ def show(pools: list[str], draws: range, store: Store) -> None:
         best = max(COMPARED, key=mean.__getitem__)
         gaps.append(mean["oracle"] - default)
         gains.append(mean[COUNCIL] - default)
-        closed = gains[-1] / gaps[-1] if gaps[-1] > 0 else np.nan
+        closed = round(gains[-1] / gaps[-1], 2) + 0.0 if gaps[-1] > 0 else np.nan
         print(
             f"| {pool} | {len(found['oracle'])} | {default:.3f} | **{mean[COUNCIL]:.3f}** "
             f"| {mean[single]:.3f} ({single.removeprefix('eccms ')}) | {mean['oracle']:.3f} "
             f"| {mean['eac']:.3f} | {mean['lwea']:.3f} | {mean[best]:.3f} ({best}) | {closed:.0%} |"
         )
     if gaps:
+        # where the council keeps the default the difference is rounding
+        worst = round(min(gains), 3) + 0.0
         print(
             f"\nCouncil closes {np.mean(gains) / np.mean(gaps):.0%} of the mean gap between the "
-            f"default and the oracle; its worst mean difference to the default is {min(gains):+.3f}"
+            f"default and the oracle; its worst mean difference to the default is {worst:+.3f}"
         )
 
 

@@ -18,13 +18,15 @@ from coterie.ensemble._checks import LARGEST_WEIGHT
 from coterie.evaluate import ari
 
 # a partition with a smaller mean NMI with the members than this share of the best has no vote
-LEAST_SUPPORT = 0.9
+LEAST_SUPPORT = 0.85
 # the default has to make way at once only if it is degenerate
 LEAST_DEFAULT_SUPPORT = 0.5
-# and else if what it says beyond others is confirmed at less than this share of its own rate
-LEAST_RATE = 0.88
+# it is not tried if this share of what it says is confirmed
+CONFIRMED = 0.92
+# and else unseated if what it says beyond others is confirmed at less than this share of its own rate
+LEAST_RATE = 0.91
 # by those that say less by this share of it: of small differences the rate is an accident
-LEAST_DIFFERENCE = 0.15
+LEAST_DIFFERENCE = 0.12
 # differences below are rounding
 _NOTHING = 1e-9
 
@@ -115,14 +117,17 @@ class Assembly:
         """
         if self.default is None:
             return self.weights
+        kept = np.eye(len(self.votes))[self.default]
+        says, confirmed = self.says[self.default], self.confirmed[self.default]
+        if confirmed >= CONFIRMED * says:
+            return kept
         case = self.case_against(self.default)
-        plain = self.says <= (1.0 - LEAST_DIFFERENCE) * self.says[self.default] - _NOTHING
-        judges = (self.weights > 0) & plain
-        winners = judges & (case > _NOTHING)
-        verdict = _shares(self.votes, judges) @ case
-        if verdict > _NOTHING and (winners & self._stands()).any():
-            return _shares(self.votes, winners)
-        return np.eye(len(self.votes))[self.default]
+        plain = self.says <= (1.0 - LEAST_DIFFERENCE) * says - _NOTHING
+        against = (self.weights > 0) & plain & (case > _NOTHING)
+        if not (against & self._stands()).any():
+            return kept
+        weights = _shares(self.votes, against) * case
+        return np.asarray(weights / weights.sum())
 
     def elect(self) -> int:
         """The place of the solver's partition that agrees most with those that elect."""

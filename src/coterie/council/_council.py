@@ -10,23 +10,25 @@ Steps
   1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
      coarse to fine, solvers in turn, so that a budget leaves out the finest
   2. left out: partitions that say far less about the members than another of the council does (mean
-     NMI with the members below 0.9 of the best): smoothed too far, most samples are in one giant cluster.
+     NMI with the members below 0.85 of the best): smoothed too far, most samples are in one giant cluster.
      The first solver's default keeps its vote unless it is degenerate (below 0.5 of the best)
   3. weights: every solver has the same in all, shared equally by its settings, so that a solver with
      many settings does not outvote the others
   4. the trial (combine="medoid"). H is the entropy of a partition and I its mean mutual information with
      the finer half of the members, by their own entropy: coarse ones could not confirm fine distinctions.
-     The case of a partition P against the default D is
+     The default D is the answer if 92 % of what it says is confirmed, I(D) >= 0.92 H(D). If not, it is
+     tried. The case of a partition P against it is
 
-         0.88 I(D) / H(D) (H(D) - H(P))  -  (I(D) - I(P))
+         0.91 I(D) / H(D) (H(D) - H(P))  -  (I(D) - I(P))
 
-     which is positive where D is confirmed in what it says beyond P at less than 88 % of the rate at
-     which it is confirmed on the whole: it cuts where the members do not. The judges are the partitions
-     with a vote that say plainly less, H(P) <= 0.85 H(D). D is unseated if their weighted mean case is
-     positive and one of the first solver's has a case; if not, it is the answer
-  5. the election: of the first solver's judges with a case against D the one that agrees most (adjusted
-     Rand index over samples, weighted as in 3.) with all that have one. If D is degenerate or not among the
-     settings, all that have a vote elect, and those of the first solver stand, or all if it has none
+     which is positive where D is confirmed in what it says beyond P at less than 91 % of the rate at
+     which it is confirmed on the whole: it cuts where the members do not. A partition with a vote that
+     says plainly less, H(P) <= 0.88 H(D), and has a case is against D. D is unseated if one of the first
+     solver's is; if not, it is the answer
+  5. the election: of the first solver's partitions against D the one that agrees most (adjusted Rand
+     index over samples) with all that are against it, each weighted as in 3. and by its case. If D is
+     degenerate or not among the settings, all that have a vote elect, and those of the first solver stand,
+     or all if it has none
 
 With combine="eac" or another method's name there is no trial: that method combines the partitions as
 members with the weights of step 3.
@@ -83,8 +85,8 @@ class Council(LabelConsensus):
         Number of clusters; "auto" asks :func:`coterie.select_k` for it.
     solvers : sequence of str, default ("eccms", "spce")
         Methods by name. The answer is the first one's default unless the members do not confirm
-        what it says, and then another partition of the first; the others judge and vote, and stand
-        only where none of the first has a vote.
+        what it says, and then another partition of the first; the others vote, and stand only
+        where none of the first has a vote.
     settings : "grid", "wide" or mapping, default "grid"
         "grid": the documented settings of each solver. "wide": 54 of EC-CMS and SPCE. A mapping
         gives, for some or all of the solvers, a grid (parameter to values) or a list of settings.
@@ -135,7 +137,7 @@ class Council(LabelConsensus):
     >>> pool = kmeans_pool(load("iris").X, 10, random_state=0)
     >>> model = Council(n_clusters=3).fit(pool)
     >>> len(model.council_), model.n_clusters_
-    (10, 3)
+    (12, 3)
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
