@@ -1,6 +1,6 @@
 """Council against the default, the best single setting and the oracle of EC-CMS, and other methods.
 
-Run: python benchmarks/council.py [POOL ...] [--draws FIRST LAST] [--into FILE] [--show] [--cost]
+Run: python benchmarks/council.py [POOL ...] [--draws FIRST END] [--into FILE] [--show] [--cost]
 
 Every score is added to FILE (council.jsonl beside this one) as soon as it is known and never computed
 again, so that a run can be stopped and begun again at any time; the table is of what is there. --show prints
@@ -198,7 +198,7 @@ def cost(name: str) -> None:
     # kernels are compiled, or read, before anything is timed: those of one run, which takes all
     # threads, and those of a council, which gives each run one
     ECCMS(c, max_iter=1).fit(ensemble)
-    Council(c, n_jobs=-1).fit(ensemble.subset(np.arange(2000)))
+    Council(c, n_jobs=-1).fit(ensemble.subset(np.arange(min(2000, ensemble.n_samples))))
     one = seconds(lambda: ECCMS(c).fit(ensemble))
     print(f"{name}: N {ensemble.n_microclusters}, one run of EC-CMS {one:.1f} s", flush=True)
     for council in (Council(c, n_jobs=-1), Council(c, settings="wide", n_jobs=-1)):
@@ -212,7 +212,7 @@ def cost(name: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("pools", nargs="*", default=list(POOLS))
-    parser.add_argument("--draws", nargs=2, type=int, default=(0, 20), metavar=("FIRST", "LAST"))
+    parser.add_argument("--draws", nargs=2, type=int, default=(0, 20), metavar=("FIRST", "END"))
     parser.add_argument("--into", type=Path, default=RESULTS)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--cost", action="store_true")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mutual_info_score
 
 from coterie import EAC, ECCMS, LWEA, SPCE, Council, Ensemble, ParameterError
@@ -367,32 +368,104 @@ def test_alphas_that_ask_for_the_same_pairs_are_one_run(labels):
     assert [run.places for run in runs] == [(0, 1, 2, 3), (4, 5)]
 
 
-def test_threads_and_order_change_nothing(labels, model):
-    threads = Council(3, settings=SMALL, n_jobs=2, random_state=0).fit(labels)
+def assert_same_tables(one, other):
+    first, second = (
+        {row["setting"]: row for row in model.council_.rows()} for model in (one, other)
+    )
+    assert first.keys() == second.keys()
+    for setting, row in first.items():
+        for name in ("weight", "agreement", "with_result", "with_members"):
+            assert row[name] == pytest.approx(second[setting][name], nan_ok=True)
+
+
+def test_threads_and_order_change_nothing(disputed):
+    model = Council(4, settings=SMALL, random_state=0).fit(disputed)
+    assert model.council_["agreement"].min() < 1
+    threads = Council(4, settings=SMALL, n_jobs=2, random_state=0).fit(disputed)
     assert (threads.labels_ == model.labels_).all()
-    order = np.random.default_rng(1).permutation(60)
-    shuffled = Council(3, settings=SMALL, random_state=0).fit(labels[order][:, ::-1])
+    order = np.random.default_rng(1).permutation(90)
+    shuffled = Council(4, settings=SMALL, random_state=0).fit(disputed[order][:, ::-1])
     assert ari(shuffled.labels_, model.labels_[order]) == 1
+    assert_same_tables(shuffled, model)
 
 
-def test_a_sample_given_twice_is_a_weight_of_two(labels):
-    weight = np.ones(60, dtype=int)
-    weight[:7] = 2
-    twice = Council(3, settings=SMALL).fit(np.vstack([labels, labels[:7]]))
-    weighted = Council(3, settings=SMALL).fit(labels, sample_weight=weight)
-    assert ari(twice.labels_[:60], weighted.labels_) == 1
+def test_a_sample_given_twice_is_a_weight_of_two(disputed):
+    weight = np.ones(90, dtype=int)
+    weight[:17] = 2
+    twice = Council(4, settings=SMALL).fit(np.vstack([disputed, disputed[:17]]))
+    weighted = Council(4, settings=SMALL).fit(disputed, sample_weight=weight)
+    assert weighted.council_["agreement"].min() < 1
+    assert ari(twice.labels_[:90], weighted.labels_) == 1
+    assert_same_tables(twice, weighted)
 
 
-def test_weights_below_one_only_set_the_scale(labels, model):
+def test_weights_below_one_can_be_counted(labels, model):
+    # the solvers know their own ways with such weights, and agree on samples as clear as these
     small = Council(3, settings=SMALL, random_state=0).fit(labels, sample_weight=np.full(60, 0.01))
     assert ari(small.labels_, model.labels_) == 1
 
 
-def test_partitions_can_be_combined(labels):
-    combined = Council(3, settings=SMALL, combine="EAC").fit(labels)
+def test_partitions_can_be_combined(disputed):
+    settings = {"eac": {"linkage": ("average", "single")}, "eccms": [{}]}
+    combined = Council(4, solvers=("eac", "eccms"), settings=settings, combine="EAC").fit(disputed)
     assert combined.elected_ == ""
+    assert combined.council_["left_out"].sum() == 1
     assert (combined.council_["elects"] == ~combined.council_["left_out"]).all()
-    assert len(np.unique(combined.labels_)) == 3
+    assert len(np.unique(combined.labels_)) == 4
+
+
+def test_a_member_of_weight_three_is_three_members(disputed):
+    weight = np.array([3, 1, 1, 2, 1, 1, 1, 4, 1, 1])
+    partition = np.random.default_rng(3).integers(0, 4, 90)
+
+    def read(ensemble):
+        return Reading.of(ensemble, partition[np.unique(ensemble.inverse, return_index=True)[1]])
+
+    one = read(Ensemble.from_labels(disputed, member_weight=weight))
+    many = read(Ensemble.from_labels(np.repeat(disputed, weight, axis=1)))
+    assert one.support() == pytest.approx(many.support())
+    assert one.by_finer_members() == pytest.approx(many.by_finer_members())
+    equal = read(Ensemble.from_labels(disputed))
+    assert one.support() != pytest.approx(equal.support())
+    assert one.by_finer_members() != pytest.approx(equal.by_finer_members())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_who_says_little_about_the_members_has_no_vote(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(80) % 4
+
+    def blur(noise):
+        return np.where(rng.random(80) < noise, rng.integers(0, 4, 80), truth)
+
+    members = np.stack([blur(0.1) for _ in range(6)], axis=1)
+    council = assembly(members, blur(rng.uniform(0, 0.6)), *(blur(x) for x in (0.08, 0.15)), truth)
+    least = 0.5 if council.default == 0 else 0.85
+    share = council.support / council.support.max()
+    assert (council.default == 0) == (share[0] >= 0.5)
+    assert ((council.weights > 0) == (share >= np.array([least, 0.85, 0.85, 0.85]))).all()
+
+
+def test_an_elected_setting_that_did_not_converge_is_named(disputed):
+    settings = {"eccms": [{"max_iter": 1}]}
+    with pytest.warns(ConvergenceWarning, match=r"eccms\(max_iter=1\) was elected") as told:
+        model = Council(4, solvers=("eccms",), settings=settings).fit(disputed)
+    assert model.converged_ is False
+    assert model.council_["converged"].tolist() == [False]
+    assert {warning.filename for warning in told} == {__file__}
+
+
+def test_weights_of_the_members_are_the_mean_of_those_of_the_solvers(disputed):
+    settings = {"eccms": [{}], "spce": [{}]}
+    model = Council(4, settings=settings, random_state=0).fit(disputed)
+    each = [one.member_weights_ / one.member_weights_.sum() for one in (
+        ECCMS(4).fit(disputed), SPCE(4).fit(disputed)
+    )]  # fmt: skip
+    assert not np.allclose(*each)
+    assert model.member_weights_ / model.member_weights_.sum() == pytest.approx(
+        np.mean(each, axis=0)
+    )
 
 
 def test_a_budget_of_settings_says_what_it_left_out(labels):
@@ -406,7 +479,7 @@ def test_a_budget_of_settings_says_what_it_left_out(labels):
 
 @pytest.mark.parametrize("budget", [1e-9, "1e-9", "1e-9 s", "1e-9 seconds"])
 def test_a_budget_of_no_time_still_answers(labels, budget):
-    with pytest.warns(UserWarning, match="allowed 1 of 4 settings"):
+    with pytest.warns(UserWarning, match=r"the budget \(1e-09 s\) allowed 1 of 4 settings"):
         model = Council(3, settings=SMALL, budget=budget).fit(labels)
     assert len(model.council_) == 1
     assert len(np.unique(model.labels_)) == 3
@@ -433,6 +506,27 @@ def test_settings_that_mean_the_same_have_one_seat():
         {},
         {"lam": 1},
     ]
+
+
+def test_the_council_of_the_docs():
+    smooth = [(0.8, 0.4), (0.75, 0.01), (0.7, 0.4), (0.7, 0.01), (0.75, 0.4), (0.8, 0.01)]
+    invited = list(seats(["eccms", "spce"], "grid"))
+    assert [seat.solver for seat in invited] == ["eccms", "spce"] * 6
+    assert [tuple(seat.setting.values()) for seat in invited[::2]] == smooth
+    assert sorted(seat.setting["theta"] for seat in invited[1::2]) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+def test_any_beginning_of_a_grid_covers_it():
+    grid = {"alpha": (0.5, 0.6, 0.7), "lam": (1, 2, 3)}
+    first = [seat.setting for seat in seats(["eccms"], {"eccms": grid})]
+    assert len(first) == 9
+    assert first[:3] == [
+        {"alpha": 0.6, "lam": 2},
+        {"alpha": 0.6, "lam": 1},
+        {"alpha": 0.5, "lam": 2},
+    ]
+    assert {one["alpha"] for one in first[:6]} == {0.5, 0.6, 0.7}
+    assert {one["lam"] for one in first[:6]} == {1, 2, 3}
 
 
 def test_the_wide_council_has_more_than_fifty_seats():
@@ -489,7 +583,9 @@ def test_the_default_setting_is_heard_first(settings):
         ({"settings": {"spce": []}}, "is empty"),
         ({"settings": {"spce": 3}}, "must be a grid"),
         ({"solvers": ("council",)}, "cannot sit in a council"),
-        ({"combine": "medoit"}, "unknown method 'medoit'"),
+        ({"settings": {"spce": [{}], "SPCE": [{}]}}, "'spce' twice"),
+        ({"combine": "medoit"}, "'medoid' or a method; unknown method 'medoit'"),
+        ({"combine": "council"}, "a council in a council"),
         ({"budget": 0}, "budget must be"),
         ({"budget": "three settings"}, "budget must be"),
         ({"n_clusters": "many"}, "n_clusters must be"),

@@ -119,6 +119,7 @@ class Assembly:
             return self.weights
         kept = np.eye(len(self.votes))[self.default]
         says, confirmed = self.says[self.default], self.confirmed[self.default]
+        # who says nothing is confirmed in all of it
         if confirmed >= CONFIRMED * says:
             return kept
         case = self.case_against(self.default)

@@ -7,8 +7,8 @@ ensemble, put the first solver's default on trial before the partitions of all, 
 elect another.
 
 Steps
-  1. partitions of the N microclusters, one for each solver and setting; the defaults first, then from
-     coarse to fine, solvers in turn, so that a budget leaves out the finest
+  1. partitions of the N microclusters, one for each solver and setting; the defaults first, then lists
+     in their order and grids from coarse to fine, solvers in turn, so that a budget leaves out the finest
   2. left out: partitions that say far less about the members than another of the council does (mean
      NMI with the members below 0.85 of the best): smoothed too far, most samples are in one giant cluster.
      The first solver's default keeps its vote unless it is degenerate (below 0.5 of the best)
@@ -26,9 +26,9 @@ Steps
      says plainly less, H(P) <= 0.88 H(D), and has a case is against D. D is unseated if one of the first
      solver's is; if not, it is the answer
   5. the election: of the first solver's partitions against D the one that agrees most (adjusted Rand
-     index over samples) with all that are against it, each weighted as in 3. and by its case. If D is
-     degenerate or not among the settings, all that have a vote elect, and those of the first solver stand,
-     or all if it has none
+     index over samples) with all that are against it, each weighted by its case, divided by the number of
+     its solver's partitions that are against D. If D is degenerate or not among the settings, all that
+     have a vote elect with the weights of 3., and those of the first solver stand, or all if it has none
 
 With combine="eac" or another method's name there is no trial: that method combines the partitions as
 members with the weights of step 3.
@@ -64,6 +64,7 @@ from coterie._params import (
     Domain,
     Integer,
     Kind,
+    ParameterError,
     as_float,
 )
 from coterie._random import child_seeds
@@ -89,13 +90,14 @@ class Council(LabelConsensus):
         where none of the first has a vote.
     settings : "grid", "wide" or mapping, default "grid"
         "grid": the documented settings of each solver. "wide": 54 of EC-CMS and SPCE. A mapping
-        gives, for some or all of the solvers, a grid (parameter to values) or a list of settings.
+        gives, for some or all of the solvers, a grid (parameter to values) or a list of settings,
+        which are run in its order after the default.
     combine : str, default "medoid"
         "medoid" tries the first solver's default and elects another if it is unseated; the name of
         a method combines the partitions as its members.
     budget : float, str or None, default None
         Seconds after which no further setting is begun, or text such as "60 s" or "12 settings".
-        The best so far is returned, a warning is given, and ``left_out_`` says what was not run.
+        The settings run so far decide, a warning is given, and ``left_out_`` says what was not run.
         One setting is always run.
     n_jobs : int or None, default None
         Settings at a time, as in joblib; it does not change the result.
@@ -207,7 +209,7 @@ class Council(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         limit = Limit.of(self.budget)
         invited = list(seats(self.solvers, self.settings))
-        combine = "medoid" if self.combine == "medoid" else find_method(self.combine).name
+        combine = _combiner(self.combine)
         seed, combining, choosing = (int(one) for one in child_seeds(rng, 3))
         n_clusters = self._chosen_k(ensemble, choosing)
         if n_clusters == 1:
@@ -219,6 +221,8 @@ class Council(LabelConsensus):
             vote = votes[elected]
             labels, name, converged = vote.labels, str(vote.seat), vote.converged
             electorate = council.electorate()
+            if not converged:
+                _warn_of_unfinished(name)
         else:
             solver = seated(combine, {}, n_clusters, self.memory_budget, combining)
             labels, name, converged = solver.fit(council.ensemble).labels_, "", solver.converged_
@@ -228,7 +232,7 @@ class Council(LabelConsensus):
         heard = {str(vote.seat) for vote in votes}
         left_out = [str(seat) for seat in invited if str(seat) not in heard]
         if left_out:
-            _warn_of(left_out, self.budget, len(invited))
+            _warn_of(left_out, limit, len(invited))
         return Partition(
             labels=labels,
             member_weights=council.member_weights(),
@@ -290,6 +294,27 @@ class Council(LabelConsensus):
         return [votes[place] for place in sorted(votes)]
 
 
+def _combiner(combine: str) -> str:
+    """What makes one partition of many: "medoid", or a method by its name."""
+    if combine.lower() == "medoid":
+        return "medoid"
+    try:
+        name = find_method(combine).name
+    except ParameterError as error:
+        raise ParameterError(f"Council: combine is 'medoid' or a method; {error}") from None
+    if name == "council":
+        raise ParameterError("Council: combine='council' is a council in a council; take 'medoid'")
+    return name
+
+
+def _warn_of_unfinished(elected: str) -> None:
+    warnings.warn(
+        f"Council: {elected} was elected, but did not converge. Give it a larger max_iter in settings.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
 def _one_cluster(ensemble: Ensemble) -> Partition:
     """No structure was found, so that there is nothing to vote on."""
     return Partition(
@@ -309,12 +334,17 @@ class Limit:
 
     end: float = np.inf
     settings: int | None = None
+    words: str = ""
 
     @classmethod
     def of(cls, budget: float | str | None) -> Limit:
         """The limit of a budget that begins now."""
         seconds, settings = (None, None) if budget is None else _read_budget(budget) or (None, None)
-        return cls(np.inf if seconds is None else monotonic() + seconds, settings)
+        if seconds is not None:
+            return cls(end=monotonic() + seconds, words=f"{seconds:g} s")
+        return cls(
+            settings=settings, words="1 setting" if settings == 1 else f"{settings} settings"
+        )
 
 
 def _read_budget(budget: object) -> tuple[float | None, int | None] | None:
@@ -334,11 +364,10 @@ def _read_budget(budget: object) -> tuple[float | None, int | None] | None:
     return None
 
 
-def _warn_of(left_out: Sequence[str], budget: object, invited: int) -> None:
-    spent = f"{budget} s" if isinstance(budget, (int, float)) else budget
+def _warn_of(left_out: Sequence[str], limit: Limit, invited: int) -> None:
     others = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     warnings.warn(
-        f"Council: the budget ({spent}) allowed {invited - len(left_out)} of {invited} settings; "
+        f"Council: the budget ({limit.words}) allowed {invited - len(left_out)} of {invited} settings; "
         f"left out: {', '.join(left_out[:3])}{others}",
         UserWarning,
         stacklevel=4,

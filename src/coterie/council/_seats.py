@@ -21,8 +21,16 @@ from coterie.solvers._catalogue import METHODS, find_method
 
 # the grids that the study of docs/council.md arrived at; other solvers bring their papers' grids
 GRIDS: Mapping[str, Any] = {
-    # the default, more certain pairs, and as much smoothing as the paper's grid allows
-    "eccms": {"alpha": (0.7, 0.75, 0.8), "lam": (0.01, 0.4)},
+    # the default, more pairs taken as certain (alpha), and as much smoothing as the paper's grid allows
+    # (lam), what finds most first
+    "eccms": (
+        {"alpha": 0.8, "lam": 0.4},
+        {"alpha": 0.75, "lam": 0.01},
+        {"alpha": 0.7, "lam": 0.4},
+        {"alpha": 0.7, "lam": 0.01},
+        {"alpha": 0.75, "lam": 0.4},
+        {"alpha": 0.8, "lam": 0.01},
+    ),
     "spce": {"theta": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
 }
 # 54 settings, of which EC-CMS runs six: it is looked at on its way, where each tol stops
@@ -72,24 +80,31 @@ class Vote:
 
 
 def seats(solvers: Sequence[str], settings: str | Mapping[str, Any]) -> Iterator[Seat]:
-    """Every solver with every setting: defaults first, then coarse to fine, solvers in turn."""
+    """Every solver with every setting, solvers in turn.
+
+    The default of each first, then a list in its order and a grid from coarse to fine.
+    """
     names = list(dict.fromkeys(find_method(name).name for name in solvers))
     if isinstance(settings, str):
         given = NAMED[settings]
     else:
-        own = {find_method(str(name)).name: grid for name, grid in settings.items()}
-        for name in own:
+        own: dict[str, Any] = {}
+        for written, grid in settings.items():
+            name = find_method(str(written)).name
             if name not in names:
                 raise ParameterError(
                     f"Council: settings names {name!r}, which is not among solvers "
                     f"({', '.join(names)})"
                 )
+            if name in own:
+                raise ParameterError(f"Council: settings names {name!r} twice")
+            own[name] = grid
         given = {**GRIDS, **own}
     queues = [
         sorted(
             (
                 Seat(name, setting)
-                for setting in _coarse_to_fine(_settings(name, given.get(name, METHODS[name].grid)))
+                for setting in _settings(name, given.get(name, METHODS[name].grid))
             ),
             key=lambda seat: not seat.is_default,
         )
@@ -112,7 +127,7 @@ def _settings(name: str, grid: Any) -> list[dict[str, Any]]:
                     f"Council: settings[{name!r}][{parameter!r}] must be a list of values, but is "
                     f"{values!r}"
                 )
-        found = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        found = _combinations(grid)
     elif isinstance(grid, Sequence) and all(isinstance(one, Mapping) for one in grid):
         found = [dict(one) for one in grid]
     else:
@@ -161,17 +176,24 @@ def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one[name] is other[name] or np.array_equal(one[name], other[name]) for name in one)
 
 
-def _coarse_to_fine(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The middle, then the middles of the halves, and so on: any beginning covers the range."""
+def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All of a grid; any beginning covers the range of each parameter."""
+    ways = [list(enumerate(_coarse_to_fine(values))) for values in grid.values()]
+    found = sorted(product(*ways), key=lambda one: sum(rank for rank, _ in one))
+    return [dict(zip(grid, (value for _, value in one), strict=True)) for one in found]
+
+
+def _coarse_to_fine(values: Sequence[Any]) -> list[Any]:
+    """The middle, then the middles of the halves, and so on."""
     order: list[int] = []
-    spans = [(0, len(settings))]
+    spans = [(0, len(values))]
     while spans:
         low, high = spans.pop(0)
         if low < high:
             middle = (low + high) // 2
             order.append(middle)
             spans += [(low, middle), (middle + 1, high)]
-    return [settings[place] for place in order]
+    return [values[place] for place in order]
 
 
 def runs_of(

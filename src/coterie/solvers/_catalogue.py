@@ -399,7 +399,7 @@ METHODS: dict[str, Method] = {
             home="coterie.council:Council",
             summary="EC-CMS at its default unless the members do not confirm it; then other settings, "
             "and SPCE, elect one. No labels, no tuning.",
-            cost="that of its settings: four of EC-CMS and six of SPCE, over --set n_jobs threads",
+            cost="that of its settings: six of EC-CMS and six of SPCE, over --set n_jobs threads",
             paper="none; the method is coterie's own.",
             scaling="quadratic",
         ),
