@@ -224,11 +224,11 @@ def test_an_existing_output_is_replaced(folder):
 def test_a_council_says_which_setting_it_elected(folder, capsys):
     asked = ["combine", "labels.csv", "-k", "3", "--method", "council", "-o", "out.csv"]
     assert main(asked) == 0
-    assert "elected: eccms(alpha=0.8, lam=0.4), of 10 settings" in capsys.readouterr().out
+    assert "elected: eccms(alpha=0.8, lam=0.4), of 12 settings" in capsys.readouterr().out
     assert main([*asked, "--set", "budget=2 settings", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["elected"] == "eccms(alpha=0.8, lam=0.4)"
-    assert "allowed 2 of 10 settings; left out: eccms(" in told["warnings"][0]
+    assert "allowed 2 of 12 settings; left out: eccms(" in told["warnings"][0]
 
 
 def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):
