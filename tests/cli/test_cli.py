@@ -218,9 +218,6 @@ def test_an_existing_output_is_replaced(folder):
     assert len(rows_of(folder / "out.csv")) == 7
 
 
-# ---------------------------------------------------------------------- what is refused
-
-
 def test_a_council_says_which_setting_it_elected(folder, capsys):
     asked = ["combine", "labels.csv", "-k", "3", "--method", "council", "-o", "out.csv"]
     assert main(asked) == 0
@@ -229,6 +226,9 @@ def test_a_council_says_which_setting_it_elected(folder, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["elected"] == "eccms(alpha=0.8, lam=0.4)"
     assert "allowed 2 of 12 settings; left out: eccms(" in told["warnings"][0]
+
+
+# ---------------------------------------------------------------------- what is refused
 
 
 def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):

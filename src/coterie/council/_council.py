@@ -70,6 +70,7 @@ from coterie._params import (
 from coterie._random import child_seeds
 from coterie._result import Partition, Run, by_first_appearance
 from coterie._threads import kernel_threads
+from coterie._words import counted
 from coterie.council._assembly import Assembly, no_votes
 from coterie.council._seats import NAMED, SOLVERS, Seat, Vote, cast, runs_of, seated, seats
 from coterie.ensemble import Ensemble
@@ -339,12 +340,12 @@ class Limit:
     @classmethod
     def of(cls, budget: float | str | None) -> Limit:
         """The limit of a budget that begins now."""
-        seconds, settings = (None, None) if budget is None else _read_budget(budget) or (None, None)
+        seconds, settings = _read_budget(budget) or (None, None)
         if seconds is not None:
             return cls(end=monotonic() + seconds, words=f"{seconds:g} s")
-        return cls(
-            settings=settings, words="1 setting" if settings == 1 else f"{settings} settings"
-        )
+        if settings is not None:
+            return cls(settings=settings, words=counted(settings, "setting"))
+        return cls()
 
 
 def _read_budget(budget: object) -> tuple[float | None, int | None] | None:
