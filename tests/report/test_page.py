@@ -12,13 +12,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from coterie import EAC, PCE, SPCE, ConsensusClustering, Ensemble, report
+from coterie import EAC, PCE, SPCE, ConsensusClustering, Council, Ensemble, report
 from coterie.io import DataError
+from coterie.report._merged import merged_clusters
 from coterie.report._page import PAGE_BYTES, page
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
 from coterie.result import Result
 from coterie.select import select_k
+from coterie.trust._votes import ClusterVotes
 from tests.report.conftest import IMAGE, SCRIPT
 
 
@@ -176,6 +178,24 @@ def test_members_that_cut_a_cluster_each_in_its_own_way_say_nothing():
 def test_few_members_that_split_a_cluster_do_not_make_it_two():
     three = np.minimum(FOUR, 2)
     assert groups(*[FOUR] * 4, *[three] * 6)[1] == []
+
+
+def test_a_cluster_that_the_members_mix_is_not_two_because_they_mix_it_with_its_rival():
+    # two samples, their rival, and a group far away; three members of twenty part the two, and
+    # three others the rival from them
+    members = np.tile(np.array([0, 0, 0, *[1] * 20])[:, None], 20)
+    members[1, :3] = members[2, 3:6] = 2
+    votes = ClusterVotes.of(Ensemble.from_labels(members), np.array([0, 0, 1, *[2] * 20]))
+    assert merged_clusters(votes, np.array([1, 0, 0])) == []
+
+
+@pytest.mark.parametrize("elected", [True, False])
+def test_the_page_says_what_a_council_elected(elected):
+    members = np.stack([FOUR] * 5, axis=1)
+    council = Council(3, settings={"eccms": [{}]}, combine="medoid" if elected else "eac")
+    text = read(Result.of(council.fit(members))).text
+    assert ("eccms(), of 7 settings" in text) == elected
+    assert "Council is coterie's own" in text
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -24,7 +24,6 @@ from coterie.cli._outputs import (
     Journal,
     agreement,
     check_outputs,
-    elected,
     facts,
     file_facts,
     mean_confidence,
@@ -414,8 +413,8 @@ def summarise(
     # one cluster has no rival, and its confidence of 1 would say nothing
     sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
-    if (setting := elected(result)) is not None:
-        screen.say(f"elected: {setting}, of {counted(len(result.history), 'setting')}")
+    if result.elected is not None:
+        screen.say(f"elected: {result.elected}, of {counted(len(result.history), 'setting')}")
     screen.clusters(result.labels, result.sample_confidence, counts=sample_counts(ensemble))
     screen.say("")
     if result.truth is not None:

@@ -158,18 +158,13 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
             for row in clusters.rows()
         ],
     }
-    if (setting := elected(result)) is not None:
-        record["elected"] = setting
+    if result.elected is not None:
+        record["elected"] = result.elected
     if result.selection is not None:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:
         record["agreement"] = agreement(result.truth, result.labels)
     return record | closing_facts(journal)
-
-
-def elected(result: Result) -> str | None:
-    """The setting whose partition a council took."""
-    return next((one.get("setting") for one in result.history if one.get("elected")), None)
 
 
 def mean_confidence(result: Result) -> float:

@@ -29,6 +29,8 @@ LEAST_PART = 0.15
 ALIKE = 0.1
 # or that are not much more alike than the cluster and its rival, where members are at odds
 ALIKE_BESIDE_RIVAL = 2.0
+# but who mostly mixes them does not keep them apart, however it mixes the cluster with its rival
+MOST_ALIKE = 0.5
 MOST_MEMBERS = 0.75
 # distinct rows of a cluster that are looked at, the heaviest; more would part it the same way
 ROWS = 600
@@ -88,6 +90,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
             beside = _alike(ensemble, own, rival)
             if np.isfinite(beside).any():
                 limit = max(limit, ALIKE_BESIDE_RIVAL * float(np.nanmedian(beside)))
+                limit = min(limit, MOST_ALIKE)
         asked = np.isfinite(alike)
         apart = asked & (alike <= limit)
         if not asked.any() or apart.sum() < MOST_MEMBERS * asked.sum():

@@ -400,7 +400,7 @@ METHODS: dict[str, Method] = {
             summary="EC-CMS at its default unless the members do not confirm it; then other settings, "
             "and SPCE, elect one. No labels, no tuning.",
             cost="that of its settings: six of EC-CMS and six of SPCE, over --set n_jobs threads",
-            paper="none; the method is coterie's own.",
+            paper="none; Council is coterie's own, described in its docs.",
             scaling="quadratic",
         ),
     )
