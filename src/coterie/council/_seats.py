@@ -38,9 +38,9 @@ WIDE: Mapping[str, Any] = {
     "eccms": {
         "alpha": (0.7, 0.75, 0.8),
         "lam": (0.01, 0.4),
-        "tol": (0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01),
+        "tol": (0.05, 0.04, 0.03, 0.025, 0.02, 0.0175, 0.015, 0.01),
     },
-    "spce": {"theta": tuple(round(0.05 * step, 2) for step in range(1, 13))},
+    "spce": GRIDS["spce"],
 }
 NAMED: Mapping[str, Mapping[str, Any]] = {"grid": GRIDS, "wide": WIDE}
 SOLVERS = ("eccms", "spce")
