@@ -48,7 +48,6 @@ _HOME = {
     "Result": "coterie.result",
     "select_k": "coterie.select",
     "ConsensusClustering": "coterie.consensus",
-    "Council": "coterie.council",
     "MemoryBudgetError": "coterie._budget",
     "ParameterError": "coterie._params",
     "memory_budget": "coterie._budget",
@@ -87,7 +86,6 @@ if TYPE_CHECKING:
     from coterie._budget import memory_budget as memory_budget
     from coterie._params import ParameterError as ParameterError
     from coterie.consensus import ConsensusClustering as ConsensusClustering
-    from coterie.council import Council as Council
     from coterie.ensemble import Ensemble as Ensemble
     from coterie.ensemble import LabelError as LabelError
     from coterie.result import Result as Result

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie._params import Domain, ParameterError, check_parameters
 from coterie._random import generator
-from coterie._result import Partition, Run, by_first_appearance
+from coterie._result import Partition, by_first_appearance
 from coterie._table import Table
 from coterie._threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble, LabelError
@@ -99,18 +98,6 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Solve on microclusters."""
         raise AssertionError("a solver writes this")
-
-    @classmethod
-    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
-        """How to solve many settings on an ensemble in canonical order: here each by itself.
-
-        A solver whose settings have work in common writes this; the labels stay those of ``_solve``.
-        """
-
-        def solve(setting: Self) -> list[Partition]:
-            return [setting._solve(ensemble, np.random.default_rng(seed))]
-
-        return [Run((place,), partial(solve, setting)) for place, setting in enumerate(settings)]
 
     def _check_blank_samples(self, ensemble: Ensemble) -> None:
         if not self._places_blank_samples:

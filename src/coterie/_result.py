@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,38 +53,6 @@ class Partition:
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     as_it_is: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Run:
-    """Settings of one method that one computation answers.
-
-    Attributes
-    ----------
-    places : tuple of int
-        Which of the settings asked for.
-    solve : callable
-        Gives their partitions, in the order of the places; each has its labels, member weights and
-        whether it converged as the method itself at that setting, fitted attributes need not be there.
-    """
-
-    places: tuple[int, ...]
-    solve: Callable[[], Sequence[Partition]]
-
-
-class Memo(Generic[T]):
-    """Values that several threads share, each made by the first that asks for it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._values: dict[Hashable, T] = {}
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value of a key."""
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-            return self._values[key]
 
 
 def by_first_appearance(labels: NDArray[Any]) -> NDArray[np.int64]:

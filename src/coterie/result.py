@@ -137,20 +137,6 @@ class Result:
                 raise ValueError(f"{name} must have shape {shape}, but has {np.shape(array)}")
             array.flags.writeable = False
 
-    @property
-    def elected(self) -> str | None:
-        """The setting that a council elected; None for another method, or partitions combined.
-
-        Examples
-        --------
-        >>> from coterie import Council
-        >>> from coterie.result import Result
-        >>> model = Council(2, settings={"spce": [{}]}, solvers=("spce",))
-        >>> Result.of(model.fit([[0, 0], [0, 0], [0, 1], [1, 1]])).elected
-        'spce()'
-        """
-        return next((str(one.get("setting")) for one in self.history if one.get("elected")), None)
-
     @classmethod
     def of(
         cls,

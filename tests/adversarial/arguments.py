@@ -13,7 +13,6 @@ from sklearn.cluster import KMeans
 
 from coterie import (
     ConsensusClustering,
-    Council,
     Ensemble,
     MemoryBudgetError,
     datasets,
@@ -173,10 +172,6 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     yield "select_k", (lambda **given: select_k(ENSEMBLE, **given), chosen)
     whole = ConsensusClustering(2, members=2, random_state=0).get_params(deep=False)
     yield "ConsensusClustering", (lambda **given: ConsensusClustering(**given).fit(FEATURES), whole)
-    settings = {"lwea": {"theta": [0.2, 0.4]}}
-    council = Council(2, solvers=("lwea",), settings=settings, random_state=0)
-    made = council.get_params(deep=False)
-    yield "Council", (lambda **given: Council(**given).fit(LABELS), made)
 
 
 def of_pictures() -> Iterator[tuple[str, Call]]:

@@ -87,7 +87,6 @@ _OF = {
     "kernels.pacing": "solvers/test_spce.py",
     "kernels.pairs": "evidence/test_coassociation.py evidence/test_reliability.py",
     "kernels.rows": "kernels/test_rows.py",
-    "kernels.simplex": "kernels/test_simplex.py",
     "kernels.smoothing": "kernels/test_smoothing.py solvers/test_trce.py",
 }
 

@@ -13,7 +13,6 @@ from coterie import (
     RSECH,
     SCCBG,
     ConsensusClustering,
-    Council,
     Ensemble,
     LabelError,
     ParameterError,
@@ -143,21 +142,6 @@ def test_new_rows_of_another_precision(fitted, asked):
     features = np.rint(8 * arguments.FEATURES)
     model = ConsensusClustering(2, members=3, random_state=0).fit(features.astype(fitted))
     np.testing.assert_array_equal(model.predict(features.astype(asked)), model.labels_)
-
-
-@pytest.mark.parametrize("parameter", ["n_clusters", "random_state"])
-def test_a_setting_cannot_overrule_the_council(parameter):
-    council = Council(2, solvers=("lwea",), settings={"lwea": [{parameter: 3}]})
-    with pytest.raises(ParameterError, match=rf"sets {parameter}, which is the council's own"):
-        council.fit(arguments.LABELS)
-
-
-def test_a_council_with_weights_of_all_sizes():
-    weights = np.ones(arguments.ROWS)
-    weights[0] = 1e-30
-    for combine in ("medoid", "eac"):
-        model = Council(2, solvers=("lwea", "eac"), combine=combine)
-        assert model.fit(arguments.LABELS, sample_weight=weights).n_clusters_ == 2
 
 
 def test_similarity_by_links_with_weights_below_one():

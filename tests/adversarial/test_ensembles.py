@@ -94,8 +94,3 @@ def test_what_escapes_is_counted():
         "a group: 0 cases; no exceptions; violations: 1",
         "  VIOLATION a case: ZeroDivisionError: nothing",
     ]
-
-
-def test_a_council_that_leaves_partitions_out():
-    # the agreement of such a partition was once no number
-    assert solvers.attack("council", case_number(0, 13)) is None

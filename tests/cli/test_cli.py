@@ -218,16 +218,6 @@ def test_an_existing_output_is_replaced(folder):
     assert len(rows_of(folder / "out.csv")) == 7
 
 
-def test_a_council_says_which_setting_it_elected(folder, capsys):
-    asked = ["combine", "labels.csv", "-k", "3", "--method", "council", "-o", "out.csv"]
-    assert main(asked) == 0
-    assert "elected: eccms(alpha=0.8, lam=0.4), of 12 settings" in capsys.readouterr().out
-    assert main([*asked, "--set", "budget=2 settings", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["elected"] == "eccms(alpha=0.8, lam=0.4)"
-    assert "allowed 2 of 12 settings; left out: eccms(" in told["warnings"][0]
-
-
 # ---------------------------------------------------------------------- what is refused
 
 

@@ -16,7 +16,6 @@ from coterie.evidence import (
     observed_counts,
     weighted_coassociation,
 )
-from coterie.evidence.coassociation import sparse_coassociation_counts
 from coterie.kernels.pairs import agreement_counts
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
@@ -36,7 +35,6 @@ def test_counts_and_observed(labels):
     assert counts.dtype == np.int16
     assert np.array_equal(on_samples(ensemble, counts), naive.counts(labels))
     assert np.array_equal(on_samples(ensemble, observed_counts(ensemble)), naive.observed(labels))
-    assert np.array_equal(sparse_coassociation_counts(ensemble).toarray(), counts)
 
 
 @given(labels=label_matrices(), seed=st.integers(0, 100))

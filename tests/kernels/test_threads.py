@@ -16,12 +16,10 @@ from coterie import EAC, Ensemble
 from coterie.evidence import (
     coassociation, coassociation_counts, locally_weighted_coassociation, observed_counts, transitions,
 )
-from coterie.kernels.simplex import project_rows
 
 rng = np.random.default_rng(0)
 labels = rng.integers(-1, 5, (700, 12))
 ensemble = Ensemble.from_labels(labels, member_weight=rng.random(12) + 0.5)
-weights = ensemble.weights.astype(float)
 digests = set()
 for threads in (1, 2):
     numba.set_num_threads(threads)
@@ -29,7 +27,6 @@ for threads in (1, 2):
     found = [
         coassociation_counts(ensemble), observed_counts(ensemble), coassociation(ensemble),
         locally_weighted_coassociation(ensemble), transitions(ensemble),
-        project_rows(np.random.default_rng(1).normal(size=(300, len(weights))), weights),
     ]
     for linkage in ("average", "complete", "single"):
         model = EAC(7, linkage=linkage).fit(ensemble)

@@ -31,9 +31,7 @@ examples = settings(max_examples=25)
 
 
 def solver(name: str, n_clusters: int):
-    # two seats are a council as well as ten, and sooner heard
-    few = {"settings": {"eccms": [{}], "spce": [{}]}} if name == "council" else {}
-    return METHODS[name].load()(n_clusters, **few, random_state=0)
+    return METHODS[name].load()(n_clusters, random_state=0)
 
 
 def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> np.ndarray:

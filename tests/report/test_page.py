@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from coterie import EAC, PCE, SPCE, ConsensusClustering, Council, Ensemble, report
+from coterie import EAC, PCE, SPCE, ConsensusClustering, Ensemble, report
 from coterie.io import DataError
 from coterie.report._merged import merged_clusters
 from coterie.report._page import PAGE_BYTES, page
@@ -187,15 +187,6 @@ def test_a_cluster_that_the_members_mix_is_not_two_because_they_mix_it_with_its_
     members[1, :3] = members[2, 3:6] = 2
     votes = ClusterVotes.of(Ensemble.from_labels(members), np.array([0, 0, 1, *[2] * 20]))
     assert merged_clusters(votes, np.array([1, 0, 0])) == []
-
-
-@pytest.mark.parametrize("elected", [True, False])
-def test_the_page_says_what_a_council_elected(elected):
-    members = np.stack([FOUR] * 5, axis=1)
-    council = Council(3, settings={"eccms": [{}]}, combine="medoid" if elected else "eac")
-    text = read(Result.of(council.fit(members))).text
-    assert ("eccms(), of 7 settings" in text) == elected
-    assert "Council is coterie's own" in text
 
 
 @pytest.mark.parametrize("seed", range(3))

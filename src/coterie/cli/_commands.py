@@ -413,8 +413,6 @@ def summarise(
     # one cluster has no rival, and its confidence of 1 would say nothing
     sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
-    if result.elected is not None:
-        screen.say(f"elected: {result.elected}, of {counted(len(result.history), 'setting')}")
     screen.clusters(result.labels, result.sample_confidence, counts=sample_counts(ensemble))
     screen.say("")
     if result.truth is not None:

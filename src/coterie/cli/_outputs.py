@@ -158,8 +158,6 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
             for row in clusters.rows()
         ],
     }
-    if result.elected is not None:
-        record["elected"] = result.elected
     if result.selection is not None:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:

@@ -55,18 +55,6 @@ def coassociation_counts(
     return agreement_counts(ensemble.labels)
 
 
-def sparse_coassociation_counts(ensemble: Ensemble) -> sparse.csr_array:
-    """The counts on their support only: pairs that at least one member puts together.
-
-    Worth it where base clusters are small; on typical pools 20 to 99 % of pairs meet, and the dense
-    counts are smaller and faster.
-    """
-    incidence = ensemble.incidence.astype(np.int32)
-    counts = sparse.csr_array(incidence @ incidence.T)
-    counts.sort_indices()
-    return counts
-
-
 def observed_counts(
     ensemble: Ensemble, *, memory_budget: Budget = None
 ) -> NDArray[np.int16] | NDArray[np.int32]:

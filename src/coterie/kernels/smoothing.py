@@ -173,10 +173,9 @@ def _tangent(mass, penalty, theta):
 def _project(i, count, own, distance, slope, weights, columns, value, mass, links):
     """The projection of B - slope G on the weighted simplex, to ``links``.
 
-    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are used up. As
-    in the projection of :mod:`coterie.kernels.simplex`, but the linked columns, and the row's own by
-    itself, show at once which of the others cannot stay positive. All is measured from B_ii, near
-    the largest.
+    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are used up. The
+    linked columns, and the row's own by itself, show at once which of the others cannot stay
+    positive. All is measured from B_ii, near the largest.
     """
     for p in range(count):
         j = columns[p]

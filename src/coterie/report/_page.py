@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._words import counted, shown_count
+from coterie._words import shown_count
 from coterie.report import _words as words
 from coterie.report._payload import TITLES, histogram_clusters, payload
 from coterie.report._reading import Reading
@@ -185,8 +185,6 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
         run.append(("time", _duration(result.seconds)))
     if result.created:
         run.append(("date", result.created.replace("T", " ").replace("+00:00", " UTC")))
-    if result.elected is not None:
-        run.append(("elected", f"{result.elected}, of {counted(len(result.history), 'setting')}"))
     else:
         ended = "converged" if result.converged else "not converged"
         run.append(("passes", f"{len(result.history)}, {ended}"))

@@ -162,12 +162,7 @@ def cautions(reading: Reading) -> list[str]:
             found.append(selection.disagreement)
     if not no_structure(result):
         found += _merged(reading)
-    if not result.converged and result.elected is not None:
-        found.append(
-            f"The elected setting, {result.elected}, did not converge; more passes (max_iter) may "
-            "change the result."
-        )
-    elif not result.converged:
+    if not result.converged:
         found.append(
             f"{result.method.upper()} did not converge in "
             f"{len(result.history):,} {'pass' if len(result.history) == 1 else 'passes'}; more passes "

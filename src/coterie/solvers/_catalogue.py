@@ -394,15 +394,6 @@ METHODS: dict[str, Method] = {
                 "lam2": tuple(10.0**power for power in range(-4, 5)),
             },
         ),
-        Method(
-            name="council",
-            home="coterie.council:Council",
-            summary="EC-CMS at its default unless the members do not confirm it; then other settings, "
-            "and SPCE, elect one. No labels, no tuning.",
-            cost="that of its settings: six of EC-CMS and six of SPCE, over --set n_jobs threads",
-            paper="none; Council is coterie's own, described in its docs.",
-            scaling="quadratic",
-        ),
     )
 }
 

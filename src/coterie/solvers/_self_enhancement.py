@@ -7,7 +7,7 @@ summed over pairs is a double.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -283,50 +283,23 @@ class State:
         return cls(zeros(A), target, zeros(A), zeros(A), norms)
 
 
-@dataclass(frozen=True)
-class Stop:
-    """Where passes end: at a relative change, or after so many."""
-
-    tol: float
-    max_iter: int
-
-    def reached(self, number: int, change: float) -> bool:
-        """Whether the pass of this number was the last."""
-        return change < self.tol or number >= self.max_iter
-
-
-@dataclass(frozen=True, eq=False)
-class Enhanced:
-    """Where some stops ended.
-
-    Attributes
-    ----------
-    ended : mapping
-        Which of the stops, and for each whether it ended by its tolerance.
-    learned : ndarray, shape (N, N)
-        The symmetric part of C.
-    history : tuple
-        One record a pass.
-    """
-
-    ended: Mapping[int, bool]
-    learned: FloatArray
-    history: tuple[Pass, ...]
-
-
 def minimise(
     problem: Problem,
     lam: float,
-    stops: Sequence[Stop],
+    tol: float,
+    max_iter: int,
     callback: Callable[[Pass], object] | None,
-) -> Iterator[Enhanced]:
-    """Passes until the last of the stops; what was learned at each, the earliest first."""
+) -> tuple[FloatArray, tuple[Pass, ...], bool]:
+    """Passes until the relative change is below ``tol``, at most ``max_iter``.
+
+    Returns the symmetric part of C, one record per pass, and whether it converged.
+    """
     history: list[Pass] = []
     state = State.at_start(problem)
     A = problem.evidence
     least = NEGLIGIBLE[A.between.dtype.str[1:]] * A.norm(problem.weights)
-    waiting = dict(enumerate(stops))
-    while True:
+    converged = settled = False
+    while not converged and len(history) < max_iter:
         first = not history
         objective, changes = propagate(problem, state), np.zeros(5)  # 2
         # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
@@ -341,22 +314,11 @@ def minimise(
         history.append(_record(len(history) + 1, objective, changes))
         if callback is not None:
             callback(history[-1])
-        change = float(changes.max())
-        ended = {
-            place: settled or change < stop.tol
-            for place, stop in waiting.items()
-            if settled or stop.reached(len(history), change)  # 4
-        }
-        if len(ended) == len(waiting):
-            break
-        if ended:
-            learned = _symmetric_part(problem, state.learned.between)
-            yield Enhanced(ended, learned, tuple(history))
-        waiting = {place: stop for place, stop in waiting.items() if place not in ended}
+        converged = settled or bool(changes.max() < tol)  # 4
     C = A.between if settled else state.learned.between
-    # all but C goes before more comes
+    # free all but C before the symmetric part is allocated
     del state
-    yield Enhanced(ended, _symmetric_part(problem, C), tuple(history))
+    return _symmetric_part(problem, C), tuple(history), converged
 
 
 def _symmetric_part(problem: Problem, C: Numbers) -> FloatArray:

@@ -58,10 +58,8 @@ part of A.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,14 +79,14 @@ from coterie._params import (
     check_parameters,
     is_matrix,
 )
-from coterie._result import Memo, Partition, Pass, Run
+from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.given import checked_similarity, given_similarity
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._self_enhancement import Precision, Problem, SampleMatrix, Stop, minimise
+from coterie.solvers._self_enhancement import Precision, Problem, SampleMatrix, minimise
 
 FloatArray = NDArray[np.float64]
 
@@ -238,9 +236,20 @@ class ECCMS(LabelConsensus):
 
         needed = BYTES_PER_PAIR[self.precision]
         require_dense(ensemble, needed, "The matrix that EC-CMS learns", self.memory_budget)
-        problem = Groundwork.of(ensemble, self.memory_budget).problem(self)
-        (enhanced,) = minimise(problem, self.lam, [Stop(self.tol, self.max_iter)], self.callback)
-        learned, history, converged = enhanced.learned, enhanced.history, enhanced.ended[0]
+        shares = coassociation(ensemble, memory_budget=self.memory_budget)
+        problem = Problem.pose(
+            _evidence(ensemble, self.evidence, self.theta, self.memory_budget).rounded(
+                self.precision
+            ),
+            _confident(shares, ensemble.weights, self.alpha),
+            ensemble.weights,
+            self.propagate,
+            self.keep_confident,
+        )
+        del shares
+        learned, history, converged = minimise(
+            problem, self.lam, self.tol, self.max_iter, self.callback
+        )
         warn_if_unfinished(
             "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
         )
@@ -260,21 +269,6 @@ class ECCMS(LabelConsensus):
                 "residual_": history[-1]["residual"],
             },
         )
-
-    @classmethod
-    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
-        """One run for all settings with the same certain pairs, evidence and price."""
-        budget = settings[0].memory_budget
-        needed = max(BYTES_PER_PAIR[setting.precision] for setting in settings) + 8
-        require_dense(ensemble, needed, "The matrix that EC-CMS learns", budget)
-        ground = Groundwork.of(ensemble, budget)
-        places: dict[Hashable, list[int]] = {}
-        for place, setting in enumerate(settings):
-            places.setdefault(ground.what_matters(setting), []).append(place)
-        return [
-            Run(tuple(group), partial(_solve_together, ground, [settings[one] for one in group]))
-            for group in places.values()
-        ]
 
 
 def enhance(
@@ -358,92 +352,14 @@ def enhance(
         propagate,
         keep_confident,
     )
-    (enhanced,) = minimise(problem, lam, [Stop(tol, max_iter)], callback)
-    if not enhanced.ended[0]:
+    learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
+    if not converged:
         warnings.warn(
             f"enhance did not converge in {max_iter} passes. Raise max_iter. {ADVICE}",
             ConvergenceWarning,
             stacklevel=2,
         )
-    return enhanced.learned
-
-
-@dataclass(frozen=True, eq=False)
-class Groundwork:
-    """What all settings on one ensemble share.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    shares : ndarray, shape (N, N)
-        The co-association, which tells the certain pairs.
-    evidence : Memo
-        The similarity by its kind and theta, made when first asked for.
-    """
-
-    ensemble: Ensemble
-    shares: FloatArray
-    evidence: Memo[SampleMatrix]
-
-    @classmethod
-    def of(cls, ensemble: Ensemble, budget: Budget) -> Self:
-        """Of an ensemble in canonical order."""
-        return cls(ensemble, coassociation(ensemble, memory_budget=budget), Memo())
-
-    def what_matters(self, setting: ECCMS) -> Hashable:
-        """Settings of which this is equal differ in their stops at most.
-
-        Shares are few numbers, so that two alphas often ask for the same pairs.
-        """
-        certain = self.shares >= setting.alpha - SHARE_SLACK
-        return (
-            float(self.shares.min(where=certain, initial=np.inf)),
-            setting.lam,
-            _kind(setting),
-            setting.propagate,
-            setting.keep_confident,
-            setting.precision,
-        )
-
-    def problem(self, setting: ECCMS) -> Problem:
-        """Step 1."""
-        budget = setting.memory_budget
-        return Problem.pose(
-            self.evidence.get(
-                _kind(setting),
-                lambda: _evidence(self.ensemble, setting.evidence, setting.theta, budget),
-            ).rounded(setting.precision),
-            _confident(self.shares, self.ensemble.weights, setting.alpha),
-            self.ensemble.weights,
-            setting.propagate,
-            setting.keep_confident,
-        )
-
-
-def _kind(setting: ECCMS) -> Hashable:
-    """What the evidence depends on."""
-    given = setting.evidence
-    if not isinstance(given, str):
-        return id(given)
-    return given, setting.theta if given == "lwca" else None
-
-
-def _solve_together(ground: Groundwork, settings: Sequence[ECCMS]) -> list[Partition]:
-    """Settings that differ in their stops at most, by one run; labels and weights only."""
-    from coterie.kernels.linkage import weighted_linkage
-
-    one = settings[0]
-    problem = ground.problem(one)
-    weights = _member_weights(ground.ensemble, one.evidence, one.theta)
-    found: dict[int, Partition] = {}
-    stops = [Stop(setting.tol, setting.max_iter) for setting in settings]
-    for enhanced in minimise(problem, one.lam, stops, None):
-        apart = np.subtract(1.0, enhanced.learned, out=enhanced.learned)
-        dendrogram = weighted_linkage(apart, problem.weights, overwrite=True)
-        for place, converged in enhanced.ended.items():
-            labels = dendrogram.cut(settings[place].n_clusters)
-            found[place] = Partition(labels, weights, converged, enhanced.history)
-    return [found[place] for place in range(len(settings))]
+    return learned
 
 
 def _evidence(

@@ -59,10 +59,8 @@ and no link. A ``member_weight`` of 2 is the same as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -71,7 +69,7 @@ from numpy.typing import NDArray
 from coterie._budget import Budget
 from coterie._estimator import LabelConsensus
 from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
-from coterie._result import Memo, Partition, Pass, Run
+from coterie._result import Partition, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.kernels.pacing import cover, learn, over_rows, weigh
@@ -202,28 +200,7 @@ class SPCE(LabelConsensus):
         purpose = "The consensus matrix that SPCE learns"
         require_dense(ensemble, bytes_per_pair, purpose, self.memory_budget)
         problem = Problem.of(ensemble, self.n_clusters, self.theta)
-        return self._learn(ensemble, problem, start(problem, ensemble, self.memory_budget))
-
-    @classmethod
-    def _runs(cls, settings: Sequence[Self], ensemble: Ensemble, seed: int) -> list[Run]:
-        """Settings with as many clusters all start from the same state."""
-        started: Memo[tuple[Problem, State]] = Memo()
-
-        def solve(setting: Self) -> list[Partition]:
-            budget = setting.memory_budget
-            require_dense(ensemble, 48, "The consensus matrices that SPCE learns", budget)
-
-            def begin() -> tuple[Problem, State]:
-                problem = Problem.of(ensemble, setting.n_clusters, setting.theta)
-                return problem, start(problem, ensemble, budget)
-
-            problem, state = started.get(setting.n_clusters, begin)
-            return [setting._learn(ensemble, problem.with_theta(setting.theta), state.copy())]
-
-        return [Run((place,), partial(solve, setting)) for place, setting in enumerate(settings)]
-
-    def _learn(self, ensemble: Ensemble, problem: Problem, state: State) -> Partition:
-        """All stages from the start."""
+        state = start(problem, ensemble, self.memory_budget)
         # no pass can join what no member joins
         n_parts = state.rank.n_components
         history: list[Pass] = []
@@ -356,10 +333,6 @@ class Problem:
             gamma=(theta * n_votes) ** 2,
         )
 
-    def with_theta(self, theta: float) -> Self:
-        """The same with another price of a link."""
-        return replace(self, gamma=(theta * self.n_votes) ** 2)
-
 
 @dataclass
 class State:
@@ -381,15 +354,6 @@ class State:
     mass: float = 0.0
     n_links: float = 0.0
     change: float = np.inf
-
-    def copy(self) -> Self:
-        """Another that starts from here; steps write to the matrices and renew the rest."""
-        return replace(
-            self,
-            consensus=self.consensus.copy(),
-            pair_weights=self.pair_weights.copy(),
-            rank=replace(self.rank, inverse=copy(self.rank.inverse)),
-        )
 
 
 def start(problem: Problem, ensemble: Ensemble, memory_budget: Budget) -> State:
