@@ -99,7 +99,7 @@ fuzz: .venv/core.stamp .venv/test.group .venv/fuzz.group  ## ten minutes of cove
 # kernels interpreted, file by file. There some run out of time, for which a failure is forgiven: whether they
 # pass is the first run's matter. Few examples a property: both runs show what is executed, not what is true.
 TRACED := $(BIN)/coverage run -m pytest -q --hypothesis-profile=few
-INTERPRETED := $(wildcard $(foreach place,kernels linalg evidence,tests/$(place)/test_*.py)) \
+INTERPRETED := $(wildcard $(foreach place,numerics evidence,tests/$(place)/test_*.py)) \
   $(foreach method,bce ceshl rce sccbg spce trce voting,tests/solvers/test_$(method).py) \
   tests/test_consensus.py tests/scale/test_pool.py
 FORGIVING := --timeout=10 -o timeout_func_only=true --tb=no -W "ignore:overflow encountered:RuntimeWarning"

@@ -34,13 +34,13 @@ from units import best_of
 
 from coterie import CESHL, PCE, TRCE, Ensemble
 from coterie.evidence import coassociation_counts, locally_weighted_coassociation
+from coterie.evidence.enhancement_kernels import sweep
 from coterie.evidence.reliability import cluster_reliability
-from coterie.kernels.components import dense_components
-from coterie.kernels.enhancement import sweep
-from coterie.kernels.linkage import weighted_linkage
-from coterie.kernels.rows import RowTable
+from coterie.numerics.components import dense_components
+from coterie.numerics.linkage import weighted_linkage
+from coterie.numerics.rows import RowTable
 from coterie.solvers import ceshl, pce, spce, trce
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS, CLUSTERS = 20, 10

@@ -20,8 +20,8 @@ from scipy.stats import rankdata
 
 from coterie import Ensemble
 from coterie.evaluate import Contingency
-from coterie.solvers._catalogue import METHODS
-from coterie.trust._votes import ClusterVotes, lead_of
+from coterie.solvers.methods import METHODS
+from coterie.trust.votes import ClusterVotes, lead_of
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SMALL = ("ecoli", "aggregation", "umist", "spf")

@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from coterie.bench import as_markdown, read_spec, run, table
-from coterie.bench._figure import BenchFigure, file_name
-from coterie.bench._figures import figures, save_figures
-from coterie.bench._results import _ensembles
-from coterie.bench._store import RunStore
+from coterie_bench import as_markdown, read_spec, run, table
+from coterie_bench._figure import BenchFigure, file_name
+from coterie_bench._figures import figures, save_figures
+from coterie_bench._results import _ensembles
+from coterie_bench._store import RunStore
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("COTERIE_DATA", ROOT.parent / "shared" / "data"))

@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie import Ensemble
 from coterie.evaluate import ari
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS = 20

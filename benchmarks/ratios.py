@@ -22,7 +22,7 @@ from scipy.spatial.distance import squareform
 
 from coterie import EAC, Ensemble
 from coterie.evaluate import ari
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -27,9 +27,9 @@ import numpy as np
 from speed.inputs import members, repeated
 
 from coterie import Ensemble
-from coterie._estimator import LabelConsensus
 from coterie.evaluate import ari
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import METHODS
 
 CLASSES, MEMBERS, BLOBS = 10, 20, 400
 CHUNK = 1_000_000

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie import Ensemble
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ABLATIONS: dict[str, list[dict[str, Any]]] = {

@@ -12,8 +12,8 @@ import warnings
 
 from sklearn.cluster import KMeans
 
+from coterie import anndata as coterie_anndata
 from coterie.evaluate import ari
-from coterie.io import anndata as coterie_anndata
 
 with warnings.catch_warnings():
     # scanpy's own imports and its old file speak of deprecations

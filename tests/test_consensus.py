@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from coterie import EAC, LWEA, ConsensusClustering, ParameterError
 from coterie.datasets import load
 from coterie.generate import from_estimators, kmeans_pool
-from coterie.solvers import _catalogue
-from coterie.solvers._catalogue import METHODS, solver_of
+from coterie.solvers import methods
+from coterie.solvers.methods import METHODS, solver_of
 
 BLOBS = load("blobs")
 
@@ -150,9 +150,9 @@ def test_samples_that_every_member_calls_noise_are_named():
 
 def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypatch):
     model = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
-    monkeypatch.setattr(_catalogue, "MANY_ROWS", model.ensemble_.n_microclusters)
+    monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters)
     as_many = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
-    monkeypatch.setattr(_catalogue, "MANY_ROWS", model.ensemble_.n_microclusters - 1)
+    monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters - 1)
     more = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
     named = ConsensusClustering(5, members=5, solver="lwea", random_state=0).fit(BLOBS.X)
     fits = [type(fit.solver_).__name__ for fit in (model, as_many, more, named)]

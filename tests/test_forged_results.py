@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble, Result, report
-from coterie._params import ParameterError
 from coterie.cli import main
-from coterie.io._result_file import ResultFileError, write_result
+from coterie.core.errors import ParameterError, ResultFileError
+from coterie.io.result_file import write_result
 from coterie.plot import confidence
 from coterie.select import select_k
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie._params import closest, nearest
+from coterie.core.params import closest, nearest
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from coterie import EAC, ECCMS, ConsensusClustering, Ensemble
-from coterie.io._result_file import VERSION, ResultFileError, pack, unpack
+from coterie.core.errors import ResultFileError
+from coterie.io.result_file import VERSION, pack, unpack
 from coterie.result import Result
 from tests.trust.partitions import partitions
 
@@ -418,7 +419,7 @@ def test_another_shape_and_type(tmp_path):
     ],
 )
 def test_a_sound_file_whose_parts_do_not_fit(tmp_path, part, change):
-    from coterie.io._result_file import write_result
+    from coterie.io.result_file import write_result
 
     record = small().to_record()
     record["ensemble"] = dict(record["ensemble"])

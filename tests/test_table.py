@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from coterie._table import Table
+from coterie.core.tables import Table
 
 
 def mixed() -> Table:

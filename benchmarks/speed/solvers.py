@@ -7,8 +7,8 @@ import warnings
 from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.evidence import coassociation, locally_weighted_coassociation, transitions
-from coterie.kernels.linkage import weighted_linkage
-from coterie.solvers._catalogue import METHODS
+from coterie.numerics.linkage import weighted_linkage
+from coterie.solvers.methods import METHODS
 
 from .inputs import members
 

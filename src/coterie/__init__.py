@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Ensemble": "coterie.ensemble",
-    "LabelError": "coterie.ensemble",
     "BCE": "coterie.solvers.bce",
     "CESHL": "coterie.solvers.ceshl",
     "CSPA": "coterie.solvers.cspa",
+    "ConsensusClustering": "coterie.consensus",
+    "CoterieError": "coterie.core.errors",
     "DREC": "coterie.solvers.drec",
+    "DataError": "coterie.core.errors",
     "EAC": "coterie.solvers.eac",
     "ECCMS": "coterie.solvers.ec_cms",
     "ECPCSHC": "coterie.solvers.ecpcs_hc",
     "ECPCSMC": "coterie.solvers.ecpcs_mc",
+    "Ensemble": "coterie.ensemble",
     "HBGF": "coterie.solvers.hbgf",
     "HGPA": "coterie.solvers.hgpa",
     "IMVC": "coterie.solvers.imvc",
@@ -29,31 +31,34 @@ _HOME = {
     "LCE": "coterie.solvers.lce",
     "LWEA": "coterie.solvers.lwea",
     "LWGP": "coterie.solvers.lwgp",
+    "LabelConsensus": "coterie.solvers.base",
+    "LabelError": "coterie.core.errors",
     "MCLA": "coterie.solvers.mcla",
     "MajorityVoting": "coterie.solvers.voting",
+    "MemoryBudgetError": "coterie.core.errors",
     "NMFC": "coterie.solvers.nmfc",
     "OSIMVC": "coterie.solvers.osimvc",
     "PCE": "coterie.solvers.pce",
     "PTA": "coterie.solvers.pta",
     "PTGP": "coterie.solvers.ptgp",
+    "ParameterError": "coterie.core.errors",
+    "Partition": "coterie.solvers.partition",
     "RCE": "coterie.solvers.rce",
     "RSECH": "coterie.solvers.rsec",
     "RSECZ": "coterie.solvers.rsec",
+    "Result": "coterie.result",
+    "ResultFileError": "coterie.core.errors",
     "SCCBG": "coterie.solvers.sccbg",
     "SPCE": "coterie.solvers.spce",
+    "SampleError": "coterie.core.errors",
     "SimilarityConsensus": "coterie.solvers.similarity",
     "TRCE": "coterie.solvers.trce",
     "USENC": "coterie.solvers.usenc",
     "enhance": "coterie.solvers.ec_cms",
-    "Result": "coterie.result",
+    "memory_budget": "coterie.core.budget",
     "select_k": "coterie.select",
-    "ConsensusClustering": "coterie.consensus",
-    "MemoryBudgetError": "coterie._budget",
-    "ParameterError": "coterie._params",
-    "memory_budget": "coterie._budget",
 }
 _MODULES = (
-    "bench",
     "datasets",
     "evaluate",
     "evidence",
@@ -70,7 +75,6 @@ _MODULES = (
 __all__ = [*sorted(_HOME), *_MODULES]
 
 if TYPE_CHECKING:
-    from coterie import bench as bench
     from coterie import datasets as datasets
     from coterie import evaluate as evaluate
     from coterie import evidence as evidence
@@ -82,14 +86,19 @@ if TYPE_CHECKING:
     from coterie import select as select
     from coterie import solvers as solvers
     from coterie import trust as trust
-    from coterie._budget import MemoryBudgetError as MemoryBudgetError
-    from coterie._budget import memory_budget as memory_budget
-    from coterie._params import ParameterError as ParameterError
     from coterie.consensus import ConsensusClustering as ConsensusClustering
+    from coterie.core.budget import memory_budget as memory_budget
+    from coterie.core.errors import CoterieError as CoterieError
+    from coterie.core.errors import DataError as DataError
+    from coterie.core.errors import LabelError as LabelError
+    from coterie.core.errors import MemoryBudgetError as MemoryBudgetError
+    from coterie.core.errors import ParameterError as ParameterError
+    from coterie.core.errors import ResultFileError as ResultFileError
+    from coterie.core.errors import SampleError as SampleError
     from coterie.ensemble import Ensemble as Ensemble
-    from coterie.ensemble import LabelError as LabelError
     from coterie.result import Result as Result
     from coterie.select import select_k as select_k
+    from coterie.solvers.base import LabelConsensus as LabelConsensus
     from coterie.solvers.bce import BCE as BCE
     from coterie.solvers.ceshl import CESHL as CESHL
     from coterie.solvers.cspa import CSPA as CSPA
@@ -110,6 +119,7 @@ if TYPE_CHECKING:
     from coterie.solvers.mcla import MCLA as MCLA
     from coterie.solvers.nmfc import NMFC as NMFC
     from coterie.solvers.osimvc import OSIMVC as OSIMVC
+    from coterie.solvers.partition import Partition as Partition
     from coterie.solvers.pce import PCE as PCE
     from coterie.solvers.pta import PTA as PTA
     from coterie.solvers.ptgp import PTGP as PTGP

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coterie._estimator import LabelConsensus
-from coterie._params import (
+from coterie.core.errors import ParameterError
+from coterie.core.params import (
     CALLBACK,
     JOBS,
     SEED,
@@ -23,13 +23,12 @@ from coterie._params import (
     Domain,
     Integer,
     Kind,
-    ParameterError,
     check_parameters,
 )
-from coterie._random import child_seeds, generator
-from coterie._table import Table
+from coterie.core.random import child_seeds, generator
+from coterie.core.tables import Table
 from coterie.ensemble import Ensemble
-from coterie.ensemble._read import index_ids
+from coterie.ensemble.read import index_ids
 from coterie.generate.features import as_numbers, refuse_not_finite
 from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
 from coterie.generate.pools import (
@@ -44,7 +43,8 @@ from coterie.generate.pools import (
     spectral_plans,
     subsample_plans,
 )
-from coterie.solvers._catalogue import default_method, solver_of
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import default_method, solver_of
 from coterie.trust import Explanation
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         cluster_of[self.ensemble_.inverse] = self.solver_.labels_
         known = _LabelRows(self.ensemble_, cluster_of)
         if _is_lazy(X):
-            from coterie.scale._fit import predict_dask
+            from coterie.scale.fit import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
             lazy: NDArray[np.int64] = predict_dask(
@@ -307,7 +307,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
         """Members, and the number of clusters that they support."""
-        from coterie.select._select import DEFAULT_KS, Plan, checked_ks, select
+        from coterie.select.choose_k import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
         pool = self._make_members(X, np.random.default_rng(seed), self.callback)
@@ -404,7 +404,7 @@ class _LabelRows:
 
     def clusters(self, given: NDArray[Any]) -> NDArray[np.int64]:
         """Clusters of new rows by the members' labels for them."""
-        from coterie.kernels.nearest import nearest_clusters
+        from coterie.numerics.nearest import nearest_clusters
 
         codes = np.stack(
             [_codes(given[:, j], known) for j, known in enumerate(self.ensemble.categories)], axis=1

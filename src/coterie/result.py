@@ -19,19 +19,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie._estimator import LabelConsensus
-from coterie._params import ParameterError
-from coterie._table import Table
-from coterie._words import counted
+from coterie.core.errors import ParameterError
+from coterie.core.tables import Table
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble
-from coterie.ensemble._columns import is_void
-from coterie.linalg.embedding import principal_plane, spectral_plane
-from coterie.solvers._catalogue import METHODS
-from coterie.trust._clusters import clusters_of, total_count
-from coterie.trust._explain import Explanation, explain_from
-from coterie.trust._members import members_of
-from coterie.trust._samples import samples_of, soft_labels_of
-from coterie.trust._votes import ClusterVotes
+from coterie.ensemble.columns import is_void
+from coterie.numerics.embedding import principal_plane, spectral_plane
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import METHODS
+from coterie.trust.cluster_diagnoses import clusters_of, total_count
+from coterie.trust.explanation import Explanation, explain_from
+from coterie.trust.member_diagnoses import members_of
+from coterie.trust.sample_diagnoses import samples_of, soft_labels_of
+from coterie.trust.votes import ClusterVotes
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -247,9 +247,9 @@ class Result:
         path : str or path
             The file to write, which must end in ``.npz``; an existing one is replaced.
         """
-        from coterie.io import DataError
-        from coterie.io._result_file import ResultFileError, write_result
-        from coterie.io._write import RESULT, check_extension
+        from coterie.core.errors import DataError, ResultFileError
+        from coterie.io.result_file import write_result
+        from coterie.io.write import RESULT, check_extension
 
         try:
             check_extension(path, RESULT)
@@ -264,7 +264,8 @@ class Result:
         A file that is cut short, altered, of another format or of a newer version raises
         ``ResultFileError`` with a line that says so.
         """
-        from coterie.io._result_file import MISFITS, ResultFileError, read_result
+        from coterie.core.errors import ResultFileError
+        from coterie.io.result_file import MISFITS, read_result
 
         record = read_result(path)
         try:

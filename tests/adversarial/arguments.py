@@ -25,7 +25,7 @@ from coterie import (
     select_k,
     trust,
 )
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
 
 # a clumsy user's values: of the wrong type, size, sign and length

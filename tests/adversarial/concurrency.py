@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from coterie._threads import ForkedError
-from coterie.solvers._catalogue import METHODS
+from coterie.core.errors import ForkedError
+from coterie.solvers.methods import METHODS
 from tests.adversarial.numerics import noisy
 from tests.adversarial.outcomes import Tally, Violation
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from coterie import EAC, Ensemble, Result
-from coterie.bench import parse_spec
-from coterie.bench._store import RunStore
-from coterie.io import DataError, write_table
-from coterie.io._result_file import ResultFileError
+from coterie.core.errors import DataError, ResultFileError
+from coterie.io import write_table
+from coterie_bench import parse_spec
+from coterie_bench._store import RunStore
 from tests.adversarial.outcomes import Tally, Violation
 from tests.adversarial.readers import SPEC, a_run
 
@@ -210,7 +210,7 @@ import sys
 sys.modules[{name!r}] = None
 import numpy as np
 from coterie import EAC, Result
-from coterie._table import Table
+from coterie.core.tables import Table
 from pathlib import Path
 model = EAC(2).fit([[0, 0], [0, 1], [1, 1]])
 

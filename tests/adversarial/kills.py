@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from coterie import Result
-from coterie.bench import as_text, table
+from coterie_bench import as_text, table
 from tests.adversarial.outcomes import Tally, Violation
 
 SPEC = """\
@@ -92,7 +92,7 @@ def _nothing(path: Path) -> None:
 
 
 def _store(path: Path) -> Any:
-    from coterie.bench._store import RunStore
+    from coterie_bench._store import RunStore
 
     return RunStore(path)
 

@@ -40,7 +40,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 NOTES = ROOT / "build" / "mutants"
-PACKAGES = ("ensemble", "evidence", "kernels")
+PACKAGES = ("ensemble", "evidence", "numerics")
 # loaded before the fork, so that no mutant pays for them; nothing of coterie may be among them
 LOADED = (
     "hypothesis.extra.numpy",
@@ -58,10 +58,13 @@ LOADED = (
     "sklearn.metrics",
 )
 _OF = {
-    "ensemble._compress": "ensemble kernels/test_canonical.py",
+    "ensemble.canonical": "ensemble",
+    "ensemble.compress": "ensemble",
     "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
     "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
     "evidence.contingency": "evidence/test_contingency.py",
+    "evidence.enhancement": "evidence/test_enhancement_kernels.py solvers/test_ec_cms.py",
+    "evidence.enhancement_kernels": "evidence/test_enhancement_kernels.py solvers/test_ec_cms.py",
     "evidence.given": "evidence/test_given.py",
     "evidence.links": "evidence/test_links.py evidence/test_budget.py",
     "evidence.propagation": (
@@ -71,23 +74,13 @@ _OF = {
     "evidence.support": "evidence/test_transition.py",
     "evidence.trajectories": "evidence/test_trajectories.py evidence/test_budget.py",
     "evidence.transition": "evidence/test_transition.py evidence/test_budget.py",
-    "kernels.agreement": "kernels/test_agreement.py solvers/test_voting.py trust/test_members.py",
-    "kernels.bernoulli": "kernels/test_bernoulli.py solvers/test_rce.py",
-    "kernels.bipartite_box": "solvers/test_sccbg.py",
-    "kernels.canonical": "kernels/test_canonical.py ensemble",
-    "kernels.centres": "kernels/test_centres.py",
-    "kernels.components": "kernels/test_components.py linalg/test_laplacian.py",
-    "kernels.enhancement": "kernels/test_enhancement.py solvers/test_ec_cms.py",
-    "kernels.hypergraph": "solvers/test_ceshl.py",
-    "kernels.laplacian": "kernels/test_laplacian.py linalg/test_laplacian.py",
-    "kernels.linkage": "kernels/test_linkage.py",
-    "kernels.mixed_membership": "solvers/test_bce.py",
-    "kernels.multilevel": "kernels/test_multilevel.py linalg/test_graph_partition.py",
-    "kernels.nearest": "kernels/test_nearest.py",
-    "kernels.pacing": "solvers/test_spce.py",
-    "kernels.pairs": "evidence/test_coassociation.py evidence/test_reliability.py",
-    "kernels.rows": "kernels/test_rows.py",
-    "kernels.smoothing": "kernels/test_smoothing.py solvers/test_trce.py",
+    "numerics.agreement": "numerics/test_agreement.py solvers/test_voting.py trust/test_members.py",
+    "numerics.components": "numerics/test_components.py numerics/test_laplacian.py",
+    "numerics.laplacian_kernels": "numerics/test_laplacian_kernels.py numerics/test_laplacian.py",
+    "numerics.linkage": "numerics/test_linkage.py",
+    "numerics.nearest": "numerics/test_nearest.py",
+    "numerics.pairs": "evidence/test_coassociation.py evidence/test_reliability.py",
+    "numerics.rows": "numerics/test_rows.py",
 }
 
 

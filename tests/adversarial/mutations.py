@@ -221,7 +221,7 @@ def zipped(entries: dict[str, bytes]) -> bytes:
 
 def resealed(entries: dict[str, bytes], header: Any) -> bytes:
     """A result file whose checksum fits its header and arrays, whatever they say."""
-    from coterie.io._result_file import HEADER, _digest
+    from coterie.io.result_file import HEADER, _digest
 
     if isinstance(header, dict) and isinstance(header.get("arrays"), dict):
         arrays = {}

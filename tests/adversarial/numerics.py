@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie._params import Choice, Domain, Integer, Real
-from coterie.solvers._catalogue import METHODS
+from coterie.core.params import Choice, Domain, Integer, Real
+from coterie.solvers.methods import METHODS
 from tests.adversarial.ensembles import LABEL_ERROR, Case
 from tests.adversarial.outcomes import Tally
 from tests.adversarial.solvers import attack

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import LabelError, MemoryBudgetError, ParameterError
-from coterie.bench import SpecError
-from coterie.io import DataError
-from coterie.io._result_file import ResultFileError
+from coterie.core.errors import DataError, ResultFileError
+from coterie_bench import SpecError
 
 # what a user may meet, by what was asked of coterie; anything else is a violation
 OF_LABELS = (LabelError,)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from coterie import EAC, Ensemble, LabelError, Result
-from coterie.bench import SpecError, parse_spec, table
-from coterie.bench._records import Run, RunKey
-from coterie.bench._store import RunStore
 from coterie.io import read_features, read_labels
-from coterie.io._result_file import HEADER
+from coterie.io.result_file import HEADER
+from coterie_bench import SpecError, parse_spec, table
+from coterie_bench._records import Run, RunKey
+from coterie_bench._store import RunStore
 from tests.adversarial.mutations import (
     damage,
     damage_cells,
@@ -226,7 +226,7 @@ memory = "1GB"
 
 
 def _specs() -> list[bytes]:
-    from coterie.bench import shipped
+    from coterie_bench import shipped
 
     return [SPEC.encode(), *(path.read_bytes() for path in [*shipped().values()][:2])]
 
@@ -317,7 +317,7 @@ def _run_files() -> list[bytes]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from coterie.bench._store import _row, _schema
+    from coterie_bench._store import _row, _schema
 
     runs = [a_run(0), a_run(1, status="failed", message="x", scores={}, seconds=None)]
     journal = b"".join(_line(json.loads(run.to_json())) for run in runs)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from coterie import LabelError
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 from tests.adversarial import solvers
 from tests.adversarial.ensembles import (
     REFUSED,

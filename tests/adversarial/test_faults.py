@@ -17,6 +17,7 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
+import coterie
 from coterie import (
     EAC,
     ConsensusClustering,
@@ -25,12 +26,12 @@ from coterie import (
     enhance,
     evidence,
     generate,
-    kernels,
     select_k,
     trust,
 )
-from coterie._threads import ForkedError, one_blas_thread, one_thread
-from coterie.io._write import whole_file
+from coterie.core.errors import ForkedError
+from coterie.core.threads import one_blas_thread, one_thread
+from coterie.io.write import whole_file
 from tests.adversarial import concurrency, faults, kills
 
 needs_posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits and forks are POSIX's")
@@ -52,7 +53,7 @@ def test_a_kill_while_writing_leaves_the_old_file(tmp_path, nameless, monkeypatc
     program = (
         "import os\n"
         f"{'' if nameless else 'del os.O_TMPFILE'}\n"
-        "from coterie.io._write import whole_file\n"
+        "from coterie.io.write import whole_file\n"
         f"with whole_file({str(path)!r}) as file:\n"
         "    file.write(b'new' * 100_000)\n"
         "    file.flush()\n"
@@ -141,7 +142,7 @@ def test_every_parallel_kernel_asks_for_its_threads():
     from numba.core.dispatcher import Dispatcher
 
     seen = []
-    for module in pkgutil.iter_modules(kernels.__path__, "coterie.kernels."):
+    for module in pkgutil.walk_packages(coterie.__path__, "coterie."):
         for name, value in vars(importlib.import_module(module.name)).items():
             wrapped = vars(value).get("__wrapped__", value) if callable(value) else value
             if isinstance(wrapped, Dispatcher) and wrapped.targetoptions.get("parallel"):
@@ -170,7 +171,7 @@ def test_a_tiny_theta_leaves_every_member_some_influence():
 
 
 def test_every_command_is_killed():
-    from coterie.cli._arguments import _parser
+    from coterie.cli.arguments import _parser
 
     def steps(parser) -> dict:
         choices = [action.choices for action in parser._actions if isinstance(action.choices, dict)]

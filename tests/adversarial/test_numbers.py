@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import CESHL, Ensemble, ParameterError, enhance
-from coterie._params import Real
-from coterie.solvers._catalogue import METHODS
+from coterie.core.params import Real
+from coterie.solvers.methods import METHODS
 from tests.adversarial import numerics, solvers
 from tests.adversarial.ensembles import Case, case_number
 

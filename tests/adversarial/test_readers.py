@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from coterie import MemoryBudgetError, Result
-from coterie.bench import SpecError, parse_spec
-from coterie.io import DataError, read_features, read_table
-from coterie.io._mat import read_shapes, read_variables
-from coterie.io._result_file import ResultFileError
+from coterie.core.errors import DataError, ResultFileError
+from coterie.io import read_features, read_table
+from coterie.io.mat import read_shapes, read_variables
+from coterie_bench import SpecError, parse_spec
 from tests.adversarial.mutations import unzipped, zipped
 from tests.adversarial.readers import (
     CASES,

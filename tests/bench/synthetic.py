@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from coterie.bench._records import Run, RunKey, setting_text
+from coterie_bench._records import Run, RunKey, setting_text
 
 
 def made_up(

@@ -14,11 +14,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.bench._figure import BenchFigure, BenchFigures, file_name, usual_kind
-from coterie.bench._figures import figures, save_figures
-from coterie.bench._figures_parameters import read_study
-from coterie.bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
-from coterie.io import DataError
+from coterie.core.errors import DataError
+from coterie_bench._figure import BenchFigure, BenchFigures, file_name, usual_kind
+from coterie_bench._figures import figures, save_figures
+from coterie_bench._figures_parameters import read_study
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from coterie.bench._data import Pool, _features_of, data_folders, find, load_pool
-from coterie.bench._protocol import count_repetitions, ensemble_of, repetition_seed, without
-from coterie.bench._spec import DataSource, Generate, Protocol, SpecError
-from coterie.io import DataError
+from coterie.core.errors import DataError
+from coterie_bench._data import Pool, _features_of, data_folders, find, load_pool
+from coterie_bench._protocol import count_repetitions, ensemble_of, repetition_seed, without
+from coterie_bench._spec import DataSource, Generate, Protocol, SpecError
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_missing_labels_leave_no_sample_blank(labels, missing):
 
 def test_members_made_on_subsamples_lose_no_more(rng):
     X = rng.normal(size=(40, 2))
-    from coterie.bench._data import _codes, _members_of
+    from coterie_bench._data import _codes, _members_of
 
     how = Generate("subsample", pool=6, clusters=3)
     pool = Pool("x", _codes(_members_of(X, None, how, 0, 0.5, None)), None)

@@ -3,11 +3,11 @@ import re
 import numpy as np
 import pytest
 
-from coterie._params import ParameterError
-from coterie.bench._published import PAPERS, data_key, find_tables, look_up, published
-from coterie.bench._records import BASE_AVERAGE, BASE_BEST
-from coterie.bench._score import METRICS
-from coterie.solvers._catalogue import METHODS
+from coterie.core.errors import ParameterError
+from coterie.solvers.methods import METHODS
+from coterie_bench._published import PAPERS, data_key, find_tables, look_up, published
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST
+from coterie_bench._score import METRICS
 
 
 def looked_up(method, data="ecoli", metric="ari", tables=("eccms IV",), members=20, **fields):

@@ -17,12 +17,13 @@ import pytest
 pytest.importorskip("distributed", reason="distributed is not installed")
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
 
-from coterie.bench import parse_spec, run
-from coterie.bench._remote import Post
-from coterie.bench._run import _tasks
-from coterie.bench._store import RunStore
 from coterie.cli import main
-from coterie.scale import SchedulerError, local_cluster
+from coterie.core.errors import SchedulerError
+from coterie.scale import local_cluster
+from coterie_bench import parse_spec, run
+from coterie_bench._remote import Post
+from coterie_bench._run import _tasks
+from coterie_bench._store import RunStore
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -82,7 +83,7 @@ def here(tmp_path_factory):
 
 def test_workers_give_the_runs_of_one_machine(cluster, here, tmp_path, monkeypatch):
     # nothing is run by processes of this one
-    monkeypatch.setattr("coterie.bench._run.RunProcess", None)
+    monkeypatch.setattr("coterie_bench._run.RunProcess", None)
     told = []
     outcome = run(
         parse_spec(SPEC), tmp_path, client=cluster, callback=lambda *step: told.append(step[:2])

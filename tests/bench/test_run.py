@@ -12,12 +12,12 @@ from multiprocessing import active_children
 import numpy as np
 import pytest
 
-from coterie.bench import parse_spec, plot, run
-from coterie.bench._spec import SpecError
-from coterie.bench._store import RunStore
-from coterie.bench._worker import blank_samples_filled
+from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
-from coterie.io import DataError
+from coterie_bench import parse_spec, plot, run
+from coterie_bench._spec import SpecError
+from coterie_bench._store import RunStore
+from coterie_bench._worker import blank_samples_filled
 
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
 
@@ -98,7 +98,7 @@ def test_a_second_call_does_nothing(tmp_path, whole):
 def test_killed_and_started_again_it_is_the_same_table(whole, tmp_path, after):
     (tmp_path / "spec.toml").write_text(SPEC)
     program = (
-        "from coterie.bench import run\n"
+        "from coterie_bench import run\n"
         "if __name__ == '__main__':\n"
         f"    run({str(tmp_path / 'spec.toml')!r}, {str(tmp_path / 'runs')!r})\n"
     )
@@ -137,7 +137,7 @@ def test_a_signal_to_the_whole_group_spoils_no_run(whole, tmp_path):
 def test_two_processes_share_the_work(whole, tmp_path):
     (tmp_path / "spec.toml").write_text(SPEC)
     program = (
-        "from coterie.bench import run\n"
+        "from coterie_bench import run\n"
         "if __name__ == '__main__':\n"
         f"    print(run({str(tmp_path / 'spec.toml')!r}, {str(tmp_path / 'runs')!r}).done_now)\n"
     )

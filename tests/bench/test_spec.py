@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coterie.bench import SpecError, parse_spec, read_spec, shipped
+from coterie_bench import SpecError, parse_spec, read_spec, shipped
 
 SMALL = """
 [[data]]

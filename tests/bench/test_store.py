@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from coterie.bench import SpecError, parse_spec
-from coterie.bench._records import Run, RunKey
-from coterie.bench._store import Journal, RunStore
-from coterie.io import DataError
+from coterie.core.errors import DataError
+from coterie_bench import SpecError, parse_spec
+from coterie_bench._records import Run, RunKey
+from coterie_bench._store import Journal, RunStore
 
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
 

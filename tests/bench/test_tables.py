@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coterie.bench._records import BASE_AVERAGE
-from coterie.bench._summary import summarise
-from coterie.bench._tables import as_columns, as_markdown, as_text
 from coterie.io import write_table
+from coterie_bench._records import BASE_AVERAGE
+from coterie_bench._summary import summarise
+from coterie_bench._tables import as_columns, as_markdown, as_text
 from tests.bench.synthetic import made_up, method, several, spec
 
 

@@ -186,7 +186,7 @@ def test_methods_shows_parameters_cost_and_paper(folder, capsys):
 
 
 def test_every_method_of_the_catalogue_is_public_and_complete():
-    from coterie.solvers._catalogue import METHODS
+    from coterie.solvers.methods import METHODS
 
     for name, method in METHODS.items():
         estimator = method.load()
@@ -453,7 +453,7 @@ def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
 
 
 def test_without_jinja2_nothing_is_begun(folder, capsys, monkeypatch):
-    monkeypatch.setattr("coterie.cli._outputs.find_spec", lambda name: None)
+    monkeypatch.setattr("coterie.cli.outputs.find_spec", lambda name: None)
     before = sorted(os.listdir(folder))
     combine = ["combine", "labels.csv", "-k", "2", "--report", "page.html"]
     for line, what in ((combine, "--report"), (["demo", "--out", "demo"], "the report of demo")):

@@ -11,7 +11,7 @@ import pytest
 
 from coterie import report
 from coterie.cli import main
-from coterie.io._result_file import ResultFileError
+from coterie.core.errors import ResultFileError
 from coterie.result import Result
 from tests.cli.conftest import CLASSES
 
@@ -170,7 +170,7 @@ def test_what_is_no_result_is_refused(refused, folder):
 
 
 def test_a_report_without_its_engine_is_refused_before_the_work(refused, monkeypatch):
-    monkeypatch.setattr("coterie.cli._outputs.find_spec", lambda name: None)
+    monkeypatch.setattr("coterie.cli.outputs.find_spec", lambda name: None)
     assert "coterie[report]" in refused(*CLUSTER, "-k", "3", "-o", "x.csv", "--report", "x.html")
 
 

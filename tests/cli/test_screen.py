@@ -13,8 +13,8 @@ from rich.cells import cell_len
 from coterie.cli import _screen, main
 from coterie.cli._commands import _settable
 from coterie.cli._parameters import parameter_sentences
-from coterie.cli._screen import Screen, Stages
-from coterie.solvers._catalogue import METHODS
+from coterie.cli.screen import Screen, Stages
+from coterie.solvers.methods import METHODS
 
 COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
 

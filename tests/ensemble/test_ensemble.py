@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import Ensemble, LabelError
-from coterie.ensemble import _compress
+from coterie.ensemble import compress
 from tests.naive.rows import as_given, distinct, same_partition
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
@@ -80,7 +80,7 @@ def test_chunks_of_any_size_give_the_same(monkeypatch, chunk):
     labels = rng.integers(-1, 4, (200, 4))
     labels[:, 0] = rng.integers(0, 3, 200)
     whole = Ensemble.from_labels(labels)
-    monkeypatch.setattr(_compress, "CHUNK_LABELS", chunk)
+    monkeypatch.setattr(compress, "CHUNK_LABELS", chunk)
     assert Ensemble.from_labels(labels) == whole
     assert Ensemble.from_labels(labels.astype(float)) == whole
 

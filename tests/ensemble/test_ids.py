@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from coterie import EAC, Ensemble
-from coterie.ensemble import LabelError
+from coterie.core.errors import LabelError
 from tests.naive.rows import as_given
 
 NAMES = ["ann", "bob", "cy", "dee"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coterie._params import ParameterError
+from coterie.core.errors import ParameterError
 from coterie.evaluate import (
     critical_difference,
     friedman,

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import anmi, cophenetic_correlation, nmi, pac
-from coterie.kernels.linkage import Dendrogram, weighted_linkage
+from coterie.numerics.linkage import Dendrogram, weighted_linkage
 from tests.naive import evidence as naive
 from tests.naive import scores as naive_scores
 from tests.strategies import dissimilarities, label_matrices

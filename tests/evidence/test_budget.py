@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import EAC, ECCMS, SPCE, TRCE, Ensemble, MemoryBudgetError, evidence, memory_budget
-from coterie._budget import ENVIRONMENT_VARIABLE
+from coterie.core.budget import ENVIRONMENT_VARIABLE
 from coterie.evidence import contingency
 from coterie.evidence.base_clusters import jaccard, mean_over_members
 from coterie.evidence.links import linked_clusters

@@ -16,7 +16,7 @@ from coterie.evidence import (
     observed_counts,
     weighted_coassociation,
 )
-from coterie.kernels.pairs import agreement_counts
+from coterie.numerics.pairs import agreement_counts
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
 

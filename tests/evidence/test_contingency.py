@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from coterie import Ensemble
-from coterie._budget import MemoryBudgetError
+from coterie.core.errors import MemoryBudgetError
 from coterie.evidence import contingency
 from coterie.evidence.contingency import ENTRY_BYTES, contingency_by_members
 

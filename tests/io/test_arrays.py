@@ -10,7 +10,8 @@ from scipy import sparse
 from scipy.io import savemat
 
 from coterie import Ensemble
-from coterie.io import DataError, read_features, read_labels, read_table, write_table
+from coterie.core.errors import DataError
+from coterie.io import read_features, read_labels, read_table, write_table
 
 MEMBERS = np.array([[1, 1, 2], [1, 1, 2], [2, 1, 1], [2, 2, 1]])
 TRUTH = np.array([5, 5, 6, 6])

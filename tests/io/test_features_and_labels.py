@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from coterie import Ensemble
-from coterie.io import DataError, read_features, read_labels
+from coterie.core.errors import DataError
+from coterie.io import read_features, read_labels
 
 
 @pytest.fixture

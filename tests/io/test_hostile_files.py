@@ -9,17 +9,10 @@ import numpy as np
 import pytest
 
 from coterie import EAC, MemoryBudgetError, Result
-from coterie.bench import SpecError, read_spec
-from coterie.io import (
-    DataError,
-    check_writable,
-    read_features,
-    read_labels,
-    read_table,
-    write_table,
-)
-from coterie.io._result_file import ResultFileError
-from coterie.io._write import whole_file
+from coterie.core.errors import DataError, ResultFileError
+from coterie.io import check_writable, read_features, read_labels, read_table, write_table
+from coterie.io.write import whole_file
+from coterie_bench import SpecError, read_spec
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 
@@ -63,7 +56,7 @@ def test_a_name_of_the_greatest_length_can_be_written(tmp_path, name):
 
 
 def test_a_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.io._text._LONGEST_LINE", 1000)
+    monkeypatch.setattr("coterie.io.text._LONGEST_LINE", 1000)
     path = tmp_path / "x.csv"
     path.write_text("a,b\n0,1\n" + "0," * 2000)
     with pytest.raises(DataError, match="line 3: longer than 1,000 letters"):
@@ -159,7 +152,7 @@ def test_a_spec_of_gigabytes_is_not_read(tmp_path):
 
 
 def test_a_result_of_a_later_format_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("coterie.io._result_file.VERSION", 7)
+    monkeypatch.setattr("coterie.io.result_file.VERSION", 7)
     path = tmp_path / "r.npz"
     Result.of(EAC(2).fit(np.array([[0, 0], [0, 1], [1, 1]]))).save(path)
     monkeypatch.undo()

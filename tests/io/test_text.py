@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.io import DataError, _text, read_table
-from coterie.io._table import is_missing
+from coterie.core.errors import DataError
+from coterie.io import _text, read_table
+from coterie.io.table import is_missing
 
 
 def table_of(folder: Path, text: str, name: str = "t.csv", as_text: tuple[str, ...] = ()):

@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from coterie.io import DataError, check_writable, write_table
+from coterie.core.errors import DataError
+from coterie.io import check_writable, write_table
 
 COLUMNS = {"id": ["a,b", "ü"], "label": np.array([0, 1]), "confidence": np.array([0.25, 1.0])}
 

@@ -1,7 +1,7 @@
 """Plain agglomeration: look at every pair of clusters, merge the closest, repeat.
 
 In exact fractions, so that ties are ties. The order of pairs is the one that
-``coterie.kernels.linkage`` states.
+``coterie.numerics.linkage`` states.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from coterie import Ensemble, ParameterError, plot
 from coterie.evaluate import evidence_quality
-from coterie.plot._canvas import ENTRIES, legend_beside, shown
 from coterie.plot._palette import OKABE_ITO, _apart, _rgb, _views
+from coterie.plot.canvas import ENTRIES, legend_beside, shown
 
 LABELS = np.array([[0, 0], [0, 0], [1, 1], [1, 0]])
 HISTORY = [{"pass": 1, "objective": 1.0, "residual": 0.1}]

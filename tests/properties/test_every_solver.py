@@ -15,8 +15,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import Ensemble, ParameterError
-from coterie.kernels.canonical import signatures
-from coterie.solvers._catalogue import METHODS
+from coterie.ensemble.canonical import signatures
+from coterie.solvers.methods import METHODS
 from tests.strategies import label_matrices
 
 pytestmark = [

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coterie import EAC, Ensemble
-from coterie.kernels.canonical import signatures
+from coterie.ensemble.canonical import signatures
 from tests.naive.rows import same_partition
 from tests.strategies import label_matrices
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from coterie import EAC, PCE, SPCE, ConsensusClustering, Ensemble, report
-from coterie.io import DataError
+from coterie.core.errors import DataError
 from coterie.report._merged import merged_clusters
 from coterie.report._page import PAGE_BYTES, page
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
 from coterie.result import Result
 from coterie.select import select_k
-from coterie.trust._votes import ClusterVotes
+from coterie.trust.votes import ClusterVotes
 from tests.report.conftest import IMAGE, SCRIPT
 
 

@@ -32,10 +32,9 @@ from coterie import (
     MemoryBudgetError,
     ParameterError,
 )
+from coterie.core.errors import SchedulerError, WorkersLostError
 from coterie.generate import kmeans_pool
 from coterie.scale import (
-    SchedulerError,
-    WorkersLostError,
     connect,
     dashboard_address,
     ensemble_from_dask,
@@ -45,7 +44,7 @@ from coterie.scale import (
     labels_to_parquet,
     local_cluster,
 )
-from coterie.scale._engine import quiet
+from coterie.scale.engine import quiet
 from tests.scale.pools import label_pool
 
 pytestmark = pytest.mark.timeout(180)
@@ -317,7 +316,7 @@ def test_batches_follow_the_rows_on_the_workers(cluster):
 
 @pytest.mark.parametrize("bokeh", [None, SimpleNamespace(origin=None), SimpleNamespace(origin="x")])
 def test_the_dashboard_has_an_address(cluster, monkeypatch, bokeh):
-    monkeypatch.setattr("coterie.scale._engine.find_spec", lambda name: bokeh)
+    monkeypatch.setattr("coterie.scale.engine.find_spec", lambda name: bokeh)
     address = dashboard_address(cluster)
     if bokeh is not None and bokeh.origin is not None:
         assert address == cluster.dashboard_link

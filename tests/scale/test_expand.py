@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from dask import delayed
 
 from coterie import EAC, Ensemble, LabelError
-from coterie.io import DataError
-from coterie.scale import _source as source_module
+from coterie.core.errors import DataError
 from coterie.scale import ensemble_from_dask, expand_to_dask, labels_to_parquet
+from coterie.scale import source as source_module
 from coterie.scale._table import Lookup
 from tests.scale.pools import label_pool
 
@@ -101,7 +101,7 @@ def test_some_columns_of_a_frame(frame):
 
 
 def test_two_rows_of_one_hash_stay_two(monkeypatch):
-    from coterie.kernels import rows as kernel
+    from coterie.numerics import rows as kernel
 
     def all_alike(codes, hashes):
         hashes[:] = 7

@@ -15,9 +15,9 @@ from sklearn.cluster import AgglomerativeClustering, Birch
 from coterie import LWEA, ConsensusClustering, LabelError, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
-from coterie.kernels.centres import nearest_centres
 from coterie.scale import fit_dask, kmeans_pool_dask
-from coterie.scale._pool import Features, place_hashes
+from coterie.scale.centres import nearest_centres
+from coterie.scale.pool import Features, place_hashes
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_what_is_no_number_is_told_with_its_file(tmp_path, X):
     with pytest.raises(ValueError, match=r"part\.1\.parquet: .* column 'b' \(first in row 704\)"):
         kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coterie.scale._pool.PART_CELLS", 1500)
+        patch.setattr("coterie.scale.pool.PART_CELLS", 1500)
         words = r"part\.1\.parquet \(row groups 1 to 1\): .* column 'b' \(first in row 204\)"
         with pytest.raises(ValueError, match=words):
             kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)

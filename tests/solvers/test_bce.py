@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
 from coterie.evaluate import ari
-from coterie.kernels.mixed_membership import digamma
-from coterie.solvers import bce as steps
 from coterie.solvers.bce import BCE
+from coterie.solvers.bce import solver as steps
+from coterie.solvers.bce.kernels import digamma
 from tests.naive import bce as naive
 from tests.solvers.test_nmfc import noisy
 from tests.strategies import label_matrices

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from coterie import CESHL, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import accuracy, nmi
-from coterie.solvers import ceshl as steps
+from coterie.solvers.ceshl import solver as steps
 from tests.naive import ceshl as naive
 from tests.strategies import label_matrices
 

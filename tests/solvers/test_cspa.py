@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
-from coterie._budget import MemoryBudgetError
+from coterie.core.errors import MemoryBudgetError
 from coterie.evaluate import ari
 from coterie.solvers.cspa import CSPA
 from tests.naive import strehl_ghosh as naive

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
+from coterie.evidence import enhancement as passes
+from coterie.evidence import enhancement_kernels
 from coterie.evidence.coassociation import coassociation
-from coterie.kernels import enhancement
-from coterie.solvers import _self_enhancement as passes
 from coterie.solvers import ec_cms as steps
 from coterie.solvers.ec_cms import ECCMS, enhance
 from tests.naive import ec_cms as naive
@@ -342,7 +342,7 @@ def test_repeated_samples_are_weights():
 def test_threads_do_not_matter(monkeypatch):
     labels = noisy_members(11, n=300, n_members=10, missing=0.05)
     serial = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(enhancement, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(enhancement_kernels, "SERIAL_ROWS", 0)
     before = numba.get_num_threads()
     try:
         for threads in (1, numba.config.NUMBA_NUM_THREADS):

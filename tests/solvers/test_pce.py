@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from coterie import Ensemble, ParameterError
 from coterie.evaluate import accuracy
-from coterie.linalg.discretise import discretise
-from coterie.linalg.stiefel import polar
-from coterie.solvers import pce as steps
+from coterie.numerics.discretise import discretise
+from coterie.numerics.stiefel import polar
 from coterie.solvers.pce import PCE
+from coterie.solvers.pce import solver as steps
 from tests.naive import pce as naive
 from tests.strategies import label_matrices
 

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.kernels.bernoulli import _error
 from coterie.solvers.rce import RCE
+from coterie.solvers.rce.kernels import _error
 from tests.naive import rce as naive
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])

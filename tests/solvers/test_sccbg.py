@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble, MemoryBudgetError
 from coterie.evaluate import ari
-from coterie.solvers import sccbg as steps
 from coterie.solvers.sccbg import SCCBG
+from coterie.solvers.sccbg import solver as steps
 from tests.naive import sccbg as naive
 from tests.solvers.test_nmfc import noisy
 from tests.strategies import label_matrices

@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.kernels import pacing
-from coterie.solvers import spce as steps
-from coterie.solvers.spce import SPCE
+from coterie.solvers.spce import SPCE, kernels
+from coterie.solvers.spce import solver as steps
 from tests.naive import spce as naive
 from tests.strategies import label_matrices
 
@@ -179,7 +178,7 @@ def test_repeated_members_are_member_weights(missing):
 
 
 def test_threads_do_not_matter(monkeypatch):
-    monkeypatch.setattr(pacing, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
     labels = noisy_members(12, n=300, n_members=10, missing=0.05)
     before = numba.get_num_threads()
     try:

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.solvers import trce as steps
 from coterie.solvers.trce import TRCE
+from coterie.solvers.trce import solver as steps
 from tests.naive import trce as naive
 from tests.strategies import label_matrices
 

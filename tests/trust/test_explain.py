@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import EAC, Ensemble
-from coterie.trust import SampleError, explain, samples
-from coterie.trust._explain import explain_from
-from coterie.trust._votes import ClusterVotes
+from coterie.core.errors import SampleError
+from coterie.trust import explain, samples
+from coterie.trust.explanation import explain_from
+from coterie.trust.votes import ClusterVotes
 from tests.trust.partitions import partitions
 
 PEOPLE = ["anna", "bob", "cyril", "dora"]

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from coterie import Ensemble
 from coterie.trust import member_agreement, members
-from coterie.trust._members import outliers
+from coterie.trust.member_diagnoses import outliers
 from tests.naive import trust as naive
 from tests.strategies import label_matrices
 from tests.trust.partitions import partitions

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import EAC, ConsensusClustering, Ensemble
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 from coterie.trust import samples, soft_labels
-from coterie.trust._votes import ClusterVotes, lower_median
+from coterie.trust.votes import ClusterVotes, lower_median
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
 
@@ -54,7 +54,7 @@ def test_blocks_and_sparse_shares_change_nothing(case):
     ensemble = Ensemble.from_labels(labels)
     whole = ClusterVotes.of(ensemble, partition)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coterie.trust._votes.BLOCK_VALUES", 1)
+        patch.setattr("coterie.trust.votes.BLOCK_VALUES", 1)
         blocks = ClusterVotes.of(ensemble, partition)
         assert np.array_equal(whole.soft(), blocks.soft())
         assert np.array_equal(whole.confidence(), blocks.confidence())

@@ -18,8 +18,9 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
-from coterie._words import printable
-from coterie.cli._arguments import UsageError, parse
+from coterie.cli.arguments import UsageError, further_commands, parse
+from coterie.core.errors import CoterieError
+from coterie.core.text import printable
 
 __all__ = ["main"]
 
@@ -28,7 +29,7 @@ THREADS = "NUMBA_NUM_THREADS"
 # beyond what a process may start on most machines
 MOST_THREADS = 1024
 # commands that ask something of data or of a result, instead of clustering
-HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions", "bench": "_bench"}
+HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions"}
 # by which others end a process: a system that stops, a terminal that is closed
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -134,10 +135,15 @@ def _run(
         return
     if arguments is not None:
         _check_threads(os.environ.get(THREADS, ""))
-        from coterie.cli._outputs import Journal
+        from coterie.cli.outputs import Journal
 
+        journal = Journal(caught, written)
+        further = further_commands()
+        if arguments.command in further:
+            further[arguments.command].run(arguments, journal)
+            return
         home = import_module(f"coterie.cli.{HOMES.get(arguments.command, '_commands')}")
-        getattr(home, arguments.command)(arguments, Journal(caught, written))
+        getattr(home, arguments.command)(arguments, journal)
 
 
 def _check_threads(asked: str) -> None:
@@ -151,21 +157,8 @@ def _check_threads(asked: str) -> None:
 
 
 def _is_the_users(error: Exception) -> bool:
-    if isinstance(error, UsageError | OSError) or _lacks_memory(error) or _lacks_cache(error):
-        return True
-    from coterie._params import ParameterError
-    from coterie.ensemble import LabelError
-    from coterie.io import DataError
-    from coterie.io._result_file import ResultFileError
-    from coterie.trust import SampleError
-
-    if any(kind.__module__ == "coterie.bench._spec" for kind in type(error).__mro__):
-        # imported only where it can have been raised
-        return True
-    return isinstance(
-        error,
-        DataError | LabelError | ResultFileError | SampleError | ParameterError | MemoryError,
-    )
+    kinds = CoterieError | OSError | MemoryError
+    return isinstance(error, kinds) or _lacks_memory(error) or _lacks_cache(error)
 
 
 def _lacks_memory(error: Exception) -> bool:

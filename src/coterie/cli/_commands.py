@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie._estimator import LabelConsensus
-from coterie._params import Domain, Kind, parse_parameter
-from coterie._words import counted
-from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._label_files import known_classes, label_ensemble
-from coterie.cli._outputs import (
+from coterie.cli._parameters import parameter_sentences
+from coterie.cli.arguments import UsageError, in_partitions
+from coterie.cli.outputs import (
     CONFIDENCE,
     DISTINCT,
     LABEL,
@@ -30,21 +28,24 @@ from coterie.cli._outputs import (
     require_jinja2,
     write_outputs,
 )
-from coterie.cli._parameters import parameter_sentences
-from coterie.cli._screen import Screen, Stages
-from coterie.ensemble import Ensemble, LabelError
-from coterie.io import DataError, read_table
-from coterie.io._read import features_of
-from coterie.io._table import labels, listed
+from coterie.cli.screen import Screen, Stages
+from coterie.core.errors import DataError, LabelError
+from coterie.core.params import Domain, Kind, parse_parameter
+from coterie.core.text import counted
+from coterie.ensemble import Ensemble
+from coterie.io import read_table
+from coterie.io.read import features_of
+from coterie.io.table import labels, listed
 from coterie.result import Result
-from coterie.solvers._catalogue import (
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import (
     MANY_ROWS,
     METHODS,
     default_method,
     find_method,
     solver_of,
 )
-from coterie.trust._clusters import sample_counts
+from coterie.trust.cluster_diagnoses import sample_counts
 
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
@@ -59,9 +60,9 @@ def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
 
     solver = _configured_solver(arguments)
     if in_partitions(arguments, [arguments.data]):
-        from coterie.cli import _partitions
+        from coterie.cli import partitions
 
-        _partitions.cluster(arguments, journal, solver)
+        partitions.cluster(arguments, journal, solver)
         return
     check_outputs(arguments, [arguments.data])
     with Stages() as stages:
@@ -95,9 +96,9 @@ def combine(arguments: argparse.Namespace, journal: Journal) -> None:
     solver = _configured_solver(arguments)
     files: list[Path] = arguments.files
     if in_partitions(arguments, files):
-        from coterie.cli import _partitions
+        from coterie.cli import partitions
 
-        _partitions.combine(arguments, journal, solver)
+        partitions.combine(arguments, journal, solver)
         return
     check_outputs(arguments, files)
     with Stages() as stages:

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie._words import counted
-from coterie.cli._outputs import CONFIDENCE, DISTINCT, LABEL
-from coterie.io import DataError
-from coterie.io._parquet import require_pyarrow
-from coterie.io._table import listed
+from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL
+from coterie.core.errors import DataError, SampleError
+from coterie.core.text import counted
+from coterie.io.parquet import require_pyarrow
+from coterie.io.table import listed
 from coterie.result import Result
-from coterie.trust import Explanation, SampleError
-from coterie.trust._clusters import sample_counts, total_count
+from coterie.trust import Explanation
+from coterie.trust.cluster_diagnoses import sample_counts, total_count
 
 
 def explained(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
-from coterie.ensemble._checks import distinguished
-from coterie.io import DataError, Table
-from coterie.io._read import labels_of
-from coterie.io._table import LONGEST_NUMBER, as_number, ids, labels
+from coterie.ensemble.checks import distinguished
+from coterie.io import Table
+from coterie.io.read import labels_of
+from coterie.io.table import LONGEST_NUMBER, as_number, ids, labels
 
 
 def label_ensemble(

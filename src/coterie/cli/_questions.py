@@ -7,19 +7,19 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie._words import counted
-from coterie.cli._arguments import UsageError, in_partitions
 from coterie.cli._commands import chosen_k, read_labels
-from coterie.cli._outputs import (
+from coterie.cli.arguments import UsageError, in_partitions
+from coterie.cli.outputs import (
     Journal,
     check_page,
     closing_facts,
     file_facts,
     selection_facts,
 )
-from coterie.cli._screen import Screen, Stages
+from coterie.cli.screen import Screen, Stages
+from coterie.core.text import counted
 from coterie.io import check_writable, read_table, write_table
-from coterie.io._read import features_of
+from coterie.io.read import features_of
 from coterie.result import Result
 from coterie.trust import Explanation
 
@@ -41,9 +41,9 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
     if not arguments.labels and len(files) > 1:
         raise UsageError("several files are read only with --labels; features come in one file")
     if in_partitions(arguments, files):
-        from coterie.cli import _partitions
+        from coterie.cli import partitions
 
-        _tell_choice(arguments, journal, *_partitions.select(arguments))
+        _tell_choice(arguments, journal, *partitions.select(arguments))
         return
     with Stages() as stages:
         data: Any
@@ -129,7 +129,7 @@ def explain(arguments: argparse.Namespace, journal: Journal) -> None:
 
 
 def _show_choice(screen: Screen, selection: Selection) -> None:
-    from coterie.select._selection import SHORT
+    from coterie.select.selection import SHORT
 
     found = "No stable structure"
     if selection.structure and selection.recommended > 1:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._params import ParameterError, nearest
-from coterie._random import generator
+from coterie.core.errors import ParameterError
+from coterie.core.params import nearest
+from coterie.core.random import generator
 
 __all__ = ["Dataset", "load", "names"]
 

@@ -12,25 +12,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from coterie._params import ParameterError, shown
-from coterie._random import RandomState, child_seeds, generator
-from coterie._words import counted
-from coterie.ensemble._checks import (
+from coterie.core.errors import LabelError, ParameterError
+from coterie.core.params import shown
+from coterie.core.random import RandomState, child_seeds, generator
+from coterie.core.text import counted
+from coterie.ensemble._join import join_tables
+from coterie.ensemble.checks import (
     checked_rows,
     checked_weights,
     distinguished,
     refuse_blank_members,
     refuse_namesakes,
 )
-from coterie.ensemble._columns import LabelError, Missing
-from coterie.ensemble._compress import (
+from coterie.ensemble.columns import Missing
+from coterie.ensemble.compress import (
     DistinctRows,
     canonical_rows,
     distinct_rows_of_columns,
     distinct_rows_of_matrix,
 )
-from coterie.ensemble._join import join_tables
-from coterie.ensemble._read import index_ids, read_labels, read_members
+from coterie.ensemble.read import index_ids, read_labels, read_members
 
 # a weight is a number of copies to the methods; beside more than these, one sample is rounding
 MOST_COPIES = 2.0**40
@@ -435,7 +436,7 @@ class Ensemble:
         Solvers see members in this order, so that permuting members cannot change the last digit
         of any sum. Members that cannot be told apart keep the order they came in.
         """
-        from coterie.kernels.canonical import signatures
+        from coterie.ensemble.canonical import signatures
 
         _, member = signatures(
             self.labels, self.n_clusters_per_member, self.weights, self.member_weight

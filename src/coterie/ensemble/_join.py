@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.ensemble._checks import distinguished
-from coterie.ensemble._columns import (
+from coterie.core.errors import LabelError
+from coterie.ensemble.checks import distinguished
+from coterie.ensemble.columns import (
     Categorical,
-    LabelError,
     Missing,
     MissingValues,
     encode,
     is_hashable,
     is_void,
 )
-from coterie.ensemble._read import Columns, refuse_ids, table_columns
+from coterie.ensemble.read import Columns, refuse_ids, table_columns
 
 
 def join_tables(

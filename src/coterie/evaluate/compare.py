@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, ndtr, stdtr
 
-from coterie._params import Integer, ParameterError, Real, as_numbers, check_parameters, nearest
-from coterie._table import Table
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, Real, as_numbers, check_parameters, nearest
+from coterie.core.tables import Table
 
 _DECIMALS = 12
 # up to here the distribution of the signed-rank sum is computed, ties and all; beyond, it is normal

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from coterie._budget import require
-from coterie._params import Choice, as_numbers, check_parameters
-from coterie.ensemble._columns import dense_codes, is_void
+from coterie.core.budget import require
+from coterie.core.params import Choice, as_numbers, check_parameters
+from coterie.ensemble.columns import dense_codes, is_void
 
 Average = Literal["arithmetic", "max", "min", "geometric"]
 AVERAGE = Choice(get_args(Average))

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._params import ParameterError, Real, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import AVERAGE, Average, coded, normalised_information
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -97,7 +98,7 @@ def cophenetic_correlation(
     0.9554
     """
     require_ensemble(ensemble)
-    from coterie.kernels.linkage import Dendrogram, weighted_linkage
+    from coterie.numerics.linkage import Dendrogram, weighted_linkage
 
     require_dense(ensemble, 24, "The cophenetic correlation", memory_budget)
     weights = ensemble.weights.astype(np.float64)

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._params import Integer, ParameterError, as_numbers, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, as_numbers, check_parameters
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import coded
 from coterie.evidence.coassociation import coassociation
 
-FloatArray = NDArray[np.float64]
 # rows of the matrix looked at together: the working copies stay small
 BLOCK = 512
 # levels where members are too many for one each

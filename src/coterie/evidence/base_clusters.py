@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget, require
+from coterie.core.budget import Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share
 from coterie.evidence.contingency import ADVICE, contingency
@@ -110,6 +110,6 @@ def mean_over_members(
     if ensemble.is_complete:
         total /= weight.sum()
         return total
-    from coterie.kernels.pairs import weighted_observations
+    from coterie.numerics.pairs import weighted_observations
 
     return share(total, weighted_observations(ensemble.labels, weight))

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from coterie._budget import Budget, require
-from coterie._params import ParameterError, as_numbers
+from coterie.core.budget import Budget, require
+from coterie.core.errors import ParameterError
+from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = (
@@ -48,7 +49,7 @@ def coassociation_counts(
            [1, 1, 2]], dtype=int16)
     """
     require_ensemble(ensemble)
-    from coterie.kernels.pairs import agreement_counts, count_bytes
+    from coterie.numerics.pairs import agreement_counts, count_bytes
 
     per_pair = count_bytes(1, ensemble.n_members)
     require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
@@ -68,7 +69,7 @@ def observed_counts(
     [[2, 1], [1, 1]]
     """
     require_ensemble(ensemble)
-    from coterie.kernels.pairs import count_bytes, observation_counts
+    from coterie.numerics.pairs import count_bytes, observation_counts
 
     per_pair = count_bytes(1, ensemble.n_members)
     require_dense(ensemble, per_pair, "The observed counts", memory_budget)
@@ -88,7 +89,7 @@ def weighted_coassociation(
     >>> weighted_coassociation(ensemble, [0.75, 0.25]).tolist()
     [[1.0, 0.75], [0.75, 1.0]]
     """
-    from coterie.kernels.pairs import weighted_agreements
+    from coterie.numerics.pairs import weighted_agreements
 
     values = by_member(ensemble, member_values)
     require_dense(ensemble, 8, "The weighted co-association", memory_budget)
@@ -121,7 +122,7 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
         if not ensemble.is_complete:
             seen = observed_counts(ensemble, memory_budget=memory_budget)
     else:
-        from coterie.kernels.pairs import weighted_observations
+        from coterie.numerics.pairs import weighted_observations
 
         weight = ensemble.member_weight
         together = weighted_coassociation(ensemble, weight, memory_budget=memory_budget)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from scipy import sparse
 
-from coterie._budget import Budget, require
+from coterie.core.budget import Budget, require
 from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = "Take fewer members, or members with fewer clusters."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._params import ParameterError, as_numbers
+from coterie.core.errors import ParameterError
+from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble
 
 # differences up to here are rounding in whatever program the matrix came from

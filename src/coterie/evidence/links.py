@@ -34,16 +34,15 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._params import Choice, Integer, Real, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.params import Choice, Integer, Real, check_parameters
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.base_clusters import jaccard, mean_over_members, require_base_clusters
 from coterie.evidence.coassociation import require_dense
 
-FloatArray = NDArray[np.float64]
 Links = Literal["triples", "quality"]
 
 DECAY = Real(0.0, 1.0, closed_low=False)

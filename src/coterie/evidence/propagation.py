@@ -16,8 +16,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._budget import Budget
-from coterie._params import Domain, Integer, Real, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.params import Domain, Integer, Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.base_clusters import jaccard, mean_over_members, require_base_clusters
 from coterie.evidence.trajectories import cosines, random_walk, trajectory_products

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._params import Real, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
 from coterie.evidence.contingency import contingency_by_members
@@ -68,7 +68,7 @@ def locally_weighted_coassociation(
     [0.0862, 0.3101, 1.0]
     """
     require_ensemble(ensemble)
-    from coterie.kernels.pairs import weighted_agreements, weighted_observations
+    from coterie.numerics.pairs import weighted_agreements, weighted_observations
 
     per_pair = bytes_of_shares(ensemble)
     require_dense(ensemble, per_pair, "The locally weighted co-association matrix", memory_budget)

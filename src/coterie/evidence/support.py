@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._params import Integer, ParameterError, check_parameters
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 
 

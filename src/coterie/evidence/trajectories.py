@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._params import Integer, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.params import Integer, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 

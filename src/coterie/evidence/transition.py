@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie._budget import Budget
-from coterie._params import ParameterError
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import by_member, require_dense
 
@@ -40,7 +40,7 @@ def transitions(
     [1.0, 1.0]
     """
     require_ensemble(ensemble)
-    from coterie.kernels.pairs import weighted_agreements
+    from coterie.numerics.pairs import weighted_agreements
 
     require_dense(ensemble, 8, "The transition matrix", memory_budget)
     chance = ensemble.member_weight

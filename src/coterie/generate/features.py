@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from coterie._params import ParameterError
-from coterie._words import counted, noun_for
+from coterie.core.errors import ParameterError
+from coterie.core.text import counted, noun_for
 
 
 def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
@@ -163,7 +163,7 @@ def count_distinct_rows(matrix: Any) -> int:
             for i in range(tidy.shape[0])
         }
         return len(rows)
-    from coterie.kernels.rows import RowTable
+    from coterie.numerics.rows import RowTable
 
     # adding zero turns -0.0 into 0.0; then equal numbers have equal bits
     bits = np.ascontiguousarray(matrix + 0.0).view(np.int32)

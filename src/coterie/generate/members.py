@@ -12,8 +12,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from coterie._params import CALLBACK, JOBS, check_parameters
-from coterie._threads import one_thread
+from coterie.core.params import CALLBACK, JOBS, check_parameters
+from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 
 Progress = Callable[[int, int], None]

@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 
-from coterie._budget import Budget, require
-from coterie._params import Integer, Kind, ParameterError, Real, check_parameters
-from coterie._random import RandomState, child_seeds, generator
+from coterie.core.budget import Budget, require
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, Kind, Real, check_parameters
+from coterie.core.random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
-from coterie.ensemble._read import index_ids
+from coterie.ensemble.read import index_ids
 from coterie.generate.features import as_features, count_distinct_rows, largest
 from coterie.generate.members import MemberPlan, Progress, fit_members
 from coterie.generate.spectral import GaussianSpectral

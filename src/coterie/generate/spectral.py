@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
-from coterie._random import fix_signs
-from coterie.linalg.eigen import extreme_eigenpairs, leading_eigenpairs
+from coterie.core.random import fix_signs
+from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 # below this order the dense solver is quicker than setting up an iteration
 DENSE_ORDER = 500

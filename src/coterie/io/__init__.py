@@ -1,8 +1,9 @@
 """Files: features and labels in (csv, tsv, parquet, npz, npy, mat), labels out (csv, tsv, parquet)."""
 
-from coterie.io._read import read_features, read_labels, read_table
-from coterie.io._table import DataError, Table
-from coterie.io._write import check_writable, write_table
+from coterie.core.errors import DataError
+from coterie.io.read import read_features, read_labels, read_table
+from coterie.io.table import Table
+from coterie.io.write import check_writable, write_table
 
 __all__ = [
     "DataError",

@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget, require
+from coterie.core.budget import Budget, require
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, share
 from coterie.evidence.support import cluster_support
 
 if TYPE_CHECKING:
-    from coterie.kernels.linkage import Dendrogram
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+    from coterie.numerics.linkage import Dendrogram
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def leaf_order(dendrogram: Dendrogram) -> IntArray:
 
 def similarity_order(values: FloatArray, weights: FloatArray) -> IntArray:
     """Leaf order of average link on a symmetric similarity, rows being so heavy."""
-    from coterie.kernels.linkage import weighted_linkage
+    from coterie.numerics.linkage import weighted_linkage
 
     distance = float(values.max()) - values
     return leaf_order(weighted_linkage(distance, weights, "average", overwrite=True))

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie._params import Integer, Kind, ParameterError, as_numbers
-from coterie.ensemble import LabelError
-from coterie.ensemble._columns import MissingValues, encode
-
-FloatArray = NDArray[np.float64]
+from coterie.core.errors import LabelError, ParameterError
+from coterie.core.params import Integer, Kind, as_numbers
+from coterie.core.types import FloatArray
+from coterie.ensemble.columns import MissingValues, encode
 
 FLAG = Kind(lambda value: isinstance(value, bool | np.bool_), "True or False")
 K = Integer(1, optional=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._params import ParameterError
+from coterie.core.errors import ParameterError
+from coterie.core.types import IntArray
 from coterie.plot._check import numbers, refuse_records
 from coterie.plot._palette import ACCENT
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-IntArray = NDArray[np.int64]
 # more tick labels than this on an axis of k run into each other
 TICKS = 10
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._params import ParameterError
-from coterie.plot._canvas import axes, note, panels, plain
-from coterie.plot._check import FloatArray, numbers, refuse_records
+from coterie.core.errors import ParameterError
+from coterie.core.types import FloatArray
+from coterie.plot._check import numbers, refuse_records
 from coterie.plot._palette import OKABE_ITO, QUIET
+from coterie.plot.canvas import axes, note, panels, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

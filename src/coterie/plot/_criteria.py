@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Integer, ParameterError, check_parameters
-from coterie.plot._canvas import axes, legend_below, panels, plain, shown
-from coterie.plot._check import MAPPING, FloatArray, K, numbers
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, check_parameters
+from coterie.core.types import FloatArray, IntArray
+from coterie.plot._check import MAPPING, K, numbers
 from coterie.plot._choice import (
     Choice,
-    IntArray,
     counted,
     is_choice,
     k_axis,
@@ -22,6 +22,7 @@ from coterie.plot._choice import (
     with_choice,
 )
 from coterie.plot._palette import INK, OKABE_ITO, QUIET
+from coterie.plot.canvas import axes, legend_below, panels, plain, shown
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Choice, ParameterError, Real, check_parameters
-from coterie.plot._canvas import axes, note, plain, shown
-from coterie.plot._check import MAPPING, NAMES, FloatArray, numbers
+from coterie.core.errors import ParameterError
+from coterie.core.params import Choice, Real, check_parameters
+from coterie.core.types import FloatArray
+from coterie.plot._check import MAPPING, NAMES, numbers
 from coterie.plot._palette import INK, QUIET
 from coterie.plot._series import legend_under, strokes
+from coterie.plot.canvas import axes, note, plain, shown
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coterie._params import ParameterError
+from coterie.core.errors import ParameterError
 from coterie.evaluate import EvidenceQuality
-from coterie.plot._canvas import axes, note, panels, plain
 from coterie.plot._palette import OKABE_ITO, QUIET
 from coterie.plot._series import legend_under
+from coterie.plot.canvas import axes, note, panels, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError, check_parameters
-from coterie.plot._canvas import axes, legend_beside, plain
+from coterie.core.errors import ParameterError
+from coterie.core.params import check_parameters
 from coterie.plot._check import K, numbers
 from coterie.plot._choice import (
     Choice,
@@ -20,6 +20,7 @@ from coterie.plot._choice import (
     with_choice,
 )
 from coterie.plot._palette import ACCENT, OKABE_ITO, QUIET
+from coterie.plot.canvas import axes, legend_beside, plain
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Integer, Kind, ParameterError, check_parameters
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, Kind, check_parameters
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot._arrange import FloatArray, Runs, arrange, bin_count, bin_shares, block_means
-from coterie.plot._canvas import axes, note, panels, shown
+from coterie.plot._arrange import Runs, arrange, bin_count, bin_shares, block_means
 from coterie.plot._check import FLAG, MAPPING, label_codes, numbers
 from coterie.plot._palette import INK, SEQUENTIAL
+from coterie.plot.canvas import axes, note, panels, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

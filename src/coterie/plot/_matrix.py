@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._budget import Budget
-from coterie._params import Choice, Integer, ParameterError, check_parameters
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import Choice, Integer, check_parameters
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot._arrange import Arrangement, FloatArray, IntArray, Runs, arrange
-from coterie.plot._canvas import axes, colour_bar, note, settle, shown
+from coterie.plot._arrange import Arrangement, Runs, arrange
 from coterie.plot._check import label_codes, numbers, refuse_records, weights
 from coterie.plot._palette import INK, SEQUENTIAL, palette
+from coterie.plot.canvas import axes, colour_bar, note, settle, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from coterie.kernels.linkage import Dendrogram
+    from coterie.numerics.linkage import Dendrogram
 
 Order = Literal["dendrogram", "cluster", "given"]
 # a name under a block narrower than this share of the axis would run into its neighbours

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Choice, ParameterError, check_parameters
+from coterie.core.errors import ParameterError
+from coterie.core.params import Choice, check_parameters
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
-from coterie.plot._arrange import FloatArray, similarity_order
-from coterie.plot._canvas import axes, colour_bar, settle, shown
+from coterie.plot._arrange import similarity_order
 from coterie.plot._check import numbers, refuse_records
 from coterie.plot._palette import SEQUENTIAL
+from coterie.plot.canvas import axes, colour_bar, settle, shown
 from coterie.trust import member_agreement as member_agreement_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._params import Integer, check_parameters
-
-FloatArray = NDArray[np.float64]
+from coterie.core.params import Integer, check_parameters
+from coterie.core.types import FloatArray
 
 # Okabe and Ito without black (text and axes have it) and yellow (too pale on white paper)
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Kind, ParameterError, as_float, check_parameters
-from coterie.plot._canvas import axes, shown
-from coterie.plot._check import NAMES, FloatArray, numbers
+from coterie.core.errors import ParameterError
+from coterie.core.params import Kind, as_float, check_parameters
+from coterie.core.types import FloatArray
+from coterie.plot._check import NAMES, numbers
 from coterie.plot._palette import INK, OKABE_ITO
+from coterie.plot.canvas import axes, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import SEED, Integer, check_parameters
-from coterie._random import RandomState, generator
-from coterie.plot._canvas import COLUMN, axes, legend_beside, note, plain, shown
-from coterie.plot._check import (
-    FloatArray,
-    label_codes,
-    numbers,
-    refuse_records,
-    shares,
-    weights,
-)
+from coterie.core.params import SEED, Integer, check_parameters
+from coterie.core.random import RandomState, generator
+from coterie.core.types import FloatArray
+from coterie.plot._check import label_codes, numbers, refuse_records, shares, weights
 from coterie.plot._palette import INK, OKABE_ITO, palette
+from coterie.plot.canvas import COLUMN, axes, legend_beside, note, plain, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

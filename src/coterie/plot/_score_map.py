@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._params import Kind, ParameterError, check_parameters
-from coterie.plot._canvas import axes, colour_bar, settle, shown
-from coterie.plot._check import NAMES, FloatArray, numbers
+from coterie.core.errors import ParameterError
+from coterie.core.params import Kind, check_parameters
+from coterie.core.types import FloatArray
+from coterie.plot._check import NAMES, numbers
 from coterie.plot._curves import place_of, word
 from coterie.plot._palette import INK, SEQUENTIAL
+from coterie.plot.canvas import axes, colour_bar, settle, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from coterie.plot._canvas import _legend
 from coterie.plot._palette import palette
+from coterie.plot.canvas import _legend
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from coterie._params import ParameterError, check_parameters
-from coterie.plot._canvas import axes, shown
-from coterie.plot._check import FloatArray, K, label_codes, weights
+from coterie.core.errors import ParameterError
+from coterie.core.params import check_parameters
+from coterie.core.types import FloatArray, IntArray
+from coterie.plot._check import K, label_codes, weights
 from coterie.plot._choice import refuse_choiceless
 from coterie.plot._palette import ACCENT, palette
+from coterie.plot.canvas import axes, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-IntArray = NDArray[np.int64]
 # half the width of a column, and the white between two clusters as a share of all samples
 HALF, GAP = 0.09, 0.012
 CURVE = 24

@@ -37,8 +37,8 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     ...     "2 clusters of 5 samples" in path.read_text(encoding="utf-8")
     True
     """
-    from coterie._params import ParameterError
-    from coterie.io._write import PAGE, check_extension, check_place, whole_file
+    from coterie.core.errors import ParameterError
+    from coterie.io.write import PAGE, check_extension, check_place, whole_file
     from coterie.result import Result
 
     if find_spec("jinja2") is None:

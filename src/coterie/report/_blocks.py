@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import memory_budget
+from coterie.core.budget import memory_budget
 from coterie.ensemble import Ensemble
-from coterie.trust._clusters import total_count
+from coterie.trust.cluster_diagnoses import total_count
 
 # rows of the picture; more cannot be told apart on a screen
 BLOCKS = 300
@@ -196,7 +196,7 @@ def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[n
 
 def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
     """Items in the order in which average link strings them together."""
-    from coterie.kernels.linkage import weighted_linkage
+    from coterie.numerics.linkage import weighted_linkage
 
     n = len(weight)
     if n < 3:

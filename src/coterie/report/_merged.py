@@ -18,10 +18,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
-from coterie.kernels.linkage import weighted_linkage
+from coterie.numerics.linkage import weighted_linkage
 
 if TYPE_CHECKING:
-    from coterie.trust._votes import ClusterVotes
+    from coterie.trust.votes import ClusterVotes
 
 # a part is no mere fringe
 LEAST_PART = 0.15

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._words import shown_count
+from coterie.core.text import shown_count
 from coterie.report import _words as words
 from coterie.report._payload import TITLES, histogram_clusters, payload
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
-from coterie.trust._clusters import total_count
-from coterie.trust._explain import SURE, UNSURE
+from coterie.trust.cluster_diagnoses import total_count
+from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.result import Result
@@ -169,7 +169,7 @@ def _selection(reading: Reading, numbers: dict[str, Any]) -> dict[str, Any] | No
 
 
 def _paper(result: Result) -> str | None:
-    from coterie.solvers._catalogue import METHODS
+    from coterie.solvers.methods import METHODS
 
     return METHODS[result.method].paper if result.method in METHODS else None
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.report._reading import Reading
 from coterie.report._store import STORE_BYTES, pack, sample_store
 from coterie.report._text import plain
-from coterie.trust._explain import LOOSE, SURE, UNSURE
+from coterie.trust.explanation import LOOSE, SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.select import Selection

@@ -14,12 +14,12 @@ from coterie.ensemble import Ensemble
 from coterie.report._blocks import Blocks, leaves, mean_coassociation
 from coterie.report._merged import Merged, merged_clusters
 from coterie.trust import member_agreement
-from coterie.trust._clusters import clusters_of, counts_of, sample_counts, total_count
-from coterie.trust._members import members_of
-from coterie.trust._votes import ClusterVotes
+from coterie.trust.cluster_diagnoses import clusters_of, counts_of, sample_counts, total_count
+from coterie.trust.member_diagnoses import members_of
+from coterie.trust.votes import ClusterVotes
 
 if TYPE_CHECKING:
-    from coterie._table import Table
+    from coterie.core.tables import Table
     from coterie.result import Result
 
 BINS = 20

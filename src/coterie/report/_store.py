@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 from coterie.report._text import plain, script_json
-from coterie.trust._explain import SURE
+from coterie.trust.explanation import SURE
 
 # bytes of the page that samples may take, all in
 STORE_BYTES = 2_000_000

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._words import counted, noun_for, shown_count
+from coterie.core.text import counted, noun_for, shown_count
 from coterie.report._payload import HISTOGRAMS, THINNEST, histogram_clusters
 from coterie.report._reading import AGREEMENT_MEMBERS, Reading
 from coterie.report._text import plain
-from coterie.trust._explain import SURE, UNSURE
+from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.result import Result

@@ -1,35 +1,50 @@
 """Rows in Dask: members, compression and expansion where the rows are, the Ensemble at home.
 
-Needs ``pip install "coterie[dask]"``.
+Needs ``pip install "coterie[dask]"``. Names are imported when they are first used, so that
+``import coterie.scale`` works without Dask.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-if find_spec("dask") is None or find_spec("distributed") is None:
-    raise ImportError('coterie.scale needs dask and distributed; run: pip install "coterie[dask]"')
+_HOME = {
+    "DaskPool": "coterie.scale.pool",
+    "SchedulerError": "coterie.core.errors",
+    "WorkersLostError": "coterie.core.errors",
+    "connect": "coterie.scale.engine",
+    "dashboard_address": "coterie.scale.engine",
+    "ensemble_from_dask": "coterie.scale._ensemble",
+    "expand_to_dask": "coterie.scale._expand",
+    "fit_dask": "coterie.scale.fit",
+    "kmeans_pool_dask": "coterie.scale.pool",
+    "labels_to_parquet": "coterie.scale._expand",
+    "local_cluster": "coterie.scale.engine",
+}
 
-from coterie.scale._engine import (
-    SchedulerError,
-    WorkersLostError,
-    connect,
-    dashboard_address,
-    local_cluster,
-)
-from coterie.scale._ensemble import ensemble_from_dask
-from coterie.scale._expand import expand_to_dask, labels_to_parquet
-from coterie.scale._fit import fit_dask
-from coterie.scale._pool import DaskPool, kmeans_pool_dask
+__all__ = [*sorted(_HOME)]
 
-__all__ = [
-    "DaskPool",
-    "SchedulerError",
-    "WorkersLostError",
-    "connect",
-    "dashboard_address",
-    "ensemble_from_dask",
-    "expand_to_dask",
-    "fit_dask",
-    "kmeans_pool_dask",
-    "labels_to_parquet",
-    "local_cluster",
-]
+if TYPE_CHECKING:
+    from coterie.core.errors import SchedulerError as SchedulerError
+    from coterie.core.errors import WorkersLostError as WorkersLostError
+    from coterie.scale._ensemble import ensemble_from_dask as ensemble_from_dask
+    from coterie.scale._expand import expand_to_dask as expand_to_dask
+    from coterie.scale._expand import labels_to_parquet as labels_to_parquet
+    from coterie.scale.engine import connect as connect
+    from coterie.scale.engine import dashboard_address as dashboard_address
+    from coterie.scale.engine import local_cluster as local_cluster
+    from coterie.scale.fit import fit_dask as fit_dask
+    from coterie.scale.pool import DaskPool as DaskPool
+    from coterie.scale.pool import kmeans_pool_dask as kmeans_pool_dask
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'coterie.scale' has no attribute {name!r}")
+    if find_spec("dask") is None or find_spec("distributed") is None:
+        raise ImportError(
+            'coterie.scale needs dask and distributed; run: pip install "coterie[dask]"'
+        )
+    return getattr(import_module(_HOME[name]), name)

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from coterie.scale._engine import compute
+from coterie.scale.engine import compute
 
 if TYPE_CHECKING:
-    from coterie.scale._pool import Features
+    from coterie.scale.pool import Features
 
 # batches are put together to tasks of about this many numbers: 64 MiB
 TASK_CELLS = 2**23
@@ -59,7 +59,7 @@ def _chunks(features: Features, rows: Sequence[int], batch: int) -> list[Any]:
     import dask.array as da
     from dask import delayed
 
-    from coterie.scale._pool import numbers_of
+    from coterie.scale.pool import numbers_of
 
     width = features.width
     blocks = [
@@ -80,7 +80,7 @@ def _start(member: KMeans) -> Centres:
 
 def follow(state: Centres, rows: NDArray[Any], batch: int) -> Centres:
     """The centres after some batches of rows."""
-    from coterie.kernels.centres import nearest_centres
+    from coterie.scale.centres import nearest_centres
 
     centres, counts = state[0].copy(), state[1].copy()
     nearest = np.empty(batch, dtype=np.int32)

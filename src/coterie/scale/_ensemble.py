@@ -9,19 +9,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from coterie._budget import Budget, MemoryBudgetError, shown_bytes
-from coterie._budget import memory_budget as bytes_allowed
-from coterie._params import BUDGET, CALLBACK, Domain, Integer, check_parameters
-from coterie._words import counted
-from coterie.ensemble import Ensemble, LabelError
-from coterie.ensemble._checks import checked_weights
-from coterie.ensemble._columns import Missing
-from coterie.ensemble._compress import DistinctRows
+from coterie.core.budget import Budget, shown_bytes
+from coterie.core.budget import memory_budget as bytes_allowed
+from coterie.core.errors import LabelError, MemoryBudgetError
+from coterie.core.params import BUDGET, CALLBACK, Domain, Integer, check_parameters
+from coterie.core.text import counted
+from coterie.ensemble import Ensemble
+from coterie.ensemble.checks import checked_weights
+from coterie.ensemble.columns import Missing
+from coterie.ensemble.compress import DistinctRows
 from coterie.generate.members import Progress
-from coterie.scale._engine import compute
 from coterie.scale._sketch import Sketch
-from coterie.scale._source import Layout, Source, is_array, open_labels, read_blocks
 from coterie.scale._table import LabelTable, merge_tables
+from coterie.scale.engine import compute
+from coterie.scale.source import Layout, Source, is_array, open_labels, read_blocks
 
 # tables merged at a time
 SPLIT_EVERY = 8

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie._params import CALLBACK, check_parameters
-from coterie.ensemble import Ensemble, LabelError
-from coterie.ensemble._columns import Missing
+from coterie.core.errors import DataError, LabelError, SchedulerError
+from coterie.core.params import CALLBACK, check_parameters
+from coterie.ensemble import Ensemble
+from coterie.ensemble.columns import Missing
 from coterie.generate.members import Progress
-from coterie.io import DataError
-from coterie.io._parquet import require_pyarrow
-from coterie.io._write import passing_name, whole_file
-from coterie.scale._engine import SchedulerError, compute
-from coterie.scale._source import Layout, Source, open_labels, read_blocks
+from coterie.io.parquet import require_pyarrow
+from coterie.io.write import passing_name, whole_file
 from coterie.scale._table import Lookup
+from coterie.scale.engine import compute
+from coterie.scale.source import Layout, Source, open_labels, read_blocks
 
 
 def expand_to_dask(

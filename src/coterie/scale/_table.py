@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.ensemble import LabelError
-from coterie.ensemble._columns import Categorical, MissingValues, encode
-from coterie.ensemble._compress import (
+from coterie.core.errors import LabelError
+from coterie.ensemble.columns import Categorical, MissingValues, encode
+from coterie.ensemble.compress import (
     DistinctRows,
     distinct_rows_of_columns,
     distinct_rows_of_matrix,
@@ -83,7 +83,7 @@ def distinct_rows(
 
 def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     """The distinct rows of tables of neighbouring partitions, in their order."""
-    from coterie.kernels.rows import RowTable
+    from coterie.numerics.rows import RowTable
 
     if len(tables) == 1:
         return tables[0]
@@ -135,7 +135,7 @@ class Lookup:
 
     def expand(self, rows: DistinctRows, place: str, first_row: int) -> list[NDArray[Any]]:
         """The values of each row of a block, by hash and then by the row itself."""
-        from coterie.kernels.rows import RowTable
+        from coterie.numerics.rows import RowTable
 
         sought = np.empty(rows.codes.shape, dtype=np.int32)
         for j, known in enumerate(self.categories):

@@ -15,8 +15,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import linalg
 
-from coterie._budget import Budget
-from coterie._threads import one_blas_thread
+from coterie.core.budget import Budget
+from coterie.core.threads import one_blas_thread
 from coterie.ensemble import Ensemble
 from coterie.evaluate.internal import cophenetic_correlation
 from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
@@ -240,7 +240,7 @@ def areas_gained(area: Array) -> Array:
 
 def _cuts(ensemble: Ensemble, ks: NDArray[np.int64], memory_budget: Budget) -> tuple[Array, Labels]:
     """Heights of the average-link dendrogram and its partition at each k."""
-    from coterie.kernels.linkage import weighted_linkage
+    from coterie.numerics.linkage import weighted_linkage
 
     require_dense(ensemble, 16, "The co-association matrix and its linkage", memory_budget)
     dissimilarity = coassociation(ensemble, memory_budget=memory_budget)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._threads import one_blas_thread
+from coterie.core.threads import one_blas_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.members import MemberPlan, fit_members
 from coterie.generate.pools import kmeans_plans

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.support import cluster_support
-from coterie.trust._clusters import has_whole_weights, total_count
+from coterie.trust.cluster_diagnoses import has_whole_weights, total_count
 
 PERMUTED_ROWS = 400
 # rows of the uniform square; cells of many points are as stable as those of more

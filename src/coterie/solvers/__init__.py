@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from coterie.solvers._catalogue import METHODS
+from coterie.solvers.methods import METHODS
 
 if TYPE_CHECKING:
     from coterie.solvers.ceshl import CESHL as CESHL

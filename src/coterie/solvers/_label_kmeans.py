@@ -19,13 +19,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # what a label that never occurs in a cluster counts as, so that its logarithm stays finite
 EPSILON = 2.0**-52

@@ -23,14 +23,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
-from coterie.linalg.stiefel import leading_left_vectors
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from coterie.numerics.stiefel import leading_left_vectors
 
 # singular values below this share of the largest are rounding
 NO_SUPPORT = 1e-10

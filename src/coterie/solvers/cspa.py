@@ -15,7 +15,7 @@ Steps
   1. co-association of the N microclusters
   2. contract the graph: a microcluster of r samples is a vertex of weight r, the edge between u and v
      weighs :math:`r_u r_v A_{uv}`
-  3. partition it into c parts (:mod:`coterie.linalg.graph_partition`)
+  3. partition it into c parts (:mod:`coterie.numerics.graph_partition`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Without the balance splitting them never lowers the cut; with it the partition of the
@@ -38,14 +38,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer, Real
-from coterie._random import child_seeds
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real
+from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.linalg.graph_partition import Backend, graph_cut, partition_graph
+from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.partition import Partition
 
 
 class CSPA(LabelConsensus):

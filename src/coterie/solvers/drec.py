@@ -47,19 +47,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
+from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
-from coterie.linalg.spectral import leading_embedding, unit_rows
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
-
-FloatArray = NDArray[np.float64]
+from coterie.numerics.spectral import leading_embedding, unit_rows
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 # what keeps the weight of a perfectly explained column finite
 SMOOTHING = 1e-10

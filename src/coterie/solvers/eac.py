@@ -28,15 +28,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.kernels.linkage import Dendrogram, Method
+    from coterie.numerics.linkage import Dendrogram, Method
 
 
 class EAC(LabelConsensus):
@@ -91,7 +91,7 @@ class EAC(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        from coterie.kernels.linkage import weighted_linkage
+        from coterie.numerics.linkage import weighted_linkage
 
         require_dense(ensemble, 16, "The co-association matrix and its linkage", self.memory_budget)
         dissimilarity = coassociation(ensemble, memory_budget=self.memory_budget)

@@ -66,29 +66,28 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie._budget import Budget, require
-from coterie._estimator import LabelConsensus
-from coterie._params import (
+from coterie.core.budget import Budget, require
+from coterie.core.errors import ParameterError
+from coterie.core.params import (
     CALLBACK,
     SEED,
     Choice,
     Domain,
     Integer,
-    ParameterError,
     Real,
     check_parameters,
     is_matrix,
 )
-from coterie._result import Partition, Pass
+from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.enhancement import Precision, Problem, SampleMatrix, minimise
 from coterie.evidence.given import checked_similarity, given_similarity
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._self_enhancement import Precision, Problem, SampleMatrix, minimise
-
-FloatArray = NDArray[np.float64]
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 BYTES_PER_PAIR: Mapping[str, int] = {"double": 48, "single": 26}
 # far below the least difference of two shares of members, far above rounding
@@ -232,7 +231,7 @@ class ECCMS(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        from coterie.kernels.linkage import weighted_linkage
+        from coterie.numerics.linkage import weighted_linkage
 
         needed = BYTES_PER_PAIR[self.precision]
         require_dense(ensemble, needed, "The matrix that EC-CMS learns", self.memory_budget)

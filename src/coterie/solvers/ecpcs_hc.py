@@ -36,13 +36,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Domain, Integer
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
-from coterie.solvers._partition import cut_dendrogram
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.partition import Partition
 
 
 class ECPCSHC(LabelConsensus):

@@ -9,7 +9,7 @@ Steps
   3. normalised cut of Z into c groups of base clusters: c leading eigenvectors V of
      :math:`D^{-1/2} (Z + I/2) D^{-1/2}`, :math:`D = \mathrm{diag}(Z 1 + 1)`; columns of
      :math:`D^{-1/2} V` made equally long, then rows; the rotation that best makes them indicators
-     (:mod:`coterie.linalg.discretise`), the best of n_init starts
+     (:mod:`coterie.numerics.discretise`), the best of n_init starts
   4. a sample's vote for a group is the share of the group's base clusters that hold it; it goes to
      the largest, the first one in a tie
 
@@ -35,24 +35,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Domain, Integer
-from coterie._random import fix_signs
-from coterie._result import Partition, by_first_appearance
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Domain, Integer
+from coterie.core.random import fix_signs
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_cluster_similarity
-from coterie.linalg.discretise import best_discretisation
-from coterie.linalg.eigen import extreme_eigenpairs
-from coterie.linalg.spectral import unit_rows
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
-from coterie.solvers._partition import Cut
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from coterie.numerics.discretise import best_discretisation
+from coterie.numerics.eigen import extreme_eigenpairs
+from coterie.numerics.spectral import unit_rows
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import Cut
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition, by_first_appearance
 
 # similarities below this are none, and the links of every base cluster with itself get stronger
 LEAST_LINK = 1e-6

@@ -41,13 +41,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Choice, Domain, Integer
-from coterie._result import Partition
+from coterie.core.params import SEED, Choice, Domain, Integer
 from coterie.ensemble import Ensemble
-from coterie.linalg.spectral import bipartite_spectrum, unit_rows
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import Cut, cut_embedding, cut_graph
+from coterie.numerics.spectral import bipartite_spectrum, unit_rows
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import Cut, cut_embedding, cut_graph
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
 

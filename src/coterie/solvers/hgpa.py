@@ -15,7 +15,7 @@ Steps
   1. hypergraph of the N microclusters: a microcluster of r samples is a vertex of weight r; base
      clusters of one microcluster cannot be cut and are left out
   2. weights of the hyperedges: one, or the number of samples, times the member's weight
-  3. partition it into c parts (:mod:`coterie.linalg.hypergraph_partition`)
+  3. partition it into c parts (:mod:`coterie.numerics.hypergraph_partition`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Splitting them never lowers the cut; only the balance can ask for it. A microcluster
@@ -38,17 +38,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Choice, Domain, Integer, Real
-from coterie._random import child_seeds
-from coterie._result import Partition
+from coterie.core.params import SEED, Choice, Domain, Integer, Real
+from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
-from coterie.linalg.hypergraph_partition import (
+from coterie.numerics.hypergraph_partition import (
     Backend,
     Objective,
     hypergraph_cut,
     partition_hypergraph,
 )
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.partition import Partition
 
 
 class HGPA(LabelConsensus):

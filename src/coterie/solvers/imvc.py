@@ -43,18 +43,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.linalg.kmeans import weighted_kmeans
-from coterie.linalg.spectral import unit_rows
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.numerics.kmeans import weighted_kmeans
+from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, Members, combine, fill, start, turn, weigh
-
-FloatArray = NDArray[np.float64]
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 
 class IMVC(LabelConsensus):

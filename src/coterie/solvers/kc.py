@@ -39,15 +39,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from coterie._budget import Budget, require
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Domain, Integer
-from coterie._result import Partition
+from coterie.core.budget import Budget, require
+from coterie.core.params import BUDGET, SEED, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 
 class KC(LabelConsensus):

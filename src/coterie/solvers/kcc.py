@@ -49,13 +49,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Choice, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._exact import warn_if_unfinished
 from coterie.solvers._label_kmeans import (
     EPSILON,
     Costs,
@@ -63,9 +60,10 @@ from coterie.solvers._label_kmeans import (
     label_kmeans,
     squared_costs,
 )
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
 
 

@@ -43,16 +43,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie._budget import Budget, require
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer, Real
-from coterie._result import Partition
+from coterie.core.budget import Budget, require
+from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
-from coterie.linalg.spectral import bipartite_spectrum, unit_rows
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import cut_embedding
+from coterie.numerics.spectral import bipartite_spectrum, unit_rows
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import cut_embedding
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
 MEMORY_ADVICE = "Take fewer members, or HBGF, which keeps the links sparse."

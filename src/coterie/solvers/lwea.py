@@ -44,10 +44,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Domain, Integer, Real
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Domain, Integer, Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.reliability import (
@@ -55,7 +53,9 @@ from coterie.evidence.reliability import (
     locally_weighted_coassociation,
     member_reliability,
 )
-from coterie.solvers._partition import cut_dendrogram
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.partition import Partition
 
 
 class LWEA(LabelConsensus):

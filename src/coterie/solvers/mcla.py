@@ -10,7 +10,7 @@ Steps
   1. Jaccard likeness of the k base clusters, :math:`J_{pq} = |C_p \cap C_q| / |C_p \cup C_q|`, zero
      within a member
   2. meta-clusters: balanced partition of that graph into c parts, a base cluster weighing
-     :math:`|C_p|` (:mod:`coterie.linalg.graph_partition`)
+     :math:`|C_p|` (:mod:`coterie.numerics.graph_partition`)
   3. association of a sample with a meta-cluster: the mean over its base clusters of whether they
      hold the sample; the label is the meta-cluster of greatest association
 
@@ -38,14 +38,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Choice, Domain, Integer, Real
-from coterie._random import child_seeds
-from coterie._result import Partition, by_first_appearance
+from coterie.core.params import SEED, Choice, Domain, Integer, Real
+from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.linalg.graph_partition import Backend, graph_cut, partition_graph
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition, by_first_appearance
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
 TIE = 1e-9

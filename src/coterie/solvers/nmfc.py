@@ -40,19 +40,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.params import CALLBACK, SEED, Domain, Integer, Real
+from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 # added to denominators
 GUARD = 1e-8

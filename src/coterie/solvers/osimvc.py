@@ -43,16 +43,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.linalg.discretise import cross_product
-from coterie.linalg.kmeans import fit_kmeans
-from coterie.linalg.spectral import unit_rows
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
+from coterie.numerics.discretise import cross_product
+from coterie.numerics.kmeans import fit_kmeans
+from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import (
     Fusion,
     combine,
@@ -62,9 +59,9 @@ from coterie.solvers._late_fusion import (
     turn,
     weigh,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with
 ROUNDS = 200

@@ -41,16 +41,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.solvers._partition import cut_dendrogram
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.kernels.linkage import Method
+    from coterie.numerics.linkage import Method
 
 
 class PTA(LabelConsensus):

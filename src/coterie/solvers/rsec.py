@@ -61,21 +61,19 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
-from coterie._result import Partition, Pass
+from coterie.core.budget import Budget
+from coterie.core.params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
-from coterie.linalg.eigen import eigenpairs
-from coterie.linalg.spectral import leading_embedding, leading_vectors, unit_rows
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
-
-FloatArray = NDArray[np.float64]
+from coterie.numerics.eigen import eigenpairs
+from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 # the penalty mu: first value times the norm of S, growth a pass, largest value
 FIRST_PENALTY = 1.5

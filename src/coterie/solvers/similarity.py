@@ -41,12 +41,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from coterie._budget import Budget
-from coterie._estimator import LabelConsensus
-from coterie._params import BUDGET, SEED, Choice, Domain, Integer, ParameterError, Real, is_matrix
-from coterie._result import Partition
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real, is_matrix
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.given import checked_similarity, given_similarity
@@ -56,14 +56,15 @@ from coterie.evidence.reliability import (
     member_reliability,
 )
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.linalg.spectral import leading_embedding, tcut_embedding
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import cut_dendrogram, cut_embedding, cut_graph
+from coterie.numerics.spectral import leading_embedding, tcut_embedding
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import cut_dendrogram, cut_embedding, cut_graph
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.kernels.linkage import Method
+    from coterie.numerics.linkage import Method
 
-FloatArray = NDArray[np.float64]
 Evidence = str | ArrayLike | Callable[[Ensemble], ArrayLike]
 
 EVIDENCE = ("ca", "lwca", "pts", "ecpcs", "cts", "srs", "asrs", "enhanced")

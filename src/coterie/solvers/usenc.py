@@ -32,13 +32,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._estimator import LabelConsensus
-from coterie._params import SEED, Domain, Integer
-from coterie._result import Partition
+from coterie.core.params import SEED, Domain, Integer
 from coterie.ensemble import Ensemble
-from coterie.linalg.spectral import tcut_embedding
-from coterie.solvers._exact import warn_if_unfinished
-from coterie.solvers._partition import KMEANS_ADVICE, cut_embedding
+from coterie.numerics.spectral import tcut_embedding
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
+from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 
 class USENC(LabelConsensus):

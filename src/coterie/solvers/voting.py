@@ -42,19 +42,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from coterie._estimator import LabelConsensus
-from coterie._params import CALLBACK, SEED, Choice, Domain, Integer
-from coterie._result import Partition, Pass
+from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer
+from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._exact import finish_partition, warn_if_unfinished
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
 TIE = 1e-10
@@ -222,7 +219,7 @@ def first_reference(
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:
     """Mean NMI of each member with the others it shares samples with, weighted; 0 if there are none."""
-    from coterie.kernels.agreement import member_agreements
+    from coterie.numerics.agreement import member_agreements
 
     agreement = member_agreements(ensemble.labels, ensemble.weights.astype(np.float64))
     weight = np.where(np.isnan(agreement), 0.0, ensemble.member_weight)

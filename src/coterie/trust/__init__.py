@@ -3,10 +3,11 @@
 Pure functions of an ensemble and a partition of its samples; nothing here is n x n.
 """
 
-from coterie.trust._clusters import clusters
-from coterie.trust._explain import Explanation, SampleError, explain
-from coterie.trust._members import member_agreement, members
-from coterie.trust._samples import samples, soft_labels
+from coterie.core.errors import SampleError
+from coterie.trust.cluster_diagnoses import clusters
+from coterie.trust.explanation import Explanation, explain
+from coterie.trust.member_diagnoses import member_agreement, members
+from coterie.trust.sample_diagnoses import samples, soft_labels
 
 __all__ = [
     "Explanation",

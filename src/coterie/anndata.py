@@ -1,0 +1,270 @@
+"""AnnData: combine the clusterings in ``adata.obs`` and write the consensus beside them.
+
+The usual case is Leiden at many resolutions. Nothing here imports anndata: whoever has an AnnData has
+it. Keys follow scanpy's habit: labels in ``obs[key]``, settings in ``uns[key]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from coterie.core.errors import ParameterError
+from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
+from coterie.ensemble import Ensemble
+from coterie.result import method_name
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import default_method, solver_of
+from coterie.trust import soft_labels
+
+PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
+CONFIDENCE, SOFT = "_confidence", "_soft"
+# settings that change no label, or have a place of their own
+NOT_SETTINGS = ("callback", "memory_budget", "n_jobs", "random_state")
+
+
+def ensemble(
+    adata: Any,
+    keys: str | Iterable[str],
+    *,
+    missing: Any = -1,
+    member_weight: ArrayLike | None = None,
+) -> Ensemble:
+    """The clusterings in ``adata.obs`` as an Ensemble, a cell being a sample.
+
+    Parameters
+    ----------
+    adata : AnnData
+    keys : str or sequence of str
+        Columns of ``adata.obs``, by name or by pattern: ``"leiden_*"``. Members come in the order
+        of the columns.
+    missing : value, collection of values or None, default -1
+        Values that mean "no label", beside NaN, which always does.
+    member_weight : array, optional
+        A positive weight per member.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from types import SimpleNamespace
+    >>> obs = pd.DataFrame({"leiden_0.5": ["0", "0", "1"], "leiden_1": ["0", "1", "2"]})
+    >>> adata = SimpleNamespace(obs=obs, obs_names=obs.index, obsm={}, uns={})
+    >>> from coterie.anndata import ensemble
+    >>> ensemble(adata, "leiden_*").members
+    ('leiden_0.5', 'leiden_1')
+    """
+    _refuse_other_things(adata)
+    return _ensemble(adata, _matching(adata, keys, skip=()), missing, member_weight)
+
+
+def combine(
+    adata: Any,
+    keys: str | Iterable[str],
+    *,
+    n_clusters: int | None = None,
+    solver: LabelConsensus | None = None,
+    key_added: str = "coterie",
+    soft: bool = False,
+    missing: Any = -1,
+    member_weight: ArrayLike | None = None,
+    random_state: Any = 0,
+    overwrite: bool = False,
+) -> LabelConsensus:
+    """Combine clusterings in ``adata.obs`` into one, written into ``adata``.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Changed in place, once all is computed.
+    keys : str or sequence of str
+        Columns of ``adata.obs``, by name or by pattern: ``"leiden_*"``.
+    n_clusters : int or None, default None
+        Number of clusters; None leaves it to the solver (EAC, then the default, takes the
+        longest lifetime).
+    solver : solver of ``coterie.solvers`` or None, default None
+        How they are combined; None is ``LWEA``, or ``EAC`` where ``n_clusters`` is None. Its
+        ``n_clusters`` is set from here.
+    key_added : str, default "coterie"
+        What the results are called.
+    soft : bool, default False
+        Whether soft labels are written too (cells x clusters).
+    missing : value, collection of values or None, default -1
+        Values that mean "no label", beside NaN, which always does.
+    member_weight : array, optional
+        A positive weight per member.
+    random_state : int, default 0
+        The seed of a solver that has none of its own.
+    overwrite : bool, default False
+        Whether results of that name may be replaced.
+
+    Returns
+    -------
+    solver
+        Fitted; for diagnoses, plots and the report.
+
+    Notes
+    -----
+    Written are ``obs[key_added]`` (categorical, "0", "1", ... by first appearance),
+    ``obs[key_added + "_confidence"]`` (0 to 1), ``uns[key_added]`` (``method``, ``params``,
+    ``members``, ``member_weights``, ``n_clusters``, ``versions``; parameters that are None are left
+    out, for the sake of h5ad) and, with ``soft``, ``obsm[key_added + "_soft"]``, a column per
+    cluster in the order of the categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from types import SimpleNamespace
+    >>> obs = pd.DataFrame({"leiden_0.5": ["0", "0", "1", "1"], "leiden_1": ["0", "0", "1", "2"]})
+    >>> adata = SimpleNamespace(obs=obs, obs_names=obs.index, obsm={}, uns={})
+    >>> from coterie.anndata import combine
+    >>> model = combine(adata, "leiden_*", n_clusters=2)
+    >>> adata.obs["coterie"].tolist(), adata.uns["coterie"]["method"]
+    (['0', '0', '1', '1'], 'lwea')
+    """
+    _refuse_other_things(adata)
+    check_parameters(
+        "combine",
+        {
+            "n_clusters": n_clusters,
+            "solver": solver,
+            "key_added": key_added,
+            "random_state": random_state,
+        },
+        {
+            "n_clusters": Integer(1, optional=True),
+            "solver": Kind(
+                lambda value: value is None or isinstance(value, LabelConsensus),
+                "None or a solver such as coterie.EAC()",
+            ),
+            "key_added": Kind(lambda value: isinstance(value, str) and value != "", "a name"),
+            "random_state": SEED,
+        },
+    )
+    written = _places(adata, key_added)
+    if written and not overwrite:
+        raise ParameterError(
+            f"combine: adata has {', '.join(written)} already; choose another key_added, or "
+            "overwrite=True"
+        )
+    own = (key_added, key_added + CONFIDENCE)
+    members = _ensemble(adata, _matching(adata, keys, skip=own), missing, member_weight)
+    if solver is None:
+        model = solver_of(default_method(n_clusters, members.n_microclusters))
+    else:
+        model = clone(solver)
+    if n_clusters is not None:
+        model.set_params(n_clusters=n_clusters)
+    if model.random_state is None:
+        model.set_params(random_state=random_state)
+    model.fit(members)
+    memberships = soft_labels(members, model.labels_) if soft else None
+    _write(adata, key_added, model, memberships)
+    return model
+
+
+def _refuse_other_things(adata: Any) -> None:
+    if not all(hasattr(adata, name) for name in ("obs", "obs_names", "obsm", "uns")):
+        raise ParameterError(f"adata must be an AnnData, but is {type(adata).__name__}")
+    if getattr(adata, "is_view", False):
+        raise ParameterError(
+            "adata is a view of another AnnData; take adata.copy(), so that the labels have a place"
+        )
+
+
+def _matching(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> list[str]:
+    """Columns of obs that the names and patterns stand for, in the order of the columns."""
+    columns = [str(name) for name in adata.obs.columns]
+    wanted = [keys] if isinstance(keys, str) else [*keys]
+    if not wanted:
+        raise ParameterError("keys is empty; name columns of adata.obs, or give a pattern")
+    found: set[str] = set()
+    for key in wanted:
+        if not isinstance(key, str):
+            raise ParameterError(f"keys must be names of columns of adata.obs, but has {key!r}")
+        if key in skip:
+            raise ParameterError(f"keys names {key!r}, which is where the result goes")
+        if key in columns:
+            found.add(key)
+            continue
+        if not any(character in key for character in "*?["):
+            raise ParameterError(
+                f"adata.obs has no column {key!r}{nearest(key, columns)} (it has: {_some(columns)})"
+            )
+        # results of the same name are no members of themselves
+        matches = {name for name in columns if fnmatchcase(name, key) and name not in skip}
+        if not matches:
+            raise ParameterError(
+                f"no column of adata.obs matches {key!r} (it has: {_some(columns)})"
+            )
+        found |= matches
+    return [name for name in columns if name in found]
+
+
+def _some(columns: list[str]) -> str:
+    return ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "") if columns else "none"
+
+
+def _ensemble(
+    adata: Any, names: list[str], missing: Any, member_weight: ArrayLike | None
+) -> Ensemble:
+    cells = np.asarray(adata.obs_names, dtype=str)
+    return Ensemble.from_labels(
+        {name: adata.obs[name] for name in names},
+        missing=missing,
+        member_weight=member_weight,
+        # AnnData itself only warns of cells that share a name; then they go by their rows
+        sample_ids=cells if len(np.unique(cells)) == len(cells) else None,
+        # a solver that can place them takes them, the others name them
+        blank_samples="keep",
+    )
+
+
+def _places(adata: Any, key: str) -> list[str]:
+    """Where results of that name are already."""
+    places = (
+        (adata.obs.columns, "obs", key),
+        (adata.obs.columns, "obs", key + CONFIDENCE),
+        (adata.uns, "uns", key),
+        (adata.obsm, "obsm", key + SOFT),
+    )
+    return [f"{where}[{name!r}]" for held, where, name in places if name in held]
+
+
+def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> None:
+    import pandas as pd
+
+    names = [str(cluster) for cluster in range(model.n_clusters_)]
+    adata.obs[key] = pd.Categorical.from_codes(model.labels_, categories=names)
+    adata.obs[key + CONFIDENCE] = model.sample_confidence_
+    if memberships is not None:
+        adata.obsm[key + SOFT] = memberships
+    elif key + SOFT in adata.obsm:
+        # of the labels that are no more
+        del adata.obsm[key + SOFT]
+    adata.uns[key] = {
+        "method": method_name(model),
+        "params": _settings(model),
+        "members": np.array(model.ensemble_.members, dtype=object),
+        "member_weights": model.member_weights_,
+        "n_clusters": int(model.n_clusters_),
+        "versions": {package: version(package) for package in PACKAGES},
+    }
+
+
+def _settings(model: LabelConsensus) -> dict[str, Any]:
+    """The parameters as values that an h5ad file holds."""
+    settings: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if value is None or name in NOT_SETTINGS:
+            continue
+        plain = isinstance(value, bool | int | float | str)
+        settings[name] = value if plain else " ".join(str(value).split())
+    if isinstance(model.random_state, int | np.integer):
+        settings["random_state"] = int(model.random_state)
+    return settings

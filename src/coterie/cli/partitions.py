@@ -1,0 +1,452 @@
+"""The commands on parquet files whose rows stay in Dask's partitions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from glob import has_magic
+from importlib import import_module
+from os.path import realpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.cli._commands import chosen_k, clustering, follow_passes, solver_for, summarise
+from coterie.cli.arguments import UsageError, is_pattern
+from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
+from coterie.cli.screen import Stages
+from coterie.core.budget import memory_budget
+from coterie.core.errors import DataError, LabelError, ParameterError
+from coterie.core.params import nearest
+from coterie.core.text import counted
+from coterie.ensemble import Ensemble
+from coterie.io.parquet import require_pyarrow
+from coterie.io.table import listed, quoted
+from coterie.io.write import check_place
+from coterie.result import Result
+from coterie.solvers.base import LabelConsensus
+
+if TYPE_CHECKING:
+    from coterie.select import Selection
+
+PARQUET = ".parquet"
+# names that ask for one file of another kind
+OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows in partitions with the labels of all members.
+
+    Attributes
+    ----------
+    rows : path, paths or dask collection
+        What the ensemble was made of.
+    columns : sequence of str or None
+    model : fitted solver or ConsensusClustering
+    n_columns : int
+        Columns of the input that were used.
+    """
+
+    rows: Any
+    columns: Sequence[str] | None
+    model: Any
+    n_columns: int
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """Its distinct rows, weighted."""
+        ensemble: Ensemble = self.model.ensemble_
+        return ensemble
+
+
+Work = Callable[[list[Path], Any, Stages], tuple[Labelled, Any]]
+
+
+def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
+    """Labels in parquet files in, a directory of labels out."""
+    paths: list[Path] = arguments.files
+
+    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        names = [str(file) for file in files]
+        ensemble = _read_labels(names, arguments.label, arguments, client, stages)
+        chosen = solver_for(arguments, solver, ensemble)
+        selection = chosen_k(arguments, ensemble, chosen, stages)
+        if selection is not None:
+            chosen.set_params(n_clusters=selection.recommended)
+        stages.begin("combining")
+        follow_passes(chosen, stages)
+        model = chosen.fit(ensemble)
+        return Labelled(names, arguments.label, model, ensemble.n_members), selection
+
+    _carry_out(arguments, journal, paths, work)
+
+
+def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
+    """Features in parquet files in, a directory of labels out."""
+
+    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        from coterie.scale import fit_dask
+
+        names = [str(file) for file in files]
+        with _named_in_options(arguments):
+            columns = _features(arguments, arguments.data, names)
+            selection = None
+            if isinstance(arguments.clusters, tuple):
+                stages.begin("drawing a sample")
+                drawn, _ = _sample(names, columns, arguments, client)
+                selection = chosen_k(arguments, drawn, solver, stages)
+            model = clustering(arguments, selection, solver, stages, "labelling all rows")
+            pool = fit_dask(
+                model,
+                names,
+                columns=columns,
+                id=arguments.id,
+                client=client,
+                callback=stages.members_then("combining"),
+            )
+        return Labelled(pool.labels, pool.names, model, len(columns)), selection
+
+    _carry_out(arguments, journal, [arguments.data], work)
+
+
+def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], str]:
+    """Features or labels in parquet files in; the choice of k, facts of the input, a line about it."""
+    paths: list[Path] = arguments.files
+    _check_workers(arguments)
+    require_dask(f"{paths[0]}: to leave rows in partitions")
+    if arguments.output is not None:
+        _refuse_inside(arguments.output, paths)
+    files = _files(paths)
+    names = [str(file) for file in files]
+    data: Any
+    with Stages() as stages, _workers(arguments, stages) as client:
+        if arguments.labels:
+            data = _read_labels(names, arguments.columns, arguments, client, stages)
+            rows, columns = int(data.weights.sum()), data.n_members
+            size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
+        else:
+            with _named_in_options(arguments):
+                features = _features(arguments, paths[0], names)
+                stages.begin("drawing a sample")
+                data, rows = _sample(names, features, arguments, client)
+            columns = len(features)
+            size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
+            if len(data) < rows:
+                size += f", of which {len(data):,} were drawn"
+        selection = chosen_k(arguments, data, None, stages)
+    where = listed(map(str, paths), 5)
+    input = {"file": where, "parts": len(files), "rows": rows, "columns": columns}
+    return selection, input, f"{where}: {size}, in {counted(len(files), 'parquet file')}"
+
+
+def _carry_out(
+    arguments: argparse.Namespace, journal: Journal, paths: Sequence[Path], work: Work
+) -> None:
+    """Check, work on the workers, write, let the workers go, and speak."""
+    _check_workers(arguments)
+    if arguments.truth is not None:
+        raise UsageError(
+            "--truth is not read where rows stay in partitions; leave it out, and the column with "
+            f"--{'drop' if arguments.command == 'cluster' else 'label'}"
+        )
+    if arguments.output is not None and arguments.id in (LABEL, CONFIDENCE, DISTINCT):
+        raise UsageError(
+            f"--id {arguments.id}: the labels have a column of that name themselves; rename the id"
+        )
+    require_dask(f"{paths[0]}: to leave rows in partitions")
+    check_outputs(arguments, paths, partial(_check_directory, paths))
+    files = _files(paths)
+    with warnings.catch_warnings(), Stages() as stages:
+        # speaks to programmers: the table of distinct rows is as large as it has to be
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        with _workers(arguments, stages) as client:
+            labelled, selection = work(files, client, stages)
+            ensemble = labelled.ensemble
+            rows = int(ensemble.weights.sum())
+            result = Result.of(
+                labelled.model,
+                selection=selection,
+                input={
+                    "file": listed(map(str, paths), 5),
+                    "parts": len(files),
+                    "rows": rows,
+                    "columns": labelled.n_columns,
+                },
+                seconds=journal.seconds(),
+                warnings=journal.warnings(),
+            )
+            if arguments.output is not None:
+                stages.begin("writing labels")
+                _write_labels(arguments, journal, labelled, result, client, stages)
+        stages.begin("writing")
+        write_pages(arguments, journal, result)
+    size = counted(rows, "sample")
+    if arguments.command == "cluster":
+        size += f", {counted(labelled.n_columns, 'feature')}"
+    size += f", in {counted(len(files), 'parquet file')}"
+    summarise(arguments, journal, result, f"{listed(map(str, paths), 5)}: {size}")
+
+
+# ---------------------------------------------------------------------- before the work
+
+
+def _check_workers(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    if arguments.scheduler is not None and (
+        arguments.workers is not None or arguments.worker_memory is not None
+    ):
+        raise UsageError(
+            "--workers and --worker-memory are for workers on this machine; those of --scheduler "
+            "run already"
+        )
+    if arguments.worker_memory is not None:
+        if arguments.workers == 0:
+            raise UsageError("--worker-memory is of workers, and --workers 0 asks for none")
+        try:
+            memory_budget(arguments.worker_memory)
+        except ValueError as error:
+            raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
+
+
+def require_dask(wanted: str) -> None:
+    """Refuse, by what was asked for, where dask is not installed."""
+    try:
+        import_module("coterie.scale")
+    except ImportError as error:
+        if error.name not in (None, "dask", "distributed"):
+            raise
+        raise UsageError(f'{wanted} needs dask; run: pip install "coterie[dask]"') from None
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """The files that the paths stand for, each once and all of them parquet."""
+    from coterie.scale.source import parquet_files
+
+    require_pyarrow(paths[0])
+    found: list[Path] = []
+    for path in paths:
+        if path.is_file() and path.suffix.lower() != PARQUET:
+            raise DataError(
+                f"{path}: rows are left in partitions of parquet files only; to read it here, leave "
+                "out --scheduler, --workers and --worker-memory"
+            )
+        try:
+            here = parquet_files(path)
+        except DataError:
+            if path.is_dir():
+                raise DataError(f"{path} is a directory without parquet files") from None
+            if is_pattern(path):
+                raise DataError(f"{path}: no file has such a name") from None
+            raise
+        for file in here:
+            if file.suffix.lower() != PARQUET:
+                raise DataError(f"{file}: a pattern may match parquet files only ({path})")
+        found += here
+    known: set[Path] = set()
+    for file in found:
+        if file in known:
+            raise UsageError(f"{file} is given twice")
+        known.add(file)
+    return found
+
+
+def _check_directory(paths: Sequence[Path], target: Path) -> None:
+    """Refuse a place where the labels of all partitions cannot be written."""
+    kind = target.suffix.lower()
+    if kind in OTHER_KINDS:
+        raise UsageError(
+            f"-o {target}: the labels of rows in partitions are a directory of parquet files; name a "
+            f"directory, such as {target.with_suffix('')}"
+        )
+    _refuse_inside(target, paths)
+    if target.is_file():
+        raise UsageError(f"-o {target} is a file; name a directory for the labels of all rows")
+    if target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"-o {target} is not empty; name another directory, or remove it first")
+    check_place(target / "part" if target.is_dir() else target)
+
+
+def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:
+    """Refuse what would be read as input the next time."""
+    for path in paths:
+        source = _root(path)
+        if source.is_dir() and Path(realpath(target)).is_relative_to(realpath(source)):
+            raise UsageError(f"-o {target} lies in the input {path}; name another place")
+
+
+def _root(path: Path) -> Path:
+    """The directory all of which is read, or the path itself where none is."""
+    if not is_pattern(path):
+        return path
+    magic = [i for i, part in enumerate(path.parts) if has_magic(part)]
+    if magic == [len(path.parts) - 1] and path.name != "**":
+        # names in one directory: those in a directory beside them are others
+        return path
+    return Path(*path.parts[: magic[0]])
+
+
+def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> list[str]:
+    """The columns to cluster by, which every file must have as numbers."""
+    from coterie.scale.source import open_labels
+
+    layout = open_labels(files, None, arguments.id, None).layout
+    present = [str(column) for column in layout.columns]
+    wanted = arguments.columns or present
+    for name in [*wanted, *arguments.drop]:
+        if name not in present and name != arguments.id:
+            raise DataError(
+                f"{files[0]} has no column {name!r} (the columns are {listed(present)})"
+                f"{nearest(name, present)}"
+            )
+    kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
+    if not kept:
+        raise DataError(f"{path}: no column is left to cluster")
+    kinds = dict(zip(present, layout.kinds, strict=True))
+    wordy = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
+    if wordy:
+        one = len(wordy) == 1
+        raise DataError(
+            f"{path}: {'column' if one else 'columns'} {quoted(wordy)} "
+            f"{'holds' if one else 'hold'} {kinds[wordy[0]]}, not numbers; leave "
+            f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
+            "sample's id (--id)"
+        )
+    return kept
+
+
+# ---------------------------------------------------------------------- the work
+
+
+@contextmanager
+def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
+    """A client of the scheduler asked for, of workers on this machine, or None for threads here."""
+    from coterie.scale import local_cluster
+
+    stages.begin("starting workers")
+    if arguments.scheduler is not None:
+        with connected(arguments.scheduler) as client:
+            yield client
+    elif arguments.workers == 0:
+        yield None
+    else:
+        with local_cluster(arguments.workers, arguments.worker_memory) as client:
+            _tell_dashboard(client)
+            yield client
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address, for the length of a ``with`` block."""
+    from coterie.scale import connect
+    from coterie.scale.engine import quiet
+
+    client = connect(address)
+    # a scheduler that is lost is told in one line, not in Dask's log as well
+    with quiet():
+        try:
+            _tell_dashboard(client)
+            yield client
+        finally:
+            client.close()
+
+
+def _tell_dashboard(client: Any) -> None:
+    """Where to watch, said while there is something to be seen."""
+    from coterie.scale import dashboard_address
+
+    address = dashboard_address(client)
+    where = (
+        "the workers cannot be watched: the scheduler has no dashboard"
+        if address is None
+        else f"the workers can be watched at {address}"
+    )
+    sys.stderr.write(f"coterie: {where}\n")
+
+
+def _read_labels(
+    files: list[str],
+    columns: Sequence[str] | None,
+    arguments: argparse.Namespace,
+    client: Any,
+    stages: Stages,
+) -> Ensemble:
+    from coterie.scale import ensemble_from_dask
+
+    stages.begin("reading")
+    try:
+        return ensemble_from_dask(
+            files, columns=columns, id=arguments.id, client=client, callback=stages.reach
+        )
+    except LabelError as error:
+        raise DataError(_in_options(arguments, str(error))) from error
+
+
+def _sample(
+    files: list[str], columns: list[str], arguments: argparse.Namespace, client: Any
+) -> tuple[NDArray[np.float64], int]:
+    """The rows that the members are fitted on, as numbers, and the number of all rows."""
+    from coterie.core.random import generator
+    from coterie.scale.pool import SAMPLE, Features
+
+    features = Features.of(files, columns, arguments.id)
+    seed = int(generator(arguments.seed).spawn(1)[0].integers(2**63))
+    rows = features.lengths(client)
+    drawn = features.draw(rows, SAMPLE, seed, client)
+    return drawn.to_numpy(dtype=np.float64), sum(rows)
+
+
+def _write_labels(
+    arguments: argparse.Namespace,
+    journal: Journal,
+    labelled: Labelled,
+    result: Result,
+    client: Any,
+    stages: Stages,
+) -> None:
+    from coterie.scale import labels_to_parquet
+
+    labels_to_parquet(
+        arguments.output,
+        labelled.ensemble,
+        {
+            LABEL: result.labels,
+            CONFIDENCE: np.round(result.sample_confidence, 6),
+            DISTINCT: np.arange(len(result.labels), dtype=np.int32),
+        },
+        labelled.rows,
+        columns=labelled.columns,
+        id=arguments.id,
+        client=client,
+        callback=stages.reach,
+    )
+    journal.written.append(("labels", arguments.output))
+
+
+@contextmanager
+def _named_in_options(arguments: argparse.Namespace) -> Iterator[None]:
+    """What is wrong with features, as a mistake in the data."""
+    try:
+        yield
+    except (DataError, ParameterError):
+        raise
+    except LabelError as error:
+        raise DataError(_in_options(arguments, str(error))) from error
+    except ValueError as error:
+        # what is wrong with numbers is found where they are, and named there
+        raise DataError(_in_options(arguments, str(error))) from error
+
+
+def _in_options(arguments: argparse.Namespace, message: str) -> str:
+    """Advice in the words of the command line."""
+    columns = "--label" if arguments.command == "combine" else "--columns"
+    for ours, option in (("with id=", "with --id"), ("with columns=", f"with {columns}")):
+        message = message.replace(ours, option)
+    return message

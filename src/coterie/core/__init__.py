@@ -1,0 +1,1 @@
+"""What every layer stands on: parameters, errors, memory, threads, randomness, tables."""

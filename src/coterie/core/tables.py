@@ -1,0 +1,209 @@
+"""A small table for what people read: named columns, shown in a terminal, in a notebook, as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.core.params import nearest
+
+SHOWN_ROWS = 20
+# a cell longer than this is cut in the terminal
+SHOWN_WIDTH = 40
+
+
+class Table:
+    """Columns of equal length, frozen.
+
+    Parameters
+    ----------
+    columns : mapping of name to values
+
+    Examples
+    --------
+    >>> from coterie.core.tables import Table
+    >>> table = Table({"cluster": [0, 1], "size": [120, 30], "share": [0.8, 0.2]})
+    >>> table
+    cluster  size  share
+          0   120    0.8
+          1    30    0.2
+    >>> table["size"].tolist(), len(table), table.columns
+    ([120, 30], 2, ('cluster', 'size', 'share'))
+    >>> next(table.rows())
+    {'cluster': 0, 'size': 120, 'share': 0.8}
+    """
+
+    __slots__ = ("_values",)
+
+    _values: dict[str, NDArray[Any]]
+
+    def __init__(self, columns: Mapping[str, ArrayLike | Sequence[Any]]) -> None:
+        values: dict[str, NDArray[Any]] = {}
+        for name, column in columns.items():
+            array = _vector(column)
+            if array.ndim != 1:
+                raise ValueError(f"column {name!r} must be one value a row, has {array.shape}")
+            array.flags.writeable = False
+            values[name] = array
+        lengths = {name: len(array) for name, array in values.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the columns differ in length: {lengths}")
+        object.__setattr__(self, "_values", values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"a Table is frozen: {name} cannot be set; make another with Table(...)"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._values,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._values)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._values:
+            raise KeyError(
+                f"no column {name!r}{nearest(str(name), self._values)} "
+                f"(columns: {', '.join(self._values)})"
+            )
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __len__(self) -> int:
+        return len(next(iter(self._values.values()), ()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.columns == other.columns and all(
+            _equal(mine, other._values[name]) for name, mine in self._values.items()
+        )
+
+    # equal by content, and content may be millions of cells: not for keys (None is Python's own sign
+    # for that, which the type of object.__hash__ does not admit)
+    __hash__ = None  # type: ignore[assignment]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows as dicts of Python values."""
+        lists = self.to_dict()
+        for row in zip(*lists.values(), strict=True):
+            yield dict(zip(lists, row, strict=True))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns as lists of Python values."""
+        return {name: array.tolist() for name, array in self._values.items()}
+
+    def to_pandas(self) -> Any:
+        """As a pandas DataFrame."""
+        return _needed("pandas", "to_pandas").DataFrame(dict(self._frame_columns()))
+
+    def to_polars(self) -> Any:
+        """As a polars DataFrame."""
+        return _needed("polars", "to_polars").DataFrame(dict(self._frame_columns()))
+
+    def to_arrow(self) -> Any:
+        """As a pyarrow Table."""
+        return _needed("pyarrow", "to_arrow").table(dict(self._frame_columns()))
+
+    def _frame_columns(self) -> Iterator[tuple[str, Any]]:
+        for name, array in self._values.items():
+            # text as a list becomes each library's own text column
+            yield name, array.tolist() if array.dtype.kind in "OUS" else array.copy()
+
+    def __repr__(self) -> str:
+        if not self._values:
+            return "an empty table"
+        cells, left_out = self._shown()
+        lines = []
+        widths = [max(map(len, column)) for column in cells]
+        for row in zip(*cells, strict=True):
+            padded = [
+                cell.rjust(width) if numeric else cell.ljust(width)
+                for cell, width, numeric in zip(row, widths, self._numeric(), strict=True)
+            ]
+            lines.append("  ".join(padded).rstrip())
+        if left_out:
+            lines.append(f"… {left_out:,} more rows")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        cells, left_out = self._shown(width=None)
+        numeric = self._numeric()
+
+        def line(tag: str, row: tuple[str, ...]) -> str:
+            style = [' style="text-align:right"' if number else "" for number in numeric]
+            parts = (
+                f"<{tag}{kind}>{escape(cell)}</{tag}>"
+                for cell, kind in zip(row, style, strict=True)
+            )
+            return f"<tr>{''.join(parts)}</tr>"
+
+        head, *body = zip(*cells, strict=True) if cells else [()]
+        note = f"<p>… {left_out:,} more rows</p>" if left_out else ""
+        return (
+            f"<table><thead>{line('th', head)}</thead>"
+            f"<tbody>{''.join(line('td', row) for row in body)}</tbody></table>{note}"
+        )
+
+    def _numeric(self) -> list[bool]:
+        return [array.dtype.kind in "iuf" for array in self._values.values()]
+
+    def _shown(self, width: int | None = SHOWN_WIDTH) -> tuple[list[list[str]], int]:
+        """Per column the name and the first cells as text, and how many rows were left out."""
+        cells = []
+        for name, array in self._values.items():
+            texts = [name, *(_cell(value) for value in array[:SHOWN_ROWS].tolist())]
+            if width is not None:
+                # a line break in a name would tear the rows apart
+                texts = [_cut(" ".join(text.split()), width) for text in texts]
+            cells.append(texts)
+        return cells, max(len(self) - SHOWN_ROWS, 0)
+
+
+def _vector(column: Any) -> NDArray[Any]:
+    if isinstance(column, np.ndarray):
+        return column.copy()
+    values = list(column)
+    kinds = {type(value) for value in values}
+    # numpy would make text of 1 and None of nothing: mixed values stay what they are
+    if len(kinds) > 1 and not kinds <= {int, float, np.int64, np.float64}:
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.array(values)
+
+
+def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    both_float = one.dtype.kind == "f" and other.dtype.kind == "f"
+    return np.array_equal(one, other, equal_nan=both_float)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _needed(module: str, method: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(f"{method} needs {module}: pip install {module}") from None

@@ -1,0 +1,15 @@
+"""Types of arrays and records that all layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# one record per pass of a solver: "pass", "objective", "residual" and what else the method reports
+Pass = Mapping[str, Any]

@@ -1,0 +1,123 @@
+"""What an ensemble is given beside its labels, checked: weights, names, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from coterie.core.errors import LabelError
+from coterie.core.params import as_float, shown
+from coterie.core.text import counted
+from coterie.ensemble.columns import is_hashable, is_void
+from coterie.ensemble.compress import DistinctRows
+
+# squares of weights, and squares of their sums, stay far from the ends of the number range
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+
+
+def checked_rows(given: ArrayLike | slice, n_samples: int) -> slice | NDArray[Any]:
+    """Positions, a mask or a slice of the samples, checked."""
+    if isinstance(given, slice):
+        return given
+    try:
+        rows = np.asarray(given)
+    except ValueError:
+        # ragged: no such list holds rows
+        rows = np.asarray(None)
+    if rows.size == 0:
+        return slice(0)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise LabelError(
+            f"subset: rows must be positions, a mask or a slice, but is {shown(given)}"
+        )
+    if rows.dtype.kind == "b":
+        if len(rows) != n_samples:
+            raise LabelError(f"subset: the mask has {len(rows)} entries for {n_samples} samples")
+    elif not -n_samples <= int(rows.min()) <= int(rows.max()) < n_samples:
+        far = int(rows.max()) if int(rows.max()) >= n_samples else int(rows.min())
+        raise LabelError(f"subset: no row {far}; there are {n_samples}, counted from 0")
+    return rows
+
+
+def refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
+    """Refuse members that say nothing of any sample."""
+    blank = [names[j] for j in np.flatnonzero((rows.codes < 0).all(axis=0)).tolist()]
+    if blank:
+        first = ", ".join(repr(name) for name in blank[:5])
+        raise LabelError(
+            f"{counted(len(blank), 'member')} without any label: {first}"
+            f"{', ...' if len(blank) > 5 else ''}; leave out such members"
+        )
+
+
+def distinguished(names: Sequence[str]) -> list[str]:
+    """The names, those changed that stand before already.
+
+    Examples
+    --------
+    >>> from coterie.ensemble.checks import distinguished
+    >>> distinguished(["a", "b", "a"])
+    ['a', 'b', 'a_2']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        new, count = name, 2
+        while new in found:
+            new, count = f"{name}_{count}", count + 1
+        found[new] = None
+    return [*found]
+
+
+def refuse_namesakes(ids: NDArray[Any]) -> None:
+    """Refuse ids that two samples share, or that name none."""
+    if ids.dtype.kind not in "OfmM" and len(np.unique(ids)) == len(ids):
+        return
+    seen: dict[Any, int] = {}
+    for row, name in enumerate(ids.tolist()):
+        if is_void(name) or not is_hashable(name):
+            raise LabelError(f"sample_ids: {name!r} in row {row} is no name of a sample")
+        if name in seen:
+            raise LabelError(
+                f"sample_ids holds {name!r} in rows {seen[name]} and {row}; every sample needs a name "
+                "of its own"
+            )
+        seen[name] = row
+
+
+def checked_weights(
+    given: ArrayLike | None, length: int, name: str = "member_weight"
+) -> NDArray[Any]:
+    """Positive and finite weights, ones where none are given; whole numbers stay whole."""
+    if given is None:
+        return np.ones(length)
+    if np.ma.is_masked(given):
+        raise LabelError(f"{name} has masked entries; every weight must be a number")
+    try:
+        weights = np.array(given)
+    except ValueError:
+        raise LabelError(f"{name} must hold {length} numbers, but is {shown(given)}") from None
+    if weights.shape != (length,):
+        raise LabelError(f"{name} must hold {length} numbers, but has shape {weights.shape}")
+    if weights.dtype.kind not in "iuf" or not (np.isfinite(weights) & (weights > 0)).all():
+        for i, value in enumerate(weights.tolist()):
+            number = as_float(value)
+            if number is None or not (np.isfinite(number) and number > 0):
+                raise LabelError(
+                    f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
+                )
+    if weights.dtype.kind not in "iu":
+        # half and extended precision, too
+        weights = weights.astype(np.float64)
+    for i in (int(np.argmin(weights)), int(np.argmax(weights))):
+        if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:
+            raise LabelError(
+                f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but entry {i} is "
+                f"{weights[i].item()!r}; scale them all alike"
+            )
+    # beyond this, sums of whole numbers are exact in no type
+    if weights.dtype.kind in "iu" and weights.sum(dtype=np.float64) > 2.0**53:
+        return weights.astype(np.float64)
+    return weights

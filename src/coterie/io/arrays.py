@@ -1,0 +1,298 @@
+"""npy, npz and mat: arrays by name, seen as a table with one matrix and the vectors beside it."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.core.budget import require
+from coterie.core.errors import DataError
+from coterie.io.mat import MatError, Other, read_variables
+from coterie.io.table import Column, Table
+
+Purpose = Literal["features", "labels"]
+
+# under these names people keep the matrix; the first that is there is taken
+_USUAL: dict[Purpose, tuple[str, ...]] = {
+    "features": ("X", "fea", "data", "features"),
+    "labels": ("members", "Yi", "labels", "base"),
+}
+_COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
+# bytes of a column besides its numbers: its name and the array object
+COLUMN = 400.0
+# numpy's own limit
+LONGEST_HEADER = 10_000
+# what numpy and zipfile raise for damage: the header of an array is parsed as Python, a zip may ask
+# for a password (RuntimeError) or for a compression that is not known
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_npy(path: Path, purpose: Purpose) -> Table:
+    """One array: n x d, or n values."""
+    try:
+        with path.open("rb") as file:
+            size = _npy_bytes(file, path.stat().st_size)
+            _require(size, path)
+            file.seek(0)
+            array = np.load(file, allow_pickle=False)
+            _check_letters(array)
+    except UNREADABLE as error:
+        raise _broken(path, error) from None
+    return _as_table(path, {path.stem: array}, purpose)
+
+
+def read_npz(path: Path, purpose: Purpose) -> Table:
+    """Arrays by name."""
+    return _as_table(path, read_arrays(path), purpose)
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz by name; raises DataError for pickles, damage and what is too large."""
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        # opened here: numpy leaves a damaged archive open
+        with path.open("rb") as file:
+            # all sizes before any array is unpacked
+            with zipfile.ZipFile(file) as packed:
+                total = 0
+                for entry in packed.infolist():
+                    with packed.open(entry) as start:
+                        total += _npy_bytes(start, entry.file_size)
+            _require(total, path)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                for name in archive.files:
+                    arrays[name] = archive[name]
+                    _check_letters(arrays[name])
+    except UNREADABLE as error:
+        raise _broken(path, error) from None
+    return arrays
+
+
+def read_mat(path: Path, purpose: Purpose) -> Table:
+    """Variables of a MATLAB file, version 5 to 7."""
+    try:
+        arrays = read_variables(path)
+    except (MatError, OSError) as error:
+        raise _broken(path, error) from None
+    return _as_table(path, arrays, purpose)
+
+
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type from the beginning of a .npy; raises one of UNREADABLE where that is none."""
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version[0]}.{version[1]} of the npy format is not known")
+    # numpy would make room for whatever length is claimed, up to four gigabytes
+    start = file.read(2 if version == (1, 0) else 4)
+    length = int.from_bytes(start, "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"a header of {length} bytes")
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(io.BytesIO(start + file.read(length)))
+    if any(length < 0 for length in shape):
+        raise ValueError(f"an array of shape {shape}")
+    return shape, dtype
+
+
+def _npy_bytes(file: IO[bytes], stored: int) -> int:
+    """Bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
+    shape, dtype = npy_header(file)
+    if dtype.hasobject:
+        raise ValueError("Python objects (pickles)")
+    if dtype.itemsize == 0:
+        # numpy would take one letter for each all the same
+        raise ValueError(f"values of no size ({dtype.str})")
+    size = math.prod(shape) * dtype.itemsize
+    if size > stored - file.tell():
+        raise ValueError(f"{size} bytes of numbers in a file of {stored}")
+    return size
+
+
+def _check_letters(array: NDArray[Any]) -> None:
+    """Text in a .npy is four bytes a letter, of which not all are letters."""
+    if array.dtype.kind != "U" or array.size == 0:
+        return
+    plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+    if plain.view(np.uint32).max() > sys.maxunicode:
+        raise ValueError("text with letters that are none")
+
+
+def _require(size: int, path: Path) -> None:
+    require(size, f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine.")
+
+
+def _broken(path: Path, error: BaseException) -> DataError:
+    if "allow_pickle" in str(error) or "pickle" in str(error).lower():
+        return DataError(
+            f"{path} holds Python objects (pickles), which are not read; "
+            "save it as plain arrays of numbers or text"
+        )
+    return DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}")
+
+
+def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> Table:
+    if not arrays:
+        raise DataError(f"{path} holds no arrays")
+    name = _main_array(path, arrays, purpose)
+    value = arrays[name]
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        matrix = _members_of_cells(path, name, value)
+    else:
+        matrix = _matrix_of(path, name, value, purpose)
+    n = matrix[0].shape[0]
+    if n == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
+    columns: dict[str, Column] = {f"{name}_{j}": column for j, column in enumerate(matrix)}
+    main = tuple(columns)
+    for other, array in arrays.items():
+        if other != name and other not in columns:
+            vector = _vector_of(array)
+            if vector is not None and len(vector) == n:
+                columns[other] = vector
+    return Table(path, columns, main)
+
+
+def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
+    for name in _USUAL[purpose]:
+        if name in arrays:
+            return name
+    foreign = {name for usual in _USUAL.values() for name in usual}
+    matrices = [
+        name
+        for name, value in arrays.items()
+        if name not in foreign and getattr(value, "ndim", 0) == 2 and 1 not in value.shape
+    ]
+    if len(arrays) == 1 and not foreign & {*arrays}:
+        return next(iter(arrays))
+    if len(matrices) == 1:
+        return matrices[0]
+    holds = ", ".join(f"{name} ({_shown_shape(value)})" for name, value in [*arrays.items()][:8])
+    usual = " or ".join(repr(name) for name in _USUAL[purpose])
+    other = [name for name in foreign if name in arrays]
+    raise DataError(
+        f"{path}: which array holds the {purpose}? It holds {holds}; name it {usual}"
+        + (f", or is it a file for {_COMMAND[purpose]}?" if other else "")
+    )
+
+
+def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDArray[Any]]:
+    """Columns of an n x d array of numbers or text."""
+    if sparse.issparse(value):
+        value = _full(f"{path}: the sparse {name!r}", value)
+    if not isinstance(value, np.ndarray) or value.ndim == 0 or value.dtype.names is not None:
+        raise DataError(f"{path}: {name!r} must be an n x d array, but is {_shown_shape(value)}")
+    if value.ndim > 2:
+        raise DataError(
+            f"{path}: {name!r} must be n x d (a row per sample), but is {_shown_shape(value)}"
+        )
+    if value.dtype.kind not in ("iufb" if purpose == "features" else "iufbU"):
+        raise DataError(f"{path}: {name!r} holds {value.dtype.name} values, not {purpose}")
+    if value.ndim == 1:
+        return [value]
+    if value.shape[1] == 0:
+        raise DataError(f"{path}: {name!r} has no columns")
+    if value.shape[0] == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
+    require(
+        COLUMN * value.shape[1],
+        f"{path}: the {value.shape[1]:,} columns of {name!r}",
+        "Transpose it if its rows are the columns.",
+    )
+    return [*value.T]
+
+
+def _full(words: str, value: Any) -> NDArray[Any]:
+    """A sparse matrix with its zeros, where the memory budget has room for them."""
+    require(
+        8.0 * value.shape[0] * value.shape[1],
+        f"{words} ({_shown_shape(value)}) as a full matrix",
+        "Reduce its columns first.",
+    )
+    full: NDArray[Any] = value.toarray()
+    return full
+
+
+def _members_of_cells(path: Path, name: str, cells: NDArray[Any]) -> list[NDArray[Any]]:
+    """Members of a MATLAB cell array: a label vector each, or a one-hot matrix n x clusters."""
+    members = []
+    for j, cell in enumerate(cells.ravel()):
+        place = f"{path}: cell {j + 1} of {name!r}"
+        array = np.asarray(_full(place, cell) if sparse.issparse(cell) else cell)
+        if array.ndim != 2 or array.dtype.kind not in "iufb" or array.size == 0:
+            raise DataError(
+                f"{place} must be labels or a one-hot matrix, but is {array.dtype.name}"
+            )
+        if 1 in array.shape:
+            members.append(array.ravel())
+            continue
+        if not np.isin(array, (0, 1)).all() or (array.astype(np.int64).sum(axis=1) > 1).any():
+            raise DataError(
+                f"{place} is {_shown_shape(array)} but not one-hot: a row per sample needs a single "
+                "1 in the column of its cluster"
+            )
+        # a row of zeros: this member does not know the sample
+        members.append(np.where(array.any(axis=1), array.argmax(axis=1), -1))
+    if not members:
+        raise DataError(f"{path}: {name!r} is an empty cell array")
+    lengths = [len(member) for member in members]
+    usual = max(set(lengths), key=lengths.count)
+    for j, length in enumerate(lengths):
+        if length != usual:
+            raise DataError(
+                f"{path}: cell {j + 1} of {name!r} has {length} samples, the others have {usual}"
+            )
+    return members
+
+
+def _vector_of(value: Any) -> Column | None:
+    """The entries of an n, n x 1 or 1 x n array of numbers or text, or None."""
+    if not isinstance(value, np.ndarray) or value.ndim not in (1, 2):
+        return None
+    if value.ndim == 2 and 1 not in value.shape:
+        return None
+    if value.dtype == object:
+        texts = [np.asarray(cell).ravel() for cell in value.ravel()]
+        if all(text.dtype.kind == "U" and text.size <= 1 for text in texts):
+            return [str(text[0]) if text.size else None for text in texts]
+        return None
+    if value.dtype.kind == "U":
+        return [str(text).rstrip() for text in value.ravel()]
+    return value.ravel() if value.dtype.kind in "iufb" else None
+
+
+def _shown_shape(value: Any) -> str:
+    if isinstance(value, Other):
+        return value.kind
+    shape = getattr(value, "shape", None)
+    if not shape:
+        return type(value).__name__
+    size = f"{shape[0]} values" if len(shape) == 1 else " x ".join(str(length) for length in shape)
+    return f"cell array {size}" if np.dtype(value.dtype).hasobject else size

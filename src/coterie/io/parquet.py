@@ -1,0 +1,187 @@
+"""parquet, through pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from coterie.core.budget import memory_budget, require
+from coterie.core.errors import DataError
+from coterie.io.table import Column, Table, is_missing, quoted, repeated
+
+ROWS_AT_A_TIME = 2**16
+# bytes of a text besides its letters
+STRING = 50
+# bytes of one value that is no text, such as a UUID
+WIDEST = 1024
+
+
+def require_pyarrow(path: Path) -> None:
+    """Raise DataError with the remedy where pyarrow is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise DataError(f'{path}: parquet needs pyarrow; run: pip install "coterie[io]"') from None
+
+
+def read_parquet(path: Path) -> Table:
+    """Columns of a parquet file; an index that pandas stored is there if named, but no feature."""
+    require_pyarrow(path)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        # one file, opened here: a path would also be taken as part of a partitioned data set
+        with path.open("rb") as file:
+            opened = parquet.ParquetFile(file)
+            schema = opened.schema_arrow
+            names = _checked_names(path, schema)
+            # a text that fills a page, and a million times its number, stays small this way
+            texts = [field.name for field in schema if _is_text(field.type)]
+            file.seek(0)
+            opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
+            columns = _within_budget(path, opened, names)
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
+    main = tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
+    if not main:
+        raise DataError(f"{path} has no columns")
+    if len(columns[main[0]]) == 0:
+        raise DataError(f"{path} has columns but no rows")
+    return Table(path, columns, main)
+
+
+def _checked_names(path: Path, schema: Any) -> list[str]:
+    """The names of the columns, each with values that fit in a table."""
+    from pyarrow import types
+
+    names: list[str] = schema.names
+    if doubled := repeated(names):
+        raise DataError(f"{path}: column names must differ, but {quoted(doubled)} occur twice")
+    for field in schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        wide = types.is_fixed_size_binary(kind) and kind.byte_width > WIDEST
+        if types.is_nested(kind) or wide:
+            raise DataError(
+                f"{path}: column {field.name!r} holds {str(kind)[:60]} values, which are neither "
+                "numbers nor texts; write the file without it"
+            )
+    return names
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return any(
+        test(kind)
+        for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    )
+
+
+def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Column]:
+    """The whole table, refused as soon as it is known to outgrow the memory budget.
+
+    A few bytes can stand for a million equal values: what the file declares is asked for first, and
+    what its pages unpack to as they come.
+    """
+    import pyarrow as pa
+
+    declared = file.metadata
+    groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
+    # a bit a value is the least that any column takes
+    least = max(
+        sum(max(group.total_byte_size, 0) for group in groups),
+        max(declared.num_rows, 0) * max(declared.num_columns, 0) // 8,
+    )
+    words, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
+    budget = memory_budget()
+    require(least, words, advice, budget)
+    found: dict[str, list[Any] | _Texts] = {
+        field.name: _Texts() if _is_dictionary_of_texts(field.type) else []
+        for field in file.schema_arrow
+    }
+    held = 0
+    for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
+        for name, part in zip(names, batch.columns, strict=True):
+            column = found[name]
+            if isinstance(column, _Texts):
+                held += column.extend(part)
+            else:
+                held += part.nbytes
+                column.append(part)
+        require(held, words, advice, budget)
+    return {
+        name: column.values
+        if isinstance(column, _Texts)
+        else _values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
+        for name, column in found.items()
+    }
+
+
+def _is_dictionary_of_texts(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_dictionary(kind) and _is_text(kind.value_type)
+
+
+class _Texts:
+    """A column of texts, one string for all cells that hold it."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._known: dict[Any, Any] = {}
+
+    def extend(self, part: Any) -> int:
+        """Add texts by their numbers in a dictionary; the bytes that they take."""
+        numbers = part.indices.fill_null(-1).to_numpy()
+        # the dictionary also has the texts of all batches before
+        used, places = np.unique(numbers, return_inverse=True)
+        held = 8 * len(numbers)
+        texts: list[Any] = [None] if len(used) and used[0] < 0 else []
+        for text in part.dictionary.take(used[len(texts) :]).to_pylist():
+            if text is not None and text not in self._known:
+                # nothing is spelled as in text files
+                blank = isinstance(text, str) and is_missing(text)
+                self._known[text] = None if blank else text
+                held += STRING + len(text)
+            texts.append(self._known.get(text))
+        self.values.extend(map(texts.__getitem__, places.tolist()))
+        return held
+
+
+def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:
+    """Columns as one parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(
+        pa.table({name: pa.array(column) for name, column in columns.items()}), file
+    )
+
+
+def _values(column: Any) -> Column:
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_decimal(kind):
+        column = column.cast("float64")
+    elif types.is_null(kind):
+        return np.full(len(column), np.nan)
+    elif types.is_boolean(kind) or types.is_integer(kind):
+        if column.null_count:
+            values = column.to_pylist()
+            if types.is_integer(kind) and all(v is None or abs(v) <= 2**53 for v in values):
+                return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+            return values
+    elif not types.is_floating(kind):
+        return list(column.to_pylist())
+    return np.asarray(column.to_numpy())

@@ -1,0 +1,305 @@
+"""csv and tsv: a header line, then a row per sample.
+
+The file is read in blocks and a column is kept as numbers for as long as its cells are numbers, so
+that memory follows the values and not their text. A column that turns to text late in the file has
+lost how its numbers were written ("007", "1.50"): the file is then read once more, with that column
+as text from the start.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, count, islice, pairwise
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.budget import memory_budget, require
+from coterie.core.errors import DataError
+from coterie.io.table import Column, Table, as_number, is_missing, quoted, repeated
+
+_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+# larger blocks are slower: their rows outlive the garbage collector's young generation
+_BLOCK = 2_000
+# of a block, where rows are long
+_MOST_CELLS = 4_000_000
+_LONGEST_LINE = 2**26
+# bytes of a text besides its letters
+_STRING = 50
+_EXACT = 2**53
+# columns from which on 0, 1, 2, ... are hardly the labels of a sample
+FEWEST_COUNTED = 3
+# digits and sign of the longest whole number of 64 bits
+_LONGEST = 20
+
+
+def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> Table:
+    """A csv or tsv file; the columns in ``as_text`` keep their cells as written."""
+    try:
+        table, turned = _read(path, delimiter, as_text)
+        if turned:
+            table, _ = _read(path, delimiter, {*as_text, *turned})
+    except UnicodeDecodeError:
+        raise _undecodable(path) from None
+    return table
+
+
+def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[Table, set[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(_lines(path, file), delimiter=delimiter, strict=True)
+        try:
+            header = _header(path, next(reader, None), delimiter)
+            columns = [_Column(name in as_text) for name in header]
+            lines: list[int] = []
+            rows = _rows(path, reader, len(header))
+            if (first := next(rows, None)) is not None:
+                _refuse_row_of_data(path, header, first[1])
+                rows = chain([first], rows)
+            budget = memory_budget()
+            height = max(1, min(_BLOCK, _MOST_CELLS // len(header)))
+            while block := [*islice(rows, height)]:
+                lines += [line for line, _ in block]
+                for column, cells in zip(
+                    columns, zip(*(row for _, row in block), strict=True), strict=True
+                ):
+                    column.extend(cells)
+                require(
+                    sum(column.held for column in columns),
+                    f"Reading {path} (as far as line {lines[-1]:,})",
+                    "Keep fewer rows or columns in it.",
+                    budget,
+                )
+        except csv.Error as error:
+            raise DataError(
+                f"{path}, line {reader.line_num}: {error}; check the quotes around cells"
+            ) from None
+    if not lines:
+        raise DataError(f"{path} holds a header but no rows")
+    table = Table(
+        path,
+        {name: column.values() for name, column in zip(header, columns, strict=True)},
+        tuple(header),
+        np.array(lines),
+    )
+    return table, {name for name, column in zip(header, columns, strict=True) if column.lost}
+
+
+def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
+    if not cells or not any(cell.strip() for cell in cells):
+        raise DataError(f"{path}: the first line is empty; it must hold the column names")
+    names = [cell.strip() for cell in cells]
+    if len(names) == 1:
+        for other, words in _DELIMITERS.items():
+            if other != delimiter and other in names[0]:
+                raise DataError(
+                    f"{path}: its columns are separated by {words} ({other!r}), not by "
+                    f"{_DELIMITERS[delimiter]}; save it with {_DELIMITERS[delimiter]}"
+                    + (", or name it .tsv" if other == "\t" else "")
+                )
+    for j, name in enumerate(names):
+        if not name:
+            raise DataError(
+                f"{path}: column {j + 1} of {len(names)} has no name in the first line; name it "
+                "(tables saved with their row index have such a column)"
+            )
+    if doubled := repeated(names):
+        raise DataError(
+            f"{path}: the first line names {quoted(doubled)} more than once; column names must "
+            "differ (a file without column names needs a line of them first)"
+        )
+    return names
+
+
+def _refuse_row_of_data(path: Path, names: Sequence[str], below: Sequence[str]) -> None:
+    """Refuse numbers in the place of names, where they may be the first sample of a file without.
+
+    Numbers count the columns (0, 1, 2, as programs write that were given no names) or ascend
+    (resolutions 0.5, 1.0), and in both cases are of another kind than those below them.
+    """
+    found = [value for value in map(as_number, names) if value is not None]
+    if len(found) < len(names):
+        return
+    whole = all(value.is_integer() for value in found)
+    below_whole = all(_is_whole_or_no_number(cell) for cell in below)
+    counts = found[0] in (0, 1) and all(other - one == 1 for one, other in pairwise(found))
+    ascends = found[0] >= 0 and all(one < other for one, other in pairwise(found))
+    if counts and (len(names) >= FEWEST_COUNTED or not below_whole):
+        return
+    if ascends and not whole and below_whole:
+        return
+    raise DataError(
+        f"{path}: the first line holds numbers ({', '.join(names[:3])}"
+        f"{', ...' if len(names) > 3 else ''}), which may be names or the first row; add a line of "
+        "names, with a letter in one of them"
+    )
+
+
+def _is_whole_or_no_number(cell: str) -> bool:
+    number = as_number(cell)
+    return number is None or not np.isfinite(number) or number.is_integer()
+
+
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    """The lines, each looked at before a longer one could fill the memory."""
+    for number in count(1):
+        line = file.readline(_LONGEST_LINE)
+        if not line:
+            return
+        if len(line) == _LONGEST_LINE:
+            raise DataError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} letters")
+        if "\0" in line:
+            raise DataError(
+                f"{path}, line {number}: a NUL character; the file is damaged or not a text"
+            )
+        yield line
+
+
+def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[str]]]:
+    """Line number and cells of each row."""
+    blank: list[int] = []
+    for row in reader:
+        if not row:
+            # an empty line is a missing cell where there is one column, unless the file ends with it
+            blank.append(reader.line_num)
+            continue
+        if width == 1:
+            yield from ((line, ("",)) for line in blank)
+        blank.clear()
+        if len(row) != width:
+            raise DataError(
+                f"{path}, line {reader.line_num}: {len(row)} "
+                f"{'cell' if len(row) == 1 else 'cells'}, but the header names {width} "
+                f"{'column' if width == 1 else 'columns'}"
+            )
+        yield reader.line_num, row
+
+
+class _Column:
+    """The blocks of one column: whole numbers, numbers with gaps, or text with None for missing."""
+
+    def __init__(self, text: bool) -> None:
+        self._text: list[str | None] | None = [] if text else None
+        self._blocks: list[NDArray[Any]] = []
+        self._as_written: dict[str, str] = {}
+        self._forced = text
+        # bytes of all cells so far
+        self.held = 0
+        self.lost = False
+
+    def extend(self, cells: Sequence[str]) -> None:
+        """Add a block of cells."""
+        distinct = set(cells)
+        # a number, or where a text is
+        self.held += 8 * len(cells)
+        # cells that repeat, as labels do, are read once each; others by the quickest parser
+        if self._text is None and 4 * len(distinct) > len(cells):
+            block = _plain_numbers(cells)
+            if block is not None:
+                self._blocks.append(block)
+                return
+        value_of = {cell: _value(cell.strip()) for cell in distinct}
+        if self._text is None:
+            block = _packed(cells, value_of)
+            if block is not None:
+                self._blocks.append(block)
+                return
+            self._turn_to_text()
+        # one string for all cells that hold it
+        keep: dict[str, str | None] = {}
+        for cell, value in value_of.items():
+            text = cell.strip()
+            if value is not None and text not in self._as_written:
+                self._as_written[text] = text
+                self.held += _STRING + len(text)
+            keep[cell] = None if value is None else self._as_written[text]
+        assert self._text is not None
+        self._text.extend(keep[cell] for cell in cells)
+
+    def values(self) -> Column:
+        """The column; ids written as whole numbers are numbers."""
+        if self._text is not None:
+            whole = self._forced and _all_whole(self._text)
+            return np.array([int(str(cell)) for cell in self._text]) if whole else self._text
+        if not self._blocks:
+            return np.empty(0)
+        if all(block.dtype.kind == "i" for block in self._blocks):
+            return np.concatenate(self._blocks)
+        if any(block.dtype.kind == "i" and _large(block) for block in self._blocks):
+            self.lost = True
+        return np.concatenate([block.astype(np.float64) for block in self._blocks])
+
+    def _turn_to_text(self) -> None:
+        self.lost = any(block.dtype.kind == "f" for block in self._blocks)
+        self._text = [str(value) for block in self._blocks for value in block.tolist()]
+        self._blocks = []
+
+
+def _value(cell: str) -> int | float | str | None:
+    """None for missing, int where it is written as one writes integers, float, or the text."""
+    if is_missing(cell):
+        return None
+    if cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= _LONGEST:
+        whole = int(cell)
+        if str(whole) == cell and -(2**63) <= whole < 2**63:
+            return whole
+    number = as_number(cell)
+    # whole numbers too long for 64 bits are codes, and rounding would make different ones equal
+    if number is None or (abs(number) > _EXACT and cell.lstrip("+-").isdigit()):
+        return cell
+    return number
+
+
+def _plain_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
+    """The block as an array where Python's own parsers settle it, which is quick; else None."""
+    try:
+        whole = [*map(int, cells)]
+        if [*map(str, whole)] == [*cells]:
+            return np.array(whole, dtype=np.int64)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        block = np.array([*map(float, cells)])
+    except ValueError:
+        return None
+    # long codes and "1_000" are left to the careful reading
+    simple = "_" not in "".join(cells) and not (np.abs(block) > _EXACT).any()
+    return block if simple else None
+
+
+def _packed(
+    cells: Sequence[str], value_of: dict[str, int | float | str | None]
+) -> NDArray[Any] | None:
+    """The block as an array of numbers, or None where it is text."""
+    values = value_of.values()
+    if any(isinstance(value, str) for value in values):
+        return None
+    if all(isinstance(value, int) for value in values):
+        return np.fromiter(map(value_of.__getitem__, cells), np.int64, len(cells))
+    if any(isinstance(value, int) and abs(value) > _EXACT for value in values):
+        return None
+    number_of = {cell: np.nan if value is None else value for cell, value in value_of.items()}
+    return np.fromiter(map(number_of.__getitem__, cells), np.float64, len(cells))
+
+
+def _all_whole(cells: Sequence[str | None]) -> bool:
+    return all(cell is not None and isinstance(_value(cell), int) for cell in cells)
+
+
+def _large(block: NDArray[np.int64]) -> bool:
+    return bool((np.abs(block) > _EXACT).any())
+
+
+def _undecodable(path: Path) -> DataError:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return DataError(
+                    f"{path}, line {number}: byte 0x{line[error.start]:02x} at position "
+                    f"{error.start + 1} is not UTF-8; save the file as UTF-8"
+                )
+    return DataError(f"{path} is not UTF-8 text; save the file as UTF-8")

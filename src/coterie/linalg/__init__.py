@@ -1,1 +1,0 @@
-"""Linear algebra shared by solvers: arrays in, arrays out."""

@@ -1,0 +1,1 @@
+"""Numerical parts that several packages share: arrays in, arrays out."""

@@ -1,0 +1,94 @@
+"""Agreement of every member with every other, from joint counts that are never stored."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from coterie.core.threads import needs_threads
+
+
+@njit(cache=True, nogil=True)
+def _x_log_x(x):
+    return x * np.log(x) if x > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _normalised_information(by_first, first, second, weights, inside, other, touched):
+    """NMI (arithmetic) over the microclusters that both label, NaN where there are none.
+
+    ``by_first`` lists the microclusters with the first member's clusters one after the other; the
+    joint counts of one of its clusters at a time fill ``inside``.
+    """
+    other[:] = 0.0
+    total = joint = rows = 0.0
+    n_joint = n_rows = n_columns = 0
+    position, n = 0, len(by_first)
+    while position < n:
+        label = first[by_first[position]]
+        n_touched, row = 0, 0.0
+        while position < n and first[by_first[position]] == label:
+            u = by_first[position]
+            position += 1
+            b = second[u]
+            if label < 0 or b < 0:
+                continue
+            if inside[b] == 0.0:
+                touched[n_touched] = b
+                n_touched += 1
+            inside[b] += weights[u]
+            row += weights[u]
+        for t in range(n_touched):
+            b = touched[t]
+            joint += _x_log_x(inside[b])
+            other[b] += inside[b]
+            inside[b] = 0.0
+        n_joint += n_touched
+        if row > 0:
+            n_rows += 1
+            rows += _x_log_x(row)
+            total += row
+    if total == 0:
+        return np.nan
+    columns = 0.0
+    for b in range(len(other)):
+        if other[b] > 0:
+            n_columns += 1
+            columns += _x_log_x(other[b])
+    # as many overlaps as clusters on both sides: the same partition under other names
+    if n_joint == n_rows and n_joint == n_columns:
+        return 1.0
+    log_total = np.log(total)
+    entropies = 2 * log_total - (rows + columns) / total
+    information = log_total + (joint - rows - columns) / total
+    if information <= 1e-15 or entropies <= 0:
+        return 0.0
+    return min(2 * information / entropies, 1.0)
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def _agreements(members, orders, weights, most, out):
+    m = members.shape[0]
+    for i in prange(m):
+        inside, other = np.zeros(most), np.zeros(most)
+        touched = np.empty(most, dtype=np.int64)
+        for j in range(i + 1, m):
+            out[i, j] = _normalised_information(
+                orders[i], members[i], members[j], weights, inside, other, touched
+            )
+
+
+def member_agreements(
+    labels: NDArray[np.int32], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time."""
+    members = np.ascontiguousarray(labels.T)
+    orders = np.argsort(members, axis=1, kind="stable")
+    most = int(labels.max(initial=-1)) + 1
+    out = np.zeros((len(members), len(members)))
+    _agreements(members, orders, weights, most, out)
+    out += out.T
+    np.fill_diagonal(out, 1.0)
+    return out

@@ -1,0 +1,246 @@
+r"""k-means of weighted points: exactly as many clusters as asked for, the same for the same draws.
+
+A point of weight w counts as w equal points: in the centres, in the objective
+
+.. math:: \sum_u w_u \|x_u - \mu_{y_u}\|^2
+
+and in the chance to be drawn as a first centre. Each start is seeded by greedy k-means++ (several
+candidates are drawn in proportion to their share of the objective, the one that lowers it most is
+taken) and followed by Lloyd's rounds. A cluster that loses its last point takes the point farthest
+from its own centre, so none stays empty while there are distinct points to give. Points no farther
+apart than rounding count as one.
+
+D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", ACM-SIAM Symposium
+on Discrete Algorithms (2007).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.core.types import FloatArray, IntArray
+
+# squared distance, relative to the largest squared length, below which two points are the same
+SAME_POINT = 1e-18
+# share of the objective below which two starts, or two rounds, are equally good
+GAIN = 1e-12
+# entries of the table of distances that are held at a time
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class KMeans:
+    """The best start.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (N,)
+        Cluster of each point, 0 .. K - 1 without gaps, K the lesser of ``n_clusters`` and the
+        number of distinct points.
+    centres : ndarray, shape (K, d)
+    inertia : float
+        The objective.
+    n_iter : int
+        Rounds of the best start.
+    converged : bool
+        Whether the rounds ended by themselves.
+    """
+
+    labels: IntArray
+    centres: FloatArray
+    inertia: float
+    n_iter: int
+    converged: bool
+
+
+def weighted_kmeans(
+    points: FloatArray,
+    n_clusters: int,
+    weights: NDArray[Any],
+    rng: np.random.Generator,
+    *,
+    n_init: int = 10,
+    max_iter: int = 300,
+) -> IntArray:
+    """Labels of the best of several starts; see :func:`fit_kmeans`.
+
+    Exactly ``n_clusters`` clusters where there are as many distinct points, else one per point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> rng = np.random.default_rng(0)
+    >>> labels = weighted_kmeans(points, 2, np.ones(4), rng)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    return fit_kmeans(points, n_clusters, weights, rng, n_init=n_init, max_iter=max_iter).labels
+
+
+def fit_kmeans(
+    points: FloatArray,
+    n_clusters: int,
+    weights: NDArray[Any],
+    rng: np.random.Generator,
+    *,
+    n_init: int = 10,
+    max_iter: int = 300,
+) -> KMeans:
+    """The best of ``n_init`` starts; where two are equally good, the first.
+
+    Parameters
+    ----------
+    points : ndarray, shape (N, d)
+        Finite.
+    n_clusters : int
+    weights : ndarray, shape (N,)
+        Positive.
+    rng : numpy Generator
+    n_init : int, default 10
+        Starts.
+    max_iter : int, default 300
+        Most rounds of a start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points, weights = np.array([[0.0], [3.0], [10.0]]), np.array([2.0, 1.0, 1.0])
+    >>> found = fit_kmeans(points, 2, weights, np.random.default_rng(0))
+    >>> sorted(found.centres.ravel().tolist()), found.inertia
+    ([1.0, 10.0], 6.0)
+    """
+    points = np.asarray(points, dtype=np.float64)
+    weights = np.asarray(weights, dtype=np.float64)
+    if not np.isfinite(points).all():
+        raise FloatingPointError("k-means: the points are not finite")
+    if n_clusters < 1 or n_init < 1 or max_iter < 1:
+        raise ValueError(
+            "k-means: n_clusters, n_init and max_iter must be at least 1, "
+            f"but are {n_clusters}, {n_init} and {max_iter}"
+        )
+    origin = weights @ points / weights.sum()
+    # about the mean, because squared distances are taken from products
+    centred = np.ascontiguousarray(points - origin)
+    scatter = np.einsum("ud,ud->u", centred, centred)
+    lengths = np.einsum("ud,ud->u", points, points)
+    # the lengths before centring say how large the rounding is
+    noise = SAME_POINT * float(lengths.max(initial=0.0))
+    cloud = _Cloud(centred, scatter, weights, noise)
+    best: KMeans | None = None
+    for _ in range(n_init):
+        found = _one_start(cloud, n_clusters, rng, max_iter)
+        if best is None or found.inertia < best.inertia * (1 - GAIN):
+            best = found
+        if len(best.centres) == 1 or best.inertia <= noise:
+            break
+    assert best is not None
+    return KMeans(best.labels, best.centres + origin, best.inertia, best.n_iter, best.converged)
+
+
+@dataclass(frozen=True)
+class _Cloud:
+    """Points about their mean, their squared lengths, weights, and the square of what is rounding."""
+
+    points: FloatArray
+    lengths: FloatArray
+    weights: FloatArray
+    noise: float
+
+    def squares_to(self, rows: IntArray) -> FloatArray:
+        """Squared distances of all points to some of them, one row each, rounding cleared."""
+        squares = self.lengths + self.lengths[rows][:, None] - 2 * self.points[rows] @ self.points.T
+        # products lose half of the digits near zero: there the difference itself is taken
+        doubtful = squares <= 1e-7 * (self.lengths + self.lengths[rows][:, None])
+        where, which = np.nonzero(doubtful)
+        squares[where, which] = ((self.points[which] - self.points[rows[where]]) ** 2).sum(axis=1)
+        squares[squares <= self.noise] = 0.0
+        return squares
+
+    def nearest(self, centres: FloatArray) -> IntArray:
+        """Index of the nearest centre; the lower one in a tie."""
+        size = np.einsum("cd,cd->c", centres, centres)
+        labels = np.empty(len(self.points), dtype=np.int64)
+        step = max(BLOCK // len(centres), 1)
+        for begin in range(0, len(labels), step):
+            block = slice(begin, begin + step)
+            table = self.points[block] @ centres.T
+            table *= -2.0
+            table += size
+            labels[block] = np.argmin(table, axis=1)
+        return labels
+
+    def centres_of(self, labels: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
+        """Mean and total weight of each cluster; zeros where it is empty."""
+        n = len(labels)
+        chosen = sparse.csr_array((self.weights, labels, np.arange(n + 1)), shape=(n, count))
+        mass = np.bincount(labels, weights=self.weights, minlength=count).astype(np.float64)
+        sums = np.asarray(chosen.T @ self.points)
+        return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
+
+    def squares_from(self, centres: FloatArray, labels: IntArray) -> FloatArray:
+        """Squared distance of each point from its own centre, rounding cleared."""
+        apart = self.points - centres[labels]
+        squares = np.einsum("ud,ud->u", apart, apart)
+        squares[squares <= self.noise] = 0.0
+        return squares
+
+
+def _one_start(cloud: _Cloud, n_clusters: int, rng: np.random.Generator, max_iter: int) -> KMeans:
+    centres = cloud.points[_seeds(cloud, n_clusters, rng)]
+    count = len(centres)
+    labels, inertia = np.full(len(cloud.points), -1), np.inf
+    n_iter, settled = 0, False
+    while not settled and n_iter < max_iter:
+        n_iter += 1
+        new = cloud.nearest(centres)
+        new_centres, squares = _without_empty(cloud, new, count)
+        lower = float(cloud.weights @ squares)
+        settled = np.array_equal(new, labels) or lower >= inertia * (1 - GAIN)
+        if lower <= inertia:
+            labels, centres, inertia = new, new_centres, lower
+    return KMeans(labels, centres, inertia, n_iter, settled)
+
+
+def _seeds(cloud: _Cloud, n_clusters: int, rng: np.random.Generator) -> IntArray:
+    """Greedy k-means++: fewer than asked for where all points are taken."""
+    n_trials = 2 + int(np.log(n_clusters))
+    first = _draw(cloud.weights, rng.random(1))
+    closest = cloud.squares_to(first)[0]
+    chosen = [int(first[0])]
+    while len(chosen) < n_clusters:
+        share = cloud.weights * closest
+        if not share.any():
+            break
+        trials = _draw(share, rng.random(n_trials))
+        squares = np.minimum(closest, cloud.squares_to(trials))
+        best = int(np.argmin(squares @ cloud.weights))
+        closest = squares[best]
+        chosen.append(int(trials[best]))
+    return np.array(chosen)
+
+
+def _draw(share: FloatArray, where: FloatArray) -> IntArray:
+    """Indices drawn in proportion to their share, at the given points of the unit interval."""
+    total = np.cumsum(share)
+    drawn = np.searchsorted(total, where * total[-1], side="right")
+    # rounding may lead beyond the last index that has a share
+    return np.minimum(drawn, np.flatnonzero(share)[-1])
+
+
+def _without_empty(cloud: _Cloud, labels: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Centres and squared distances to them; empty clusters take the farthest points, in place."""
+    centres, mass = cloud.centres_of(labels, count)
+    squares = cloud.squares_from(centres, labels)
+    for empty in np.flatnonzero(mass == 0):
+        # not empty in the meantime, and a point off its centre does not leave its cluster empty
+        farthest = int(np.argmax(squares))
+        labels[cloud.squares_to(np.array([farthest]))[0] == 0] = empty
+        centres, _ = cloud.centres_of(labels, count)
+        squares = cloud.squares_from(centres, labels)
+    return centres, squares

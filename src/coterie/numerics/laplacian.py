@@ -1,0 +1,506 @@
+r"""The rank term of graph-learning consensus methods, without eigenvalue tolerances.
+
+SPCE and TRCE ask that a learned similarity ``S`` (N x N over microclusters, symmetric, non-negative)
+has exactly c connected components, that is ``rank(L) = n - c`` for the Laplacian ``L`` of the sample
+graph. They relax this to a penalty ``rho tr(F' L F)`` over orthonormal ``F`` and steer ``rho`` by the rank.
+
+On microclusters with multiplicities ``r`` the sample Laplacian restricted to vectors that are constant on
+identical samples is
+
+.. math:: L = D - R^{1/2} S R^{1/2}, \qquad D = \mathrm{diag}(S r), \quad R = \mathrm{diag}(r),
+
+and a unit eigenvector x of it stands for the sample-level eigenvector :math:`y_p = x_u / \sqrt{r_u}`.
+
+What is known without an eigensolve is not computed:
+
+- the rank is n minus the number of connected components, which is counted;
+- with c components or more, the null space is spanned by the normalised component indicators
+  (:func:`component_embedding`);
+- with k < c components L is block diagonal over them and one null vector of each block is known, so only
+  the c - k smallest non-zero eigenvalues are sought (:func:`smallest_embedding`): block by block where
+  the blocks are small, else by an iteration that needs products with S and a rough inverse. A factor
+  in single precision will do, and from one pass to the next the old one mostly still does.
+
+With ``symmetric=False`` S need not be symmetric; its symmetric part is meant, and never formed.
+
+One pass of a solver is then ``rank = rank.follow(S)``:
+
+>>> import numpy as np
+>>> S = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]])
+>>> rank = RankTerm.start(S, weights=np.ones(3), n_clusters=2)
+>>> rank.n_components, rank.penalty
+(1, 1.0)
+>>> S[0, 2] = S[2, 0] = 0.0
+>>> rank = rank.follow(S)
+>>> rank.n_components, rank.penalty, rank.trace
+(2, 1.0, 0.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.linalg import blas, lapack
+
+from coterie.core.types import FloatArray, IntArray
+from coterie.numerics.eigen import extreme_eigenpairs
+
+# eigenvalues closer than this, relative to the largest degree, count as one eigenvalue
+TIE_TOLERANCE = 1e-10
+# up to this order the whole spectrum of a block costs little, and shows every tie
+DENSE_ORDER = 300
+# eigenpairs sought beyond those wanted: they speed up the iteration and show ties
+GUARD = 4
+# residual of an eigenpair, relative to the largest degree; of the first one beyond, to see a tie
+RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
+# added to the diagonal before factorising in single precision, relative to the largest degree
+SHIFT = 1e-6
+# steps that a new factor takes to settle, order at which making one costs another step, steps after
+# which an old factor is judged, and steps with a new one before giving up
+USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
+# products with a matrix that has a smaller share of entries are faster by those alone
+SPARSE_SHARE = 0.2
+# the basis is compressed beyond so many columns for each eigenpair sought
+BASIS_WIDTH = 8
+# where more eigenpairs than this share of the order are sought the direct solver is as fast
+ITERATED_SHARE = 1 / 40
+
+
+@dataclass(frozen=True)
+class RankTerm:
+    """The penalty ``rho tr(F' L F)`` and the component structure that steers it.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (N,)
+        Multiplicities r of the microclusters.
+    n_clusters : int
+        The number c of components aimed at.
+    penalty : float
+        rho, to be used by the next pass.
+    embedding : ndarray of shape (N, p)
+        Rows of F at sample level: ``y_p = embedding[u]`` for every sample p of microcluster u. p is c except
+        at ties (see :func:`smallest_embedding`) and when the first matrix already has more than c components.
+    trace : float
+        ``tr(F' L F)`` for the matrix last followed; equals half of ``sum_uv r_u r_v |F_u - F_v|^2 S_uv``.
+    n_components : int
+        Components of the matrix last followed.
+    component_labels : ndarray of shape (N,)
+        Component of every microcluster, numbered by first appearance.
+    symmetric : bool
+        Whether the matrices are symmetric; if not, their symmetric parts are meant.
+    inverse : RoughInverse
+        What the next pass can use of this one's work; it saves time and changes nothing else.
+    """
+
+    weights: FloatArray
+    n_clusters: int
+    penalty: float
+    embedding: FloatArray
+    trace: float
+    n_components: int
+    component_labels: IntArray
+    symmetric: bool
+    inverse: RoughInverse = field(repr=False, compare=False)
+
+    @classmethod
+    def start(
+        cls,
+        matrix: FloatArray,
+        weights: FloatArray,
+        n_clusters: int,
+        penalty: float = 1.0,
+        *,
+        symmetric: bool = True,
+    ) -> RankTerm:
+        """F and components of the first matrix; rho is taken as given."""
+        from coterie.numerics.components import dense_components
+
+        labels, n_components = dense_components(matrix)
+        inverse = RoughInverse()
+        if n_components >= n_clusters:
+            # no choice of c among more null vectors is better than another; all of them together
+            # say the same about every linked pair: its ends have equal rows
+            embedding, trace = component_embedding(labels, weights), 0.0
+        else:
+            embedding, trace = smallest_embedding(
+                matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
+            )
+        return cls(
+            weights, n_clusters, penalty, embedding, trace, n_components, labels, symmetric, inverse
+        )
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether the matrix last followed has exactly c components."""
+        return self.n_components == self.n_clusters
+
+    def release(self) -> None:
+        """Let go of what only another pass would use."""
+        self.inverse.factor = None
+
+    def follow(self, matrix: FloatArray) -> RankTerm:
+        """F for a new matrix, and rho for the next pass.
+
+        Fewer than c components: new F by eigenvectors, rho doubled. More: F kept, rho halved. Exactly c:
+        F from the component indicators, rho kept.
+        """
+        from coterie.numerics.components import dense_components
+
+        labels, n_components = dense_components(matrix)
+        if n_components > self.n_clusters:
+            trace = laplacian_trace(matrix, self.weights, self.embedding, symmetric=self.symmetric)
+            return replace(
+                self,
+                penalty=self.penalty / 2,
+                trace=trace,
+                n_components=n_components,
+                component_labels=labels,
+            )
+        if n_components == self.n_clusters:
+            embedding, trace, penalty = component_embedding(labels, self.weights), 0.0, self.penalty
+        else:
+            embedding, trace = smallest_embedding(
+                matrix,
+                self.weights,
+                self.n_clusters,
+                labels,
+                start=self.embedding,
+                inverse=self.inverse,
+                symmetric=self.symmetric,
+            )
+            penalty = 2 * self.penalty
+        return replace(
+            self,
+            penalty=penalty,
+            embedding=embedding,
+            trace=trace,
+            n_components=n_components,
+            component_labels=labels,
+        )
+
+
+def rank_bytes(order: int, n_clusters: int) -> float:
+    """Bytes that a rank term needs for each pair, beside the matrix itself.
+
+    The factor in single precision, half of the sparse matrix, and the basis with what is made of it;
+    or, where so many eigenvectors are wanted that all are found directly, three square matrices.
+
+    Examples
+    --------
+    >>> rank_bytes(10_000, 10), rank_bytes(1_000, 50)
+    (5.4688, 24.0)
+    """
+    count = n_clusters + GUARD
+    if count > ITERATED_SHARE * order:
+        return 24.0
+    return 4.0 + 6.0 * SPARSE_SHARE + 24.0 * BASIS_WIDTH * count / order
+
+
+def component_embedding(labels: IntArray, weights: FloatArray) -> FloatArray:
+    """Normalised indicators: column a is ``1/sqrt(s_a)`` on component a, which holds s_a samples."""
+    sizes = np.bincount(labels, weights=weights)
+    embedding = np.zeros((labels.size, sizes.size))
+    embedding[np.arange(labels.size), labels] = 1.0 / np.sqrt(sizes[labels])
+    return embedding
+
+
+def laplacian_trace(
+    matrix: FloatArray, weights: FloatArray, embedding: FloatArray, *, symmetric: bool = True
+) -> float:
+    """``tr(F' L F)`` for rows of F at sample level, without forming L."""
+    weighted = weights[:, None] * embedding
+    degrees = _degrees(matrix, weights, symmetric)
+    quadratic = np.sum(weighted * (matrix @ weighted))
+    return max(float(np.sum(degrees[:, None] * embedding * weighted) - quadratic), 0.0)
+
+
+def smallest_embedding(
+    matrix: FloatArray,
+    weights: FloatArray,
+    n_vectors: int,
+    labels: IntArray,
+    start: FloatArray | None = None,
+    inverse: RoughInverse | None = None,
+    *,
+    symmetric: bool = True,
+) -> tuple[FloatArray, float]:
+    """Minimiser of ``tr(F' L F)`` for a graph with fewer components than vectors.
+
+    Parameters
+    ----------
+    matrix, weights : ndarray
+        S (non-negative) and r.
+    n_vectors : int
+        How many eigenvectors, more than there are components and at most N.
+    labels : ndarray, shape (N,)
+        The components of ``matrix``.
+    start : ndarray, shape (N, p), optional
+        An earlier embedding, from which the iteration starts.
+    inverse : RoughInverse, optional
+        What an earlier call has left.
+    symmetric : bool
+        Whether S is symmetric; if not, its symmetric part is meant.
+
+    Returns
+    -------
+    embedding : ndarray, shape (N, p)
+        Rows of F at sample level.
+    trace : float
+        Sum of the eigenvalues, ``tr(F' L F)``.
+
+    Notes
+    -----
+    When the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j is
+    a minimiser, and which one a solver returns depends on the order of the rows. All q are returned
+    instead, each scaled by ``sqrt(j/q)``: the mean of the projectors of all choices, which is a
+    minimiser over their convex hull and the same for any order. p exceeds ``n_vectors`` by q - j then.
+    """
+    n_components = int(labels.max()) + 1
+    wanted = n_vectors - n_components
+    degrees = _degrees(matrix, weights, symmetric)
+    scale = float(degrees.max())
+    if not np.isfinite(scale):
+        raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
+    from coterie.numerics.laplacian_kernels import sparse_half
+
+    found = None
+    if np.bincount(labels).max() > DENSE_ORDER:
+        half = sparse_half(matrix, SPARSE_SHARE)
+        whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, half)
+        found = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
+    values, vectors = found or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
+    shares = _shares(values, wanted, TIE_TOLERANCE * scale)
+    vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
+    embedding = np.concatenate(
+        [component_embedding(labels, weights), vectors * np.sqrt(shares)], axis=1
+    )
+    return embedding, max(float(values[: shares.size] @ shares), 0.0)
+
+
+def _degrees(matrix: FloatArray, weights: FloatArray, symmetric: bool) -> FloatArray:
+    degrees = matrix @ weights
+    return np.asarray(degrees if symmetric else (degrees + weights @ matrix) / 2)
+
+
+def _shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
+    """Share of each of the leading sorted eigenpairs: one, except in a tie at the last wanted."""
+    last = values[wanted - 1]
+    begin = int(np.searchsorted(values, last - slack))
+    end = int(np.searchsorted(values, last + slack, side="right"))
+    shares = np.ones(end)
+    shares[begin:] = (wanted - begin) / (end - begin)
+    return shares
+
+
+def _blockwise_eigenpairs(
+    matrix: FloatArray, weights: FloatArray, labels: IntArray, wanted: int, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest non-trivial eigenpairs of all blocks, sorted, by the direct solver."""
+    values_by_block, vectors_by_block = [], []
+    for component in range(int(labels.max()) + 1):
+        rows = np.flatnonzero(labels == component)
+        if rows.size == 1:
+            continue
+        values, vectors = _block_eigenpairs(matrix, weights, rows, wanted, scale)
+        lifted = np.zeros((labels.size, values.size))
+        lifted[rows] = vectors
+        values_by_block.append(values)
+        vectors_by_block.append(lifted)
+    values = np.concatenate(values_by_block)
+    order = np.argsort(values, kind="stable")
+    return values[order], np.concatenate(vectors_by_block, axis=1)[:, order]
+
+
+def _block_eigenpairs(
+    matrix: FloatArray, weights: FloatArray, rows: IntArray, wanted: int, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest non-trivial eigenpairs of one component's block, with all that tie with the last.
+
+    The null vector is moved to an eigenvalue above all others: the block becomes positive definite.
+    """
+    size = rows.size
+    root = np.sqrt(weights[rows])
+    block = matrix[np.ix_(rows, rows)]
+    block = (block + block.T) / 2
+    degrees = block @ weights[rows]
+    block *= -root[:, None]
+    block *= root
+    block[np.diag_indices(size)] += degrees
+    null = root / np.linalg.norm(root)
+    block += (2.0 * scale * null)[:, None] * null
+
+    if size <= DENSE_ORDER:
+        values, vectors = extreme_eigenpairs(block, size)
+        return values[:-1], vectors[:, :-1]
+    count = wanted + GUARD
+    while True:
+        count = min(count, size - 1)
+        values, vectors = extreme_eigenpairs(block, count, largest=False)
+        if count == size - 1 or values[-1] > values[wanted - 1] + TIE_TOLERANCE * scale:
+            return values, vectors
+        count *= 2
+
+
+@dataclass(frozen=True)
+class _Laplacian:
+    """L as products.
+
+    ``nulls`` are its null vectors, orthonormal; ``half`` and its transpose sum up to the symmetric part
+    of the matrix, if that is sparse.
+    """
+
+    matrix: FloatArray
+    root: FloatArray
+    degrees: FloatArray
+    labels: IntArray
+    scale: float
+    symmetric: bool
+    half: sparse.csr_array | None
+
+    @property
+    def nulls(self) -> FloatArray:
+        return component_embedding(self.labels, self.root**2) * self.root[:, None]
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        scaled = self.root[:, None] * vectors
+        if self.half is not None:
+            product = self.half @ scaled
+            product += self.half.T @ scaled
+        else:
+            product = self.matrix @ scaled
+            if not self.symmetric:
+                product += self.matrix.T @ scaled
+                product /= 2.0
+        return self.degrees[:, None] * vectors - self.root[:, None] * product
+
+
+class RoughInverse:
+    """An approximate inverse of a Laplacian away from its null vectors: a factor, maybe an old one."""
+
+    def __init__(self) -> None:
+        self.factor: NDArray[np.float32] | None = None
+
+    def renew(self, laplacian: _Laplacian) -> bool:
+        """Factorise; whether that was possible."""
+        # the old one goes before the new one takes its place
+        self.factor = None
+        self.factor = _single_factor(laplacian)
+        return self.factor is not None
+
+    def times(self, vectors: FloatArray) -> FloatArray:
+        """The product with some vectors."""
+        solved, _ = lapack.spotrs(self.factor, vectors.astype(np.float32, order="F"), lower=0)
+        return np.asarray(solved, dtype=np.float64)
+
+
+def _single_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
+    from coterie.numerics.laplacian_kernels import lower_laplacian
+
+    diagonal = laplacian.degrees + SHIFT * laplacian.scale
+    block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
+    # null vectors are moved to the other end of the spectrum
+    nulls = (laplacian.nulls * np.sqrt(laplacian.scale)).astype(np.float32)
+    block = blas.ssyrk(1.0, nulls, beta=1.0, c=block, lower=0, overwrite_c=1)
+    factor, failure = lapack.spotrf(block, lower=0, overwrite_a=1, clean=0)
+    return factor if failure == 0 else None
+
+
+def _iterated_eigenpairs(
+    laplacian: _Laplacian, wanted: int, start: FloatArray | None, inverse: RoughInverse
+) -> tuple[FloatArray, FloatArray] | None:
+    """Smallest non-trivial eigenpairs, with all that tie with the last; None if not worth it."""
+    count = wanted + GUARD
+    while count <= ITERATED_SHARE * laplacian.root.size:
+        found = _davidson(laplacian, count, wanted, start, inverse)
+        if found is None:
+            return None
+        values, vectors = found
+        if values[-1] > values[wanted - 1] + TIE_TOLERANCE * laplacian.scale:
+            return found
+        start = vectors / laplacian.root[:, None]
+        count *= 2
+    return None
+
+
+def _davidson(
+    laplacian: _Laplacian, count: int, wanted: int, start: FloatArray | None, inverse: RoughInverse
+) -> tuple[FloatArray, FloatArray] | None:
+    """So many smallest eigenpairs off the null space; the wanted ones accurate, the others roughly.
+
+    A basis grows by the rough inverse of the residuals, Rayleigh-Ritz picks the best of it. With an
+    exact inverse this is block inverse iteration in a Krylov space; a rough one costs a few more
+    steps and no accuracy. None if the iteration does not settle.
+    """
+    nulls, scale = laplacian.nulls, laplacian.scale
+    # room for the widest basis, so that a wider one is no copy
+    whole = np.empty((2, BASIS_WIDTH * count, laplacian.root.size))
+    basis, image = whole[0, :count].T, whole[1, :count].T
+    basis[:] = _first_basis(laplacian, nulls, count, start)
+    image[:] = laplacian.times(basis)
+    fresh = inverse.factor is None
+    if fresh and not inverse.renew(laplacian):
+        return None
+    progress: list[float] = []
+    while True:
+        table = basis.T @ image
+        values, mix = linalg.eigh((table + table.T) / 2, check_finite=False)
+        values, best = values[:count], mix[:, :count]
+        vectors = basis @ best
+        residuals = image @ best - vectors * values
+        errors = np.linalg.norm(residuals, axis=0)
+        if errors[:wanted].max() <= RESIDUAL * scale and errors[wanted] <= GUARD_RESIDUAL * scale:
+            return values, vectors
+        progress.append(float(np.log(errors[:wanted].max() / (RESIDUAL * scale))))
+        if not fresh and _too_slow(progress, laplacian.root.size):
+            fresh = True
+            progress.clear()
+            if not inverse.renew(laplacian):
+                return None
+        if len(progress) > MOST_STEPS or not np.isfinite(errors).all():
+            return None
+        width = basis.shape[1]
+        if width + count > BASIS_WIDTH * count:
+            width = 2 * count
+            for part in (basis, image):
+                part[:, :width] = part @ mix[:, :width]
+            basis, image = whole[0, :width].T, whole[1, :width].T
+        # what is accurate to the last digit has nothing more to say
+        step = inverse.times(residuals[:, errors > 0.1 * RESIDUAL * scale])
+        step -= nulls @ (nulls.T @ step)
+        # twice is enough for orthogonality to rounding
+        for _ in range(2):
+            step -= basis @ (basis.T @ step)
+            step, _ = linalg.qr(step, mode="economic", check_finite=False)
+        wider = width + step.shape[1]
+        basis, image = whole[0, :wider].T, whole[1, :wider].T
+        basis[:, width:] = step
+        image[:, width:] = laplacian.times(step)
+
+
+def _too_slow(progress: list[float], order: int) -> bool:
+    """Whether a new factor would settle earlier than the old one at its present pace."""
+    if len(progress) <= TRIAL_STEPS:
+        return False
+    pace = (progress[-1 - TRIAL_STEPS] - progress[-1]) / TRIAL_STEPS
+    return bool(progress[-1] > pace * (USUAL_STEPS + order / ORDER_PER_STEP))
+
+
+def _first_basis(
+    laplacian: _Laplacian, nulls: FloatArray, count: int, start: FloatArray | None
+) -> FloatArray:
+    """Orthonormal columns to start from: earlier vectors, then rough ones that leave nothing out."""
+    size = laplacian.root.size
+    columns = np.arange(1, count + 1) * np.sqrt(5.0)
+    rough = np.modf(np.arange(1, size + 1)[:, None] * columns)[0] - 0.5
+    if start is not None:
+        rough = np.concatenate(
+            [laplacian.root[:, None] * start, 1e-3 / np.sqrt(size) * rough], axis=1
+        )
+    rough -= nulls @ (nulls.T @ rough)
+    # columns that say nothing new, such as indicators of a component, fall behind
+    basis, _, _ = linalg.qr(rough, mode="economic", pivoting=True, check_finite=False)
+    return np.asarray(basis[:, :count])

@@ -1,0 +1,51 @@
+"""New label rows matched with the microclusters they agree with most."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from coterie.core.threads import needs_threads
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
+    n, m = labels.shape
+    for i in prange(new.shape[0]):
+        best = -1.0
+        votes = np.zeros(n_clusters)
+        for u in range(n):
+            agreed, seen = 0.0, 0.0
+            for j in range(m):
+                if labels[u, j] >= 0 and new[i, j] >= 0:
+                    seen += member_weight[j]
+                    if labels[u, j] == new[i, j]:
+                        agreed += member_weight[j]
+            share = agreed / seen if seen > 0 else 0.0
+            if share > best:
+                best = share
+                votes[:] = 0.0
+            if share == best:
+                # what was seen by more members says more
+                votes[clusters[u]] += weights[u] * seen
+        out[i] = np.argmax(votes)
+
+
+def nearest_clusters(
+    new: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    member_weight: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    clusters: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each new row, the cluster of the microclusters that share most labels with it.
+
+    The share counts members that labelled both (-1: not labelled). Where several microclusters
+    share most, their clusters are weighed by samples and members seen; then the lower cluster wins.
+    """
+    out = np.empty(len(new), dtype=np.int64)
+    n_clusters = int(clusters.max()) + 1
+    _vote(new, labels, member_weight, weights, clusters, n_clusters, out)
+    return out

@@ -1,0 +1,127 @@
+"""Counts over pairs of microclusters: how many members put both together, or saw both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from coterie.core.threads import needs_threads
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def _agreements(members, out):
+    m, n = members.shape
+    for u in prange(n):
+        # as narrow as the labels: the more of them are compared at once
+        row = np.zeros(n, dtype=members.dtype)
+        for j in range(m):
+            label = members[j, u]
+            if label >= 0:
+                labels = members[j]
+                for v in range(n):
+                    row[v] += labels[v] == label
+        out[u] = row
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def _weighted_agreements(members, values, starts, begins, rows, out):
+    m, n = members.shape
+    for u in prange(n):
+        row = out[u]
+        for j in range(m):
+            label = members[j, u]
+            if label >= 0:
+                q = starts[j] + label
+                for p in range(begins[q], begins[q + 1]):
+                    row[rows[p]] += values[q]
+
+
+@njit(cache=True, nogil=True)
+def _lists(members, starts, n_clusters):
+    """The microclusters of base cluster q: ``rows[begins[q]:begins[q + 1]]``."""
+    m, n = members.shape
+    begins = np.zeros(n_clusters + 1, dtype=np.int64)
+    for j in range(m):
+        for u in range(n):
+            if members[j, u] >= 0:
+                begins[starts[j] + members[j, u] + 1] += 1
+    begins = np.cumsum(begins)
+    place = begins.copy()
+    rows = np.empty(begins[-1], dtype=np.int32)
+    for j in range(m):
+        for u in range(n):
+            if members[j, u] >= 0:
+                q = starts[j] + members[j, u]
+                rows[place[q]] = u
+                place[q] += 1
+    return begins, rows
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def _observations(members, values, out):
+    m, n = members.shape
+    for u in prange(n):
+        row = out[u]
+        for j in range(m):
+            if members[j, u] >= 0:
+                labels = members[j]
+                for v in range(n):
+                    if labels[v] >= 0:
+                        row[v] += values[j]
+
+
+def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
+    """N x N: members that give both the same label."""
+    n, m = labels.shape
+    out = np.empty((n, n), dtype=_count_type(m))
+    narrow = np.min_scalar_type(-max(m, int(labels.max(initial=0))) - 1)
+    _agreements(_by_member(labels).astype(narrow), out)
+    return out
+
+
+def observation_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
+    """N x N: members that label both."""
+    n, m = labels.shape
+    out = np.zeros((n, n), dtype=_count_type(m))
+    _observations(_by_member(labels), np.ones(m, dtype=out.dtype), out)
+    return out
+
+
+def weighted_agreements(
+    labels: NDArray[np.int32], values: NDArray[np.float64], starts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """N x N: sum of the values of the base clusters that hold both (values by base cluster)."""
+    out = np.zeros((len(labels), len(labels)))
+    members = _by_member(labels)
+    begins, rows = _lists(members, starts, len(values))
+    _weighted_agreements(members, values, starts, begins, rows, out)
+    return out
+
+
+def weighted_observations(
+    labels: NDArray[np.int32], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """N x N: sum of the values of the members that label both (values by member)."""
+    out = np.zeros((len(labels), len(labels)))
+    _observations(_by_member(labels), values, out)
+    return out
+
+
+def count_bytes(n: int, m: int) -> int:
+    """Bytes of an N x N matrix of counts over m members."""
+    return n * n * np.dtype(_count_type(m)).itemsize
+
+
+def _count_type(m: int) -> type[np.int16] | type[np.int32]:
+    return np.int16 if m <= np.iinfo(np.int16).max else np.int32
+
+
+def _by_member(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    # a member's labels side by side, so that the inner loop runs over neighbours in memory
+    return np.ascontiguousarray(labels.T)

@@ -1,0 +1,320 @@
+r"""Spectral cuts: of the graph of rows and columns of a matrix, and of a similarity.
+
+Rows stand for microclusters. A row u of weight r_u stands for r_u equal samples, and every function
+here gives what it would give for the samples themselves.
+
+**Rows and columns.** With W the non-negative N x k affinity of rows and columns, its degrees
+:math:`D = \mathrm{diag}(W 1)` of a sample and :math:`\Delta = \mathrm{diag}(W' r)` of a column, the
+normalised cut of the graph whose only edges are W has the singular triplets
+:math:`(u, \sigma, v)` of
+
+.. math:: X = R^{1/2} D^{-1/2} W \Delta^{-1/2}, \qquad R = \mathrm{diag}(r),
+
+as its eigenvectors: :math:`R^{-1/2} D^{-1/2} u` on samples, :math:`\Delta^{-1/2} v` on columns. The smaller
+of X'X and XX' is decomposed. A *transfer cut* solves the k x k problem and carries v over to the samples by
+:math:`D^{-1} W \Delta^{-1/2} v`, which is :math:`\sigma R^{-1/2} D^{-1/2} u`.
+
+**Similarity.** The sample-level :math:`D^{-1/2} S D^{-1/2}`, which is constant on blocks, has the non-zero
+eigenvalues of :math:`D^{-1/2} R^{1/2} S R^{1/2} D^{-1/2}` with :math:`D = \mathrm{diag}(S r)`, and a
+unit eigenvector x of that stands for :math:`x_u / \sqrt{r_u}` on the samples of u.
+
+**Ties.** Where the last eigenvalue wanted is repeated and only j of its q vectors fit, which j a solver
+returns depends on the order of the rows. All q are returned instead, each times :math:`\sqrt{j/q}`: the
+distances between rows are then the mean over all choices. Vectors of eigenvalue zero tell nothing
+and are left out. So the number of columns may differ from the number asked for.
+
+Z. Li, X.-M. Wu, S.-F. Chang, "Segmentation using superpixels: a bipartite graph partitioning
+approach", IEEE Conference on Computer Vision and Pattern Recognition (2012). A. Ng, M. Jordan, Y. Weiss,
+"On spectral clustering: analysis and an algorithm", Advances in Neural Information Processing Systems
+14 (2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.core.random import fix_signs
+from coterie.core.types import FloatArray, IntArray
+from coterie.numerics.eigen import TIE, extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.kmeans import weighted_kmeans
+
+# eigenvalues lie in [-1, 1]; smaller ones count as zero
+ZERO = 1e-10
+# eigenpairs sought beyond those wanted, to see ties
+GUARD = 2
+# up to this order all eigenpairs cost little
+WHOLE_ORDER = 300
+# above this order few eigenpairs are sought by products instead of a factorisation
+DENSE_ORDER = 2000
+LANCZOS_SHARE = 20
+# what the consensus functions of the transfer cut use
+TCUT_STARTS = 3
+TCUT_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class BipartiteSpectrum:
+    """Leading singular triplets of X, at the scale of samples and columns.
+
+    Attributes
+    ----------
+    values : ndarray, shape (p,)
+        Squared singular values in (0, 1], descending.
+    rows : ndarray, shape (N, p)
+        The vectors on samples; zero rows where a row has no affinity.
+    columns : ndarray, shape (k, p)
+        The vectors on columns; zero where a column has no affinity.
+    """
+
+    values: FloatArray
+    rows: FloatArray
+    columns: FloatArray
+
+
+def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> BipartiteSpectrum:
+    """Leading vectors of the graph of rows and columns.
+
+    Parameters
+    ----------
+    affinity : ndarray or sparse array, shape (N, k)
+        W, non-negative.
+    weights : ndarray, shape (N,)
+        r.
+    n_vectors : int
+        How many; see the module on ties and zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1]])
+    >>> bipartite_spectrum(W, np.array([2, 1, 3]), 3).values.round(4).tolist()
+    [1.0, 0.8727, 0.1273]
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    matrix = sparse.csr_array(affinity) if sparse.issparse(affinity) else np.asarray(affinity)
+    matrix = matrix.astype(np.float64, copy=False)
+    by_row = np.asarray(matrix.sum(axis=1)).ravel()
+    by_column = np.asarray(matrix.T @ weights)
+    if not np.isfinite(by_row).all():
+        raise FloatingPointError("spectral cut: the affinities are not finite")
+    of_rows = _inverse_root(by_row)
+    of_columns = _inverse_root(by_column)
+    left_scale = np.sqrt(weights) * of_rows
+    scaled: Any
+    if sparse.issparse(matrix):
+        scaled = sparse.diags_array(left_scale) @ matrix @ sparse.diags_array(of_columns)
+        scaled = sparse.csr_array(scaled)
+    else:
+        scaled = matrix * of_columns
+        scaled *= left_scale[:, None]
+    n, k = scaled.shape
+    if k <= n:
+        values, right = _leading_pairs(_Product(scaled.T), n_vectors)
+        left = np.asarray(scaled @ right) / np.sqrt(values)
+    else:
+        values, left = _leading_pairs(_Product(scaled), n_vectors)
+        right = np.asarray(scaled.T @ left) / np.sqrt(values)
+    shares = np.sqrt(_shares(values, n_vectors))
+    rows = left * (of_rows / np.sqrt(weights))[:, None] * shares
+    columns = right * of_columns[:, None] * shares
+    # an eigenvector's sign is arbitrary, but the same on both sides
+    signed = fix_signs(np.vstack([rows, columns]))
+    return BipartiteSpectrum(values, signed[:n], signed[n:])
+
+
+def tcut_embedding(affinity: Any, weights: NDArray[Any], n_vectors: int) -> FloatArray:
+    """Rows of unit length in which the transfer cut looks for clusters, N x p.
+
+    A row without affinity stays zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1]])
+    >>> np.abs(tcut_embedding(W, np.array([2, 1, 3]), 2)).round(3).tolist()
+    [[0.665, 0.747], [0.902, 0.433], [0.74, 0.673]]
+    """
+    spectrum = bipartite_spectrum(affinity, weights, n_vectors)
+    return unit_rows(spectrum.rows * np.sqrt(spectrum.values))
+
+
+def tcut(
+    affinity: Any,
+    weights: NDArray[Any],
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int = TCUT_STARTS,
+    max_iter: int = TCUT_ROUNDS,
+) -> IntArray:
+    """Transfer cut of the graph of rows and columns: clusters of the rows.
+
+    k-means on :func:`tcut_embedding`, so there are fewer than ``n_clusters`` clusters where it has
+    fewer distinct rows.
+
+    Parameters
+    ----------
+    affinity : ndarray or sparse array, shape (N, k)
+        Non-negative.
+    weights : ndarray, shape (N,)
+        How many samples each row stands for.
+    n_clusters : int
+    rng : numpy Generator
+    n_init, max_iter : int
+        Starts of k-means, and the most rounds of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1]])
+    >>> labels = tcut(W, np.array([2, 1, 3]), 2, np.random.default_rng(0))
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
+    """
+    embedding = tcut_embedding(affinity, weights, n_clusters)
+    return weighted_kmeans(embedding, n_clusters, weights, rng, n_init=n_init, max_iter=max_iter)
+
+
+def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:
+    """Rows of unit length from the leading eigenvectors of the normalised similarity, N x p.
+
+    Vectors of eigenvalue zero or less are left out: on samples, zero belongs to vectors that tell
+    identical samples apart. A row without any similarity stays zero.
+
+    Parameters
+    ----------
+    similarity : ndarray, shape (N, N)
+        S, symmetric and non-negative, its diagonal the similarity of identical samples.
+    weights : ndarray, shape (N,)
+        How many samples each row stands for.
+    n_vectors : int
+        How many; see the module on ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> S = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> rows = leading_embedding(S, np.array([2, 1, 3]), 2)
+    >>> np.abs(rows @ rows.T).round(6).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    return unit_rows(leading_vectors(similarity, weights, n_vectors))
+
+
+def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:
+    """The vectors of :func:`leading_embedding` as they are on samples: orthonormal there, N x p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> S = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> weights = np.array([2, 1, 3])
+    >>> vectors = leading_vectors(S, weights, 2)
+    >>> (vectors.T @ (weights[:, None] * vectors)).round(6).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    degrees = np.asarray(similarity @ weights)
+    if not np.isfinite(degrees).all():
+        raise FloatingPointError("spectral clustering: the similarity is not finite")
+    scale = _inverse_root(degrees) * np.sqrt(weights)
+    values, vectors = _leading_pairs(_Scaled(similarity, scale), n_vectors)
+    shares = np.sqrt(_shares(values, n_vectors))
+    return fix_signs(vectors / np.sqrt(weights)[:, None] * shares)
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Rows scaled to unit length; rows of no length stay zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(rows, axis=1)
+    # a row that is zero but for rounding has no direction
+    some = lengths > 1e-12 * lengths.max(initial=0.0)
+    return np.where(some[:, None], rows, 0.0) / np.where(some, lengths, 1.0)[:, None]
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """diag(scale) S diag(scale), formed only where it is decomposed whole."""
+
+    similarity: FloatArray
+    scale: FloatArray
+
+    @property
+    def order(self) -> int:
+        return len(self.scale)
+
+    def dense(self) -> FloatArray:
+        matrix = self.similarity * self.scale
+        matrix *= self.scale[:, None]
+        return matrix
+
+    def times(self, vector: FloatArray) -> FloatArray:
+        scale = self.scale if vector.ndim == 1 else self.scale[:, None]
+        return np.asarray(scale * (self.similarity @ (scale * vector)))
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A A' of an A that may be sparse."""
+
+    factor: Any
+
+    @property
+    def order(self) -> int:
+        return int(self.factor.shape[0])
+
+    def dense(self) -> FloatArray:
+        product = self.factor @ self.factor.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+    def times(self, vector: FloatArray) -> FloatArray:
+        return np.asarray(self.factor @ (self.factor.T @ vector))
+
+
+def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray, FloatArray]:
+    """Largest positive eigenvalues, descending, with all that tie with the last wanted."""
+    order = matrix.order
+    count = wanted + GUARD
+    while True:
+        found = None
+        if order > DENSE_ORDER and LANCZOS_SHARE * count < order:
+            found = leading_eigenpairs(matrix.times, order, count)
+        values, vectors = found or _by_factorisation(matrix, min(count, order))
+        # the last one found shows whether there may be more that tie
+        last = values[min(wanted, len(values)) - 1] - TIE
+        if len(values) == order or values[-1] <= max(last, ZERO):
+            kept = (values > ZERO) & (values > last)
+            return values[kept], vectors[:, kept]
+        count *= 2
+
+
+def _by_factorisation(matrix: _Scaled | _Product, count: int) -> tuple[FloatArray, FloatArray]:
+    """The largest ``count`` eigenpairs, descending; all of a small matrix."""
+    order = matrix.order
+    values, vectors = extreme_eigenpairs(matrix.dense(), order if order <= WHOLE_ORDER else count)
+    return values[::-1], vectors[:, ::-1]
+
+
+def _shares(values: FloatArray, wanted: int) -> FloatArray:
+    """Share of each eigenpair: one, except in a tie at the last wanted."""
+    shares = np.ones(len(values))
+    if len(values) > wanted:
+        begin = int(np.sum(values > values[wanted - 1] + TIE))
+        shares[begin:] = (wanted - begin) / (len(values) - begin)
+    return shares
+
+
+def _inverse_root(degrees: FloatArray) -> FloatArray:
+    positive = degrees > 0
+    return np.where(positive, 1.0 / np.sqrt(np.where(positive, degrees, 1.0)), 0.0)

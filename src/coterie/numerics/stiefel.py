@@ -1,0 +1,213 @@
+r"""Matrices with orthonormal columns: the nearest, leading singular vectors, quadratic minima.
+
+The polar factor of B = U S V' is U V'. Among all matrices Q with orthonormal columns (orthonormal rows
+where B is wide) it has the largest tr(Q' B), which solves the Procrustes problem.
+
+The quadratic :math:`\mathrm{tr}(X' D X) - 2 \, \mathrm{tr}(X' C)` with a diagonal D, over
+:math:`X' X = s^2 I`, has no closed form. With d the largest entry of D,
+:math:`\mathrm{tr}(X'(D - dI)X)` is concave and lies below its tangent at the current X, so
+
+.. math:: X \leftarrow s \, \mathrm{polar}(C + (d I - D) X)
+
+never raises it. A step costs O(N c^2), and a fixed point satisfies the first-order conditions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.core.random import fix_signs
+from coterie.core.types import FloatArray
+from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
+
+# below this ratio of the Gram matrix's extreme eigenvalues half of the digits are gone
+SAFE_GRAM = 1e-8
+# squared singular values below this, relative to the largest, are rounding
+NO_SUPPORT = 1e-10
+# order up to which a dense eigenproblem takes seconds
+DENSE_ORDER = 4500
+
+
+def polar(matrix: FloatArray) -> FloatArray:
+    """The polar factor: orthonormal columns, or rows where the matrix is wide.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> polar(np.array([[2.0, 0.0], [0.0, 0.5], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    """
+    rows, columns = matrix.shape
+    if rows < columns:
+        return np.ascontiguousarray(polar(matrix.T).T)
+    if rows > 2 * columns:
+        values, vectors = np.linalg.eigh(matrix.T @ matrix)
+        if values[0] > SAFE_GRAM * values[-1]:
+            factor = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
+            # one step of Newton and Schulz makes up for the squared condition number
+            return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    return left @ right
+
+
+def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
+    """The polar factors of several tall matrices, each with rows of zeros below its own.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (count, rows, columns)
+    sizes : ndarray, shape (count,)
+        How many rows each has, at least as many as columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = np.array([[[2.0], [0.0]], [[3.0], [4.0]]])
+    >>> polars(pair, np.array([1, 2])).round(6).tolist()
+    [[[1.0], [0.0]], [[0.6], [0.8]]]
+    """
+    values, vectors = np.linalg.eigh(matrices.transpose(0, 2, 1) @ matrices)
+    safe = values[:, 0] > SAFE_GRAM * values[:, -1]
+    roots = np.sqrt(np.where(safe[:, None], values, 1.0))
+    factors = matrices @ ((vectors / roots[:, None, :]) @ vectors.transpose(0, 2, 1))
+    # as in polar
+    gap = 1.5 * np.eye(matrices.shape[2]) - 0.5 * (factors.transpose(0, 2, 1) @ factors)
+    factors = factors @ gap
+    for place in np.flatnonzero(~safe):
+        factors[place, : sizes[place]] = polar(matrices[place, : sizes[place]])
+    return np.asarray(factors)
+
+
+def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
+    """Left singular vectors of the ``count`` largest singular values, signs fixed.
+
+    Where the matrix (dense or sparse, rows at least ``count``) has a smaller rank, directions of its
+    first rows make up the number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> leading_left_vectors(np.array([[2.0, 2.0], [-2.0, 2.0], [2.0, 2.0]]), 1).round(3).tolist()
+    [[0.707], [0.0], [0.707]]
+    """
+    n, k = matrix.shape
+    order = min(n, k)
+    smaller = matrix.T if k <= n else matrix
+    found = None
+    if order > DENSE_ORDER:
+        found = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
+    if found is None:
+        gram = smaller @ smaller.T
+        gram = gram.toarray() if sparse.issparse(gram) else gram
+        squares, vectors = extreme_eigenpairs(gram, min(count, order))
+        found = squares[::-1], vectors[:, ::-1]
+    squares, vectors = found
+    supported = squares > NO_SUPPORT * squares[0]
+    vectors = vectors[:, supported]
+    if k <= n:
+        vectors = np.asarray(matrix @ vectors) / np.sqrt(squares[supported])
+    if vectors.shape[1] < count:
+        vectors = np.linalg.qr(np.hstack([vectors, np.eye(n, count)]))[0][:, :count]
+    return fix_signs(polar(vectors))
+
+
+def minimise_quadratic(
+    start: FloatArray,
+    diagonal: FloatArray,
+    linear: FloatArray,
+    *,
+    scale: float = 1.0,
+    max_steps: int = 50,
+    tol: float = 1e-10,
+) -> FloatArray:
+    """Lower ``tr(X' D X) - 2 tr(X' C)`` over ``X' X = scale^2 I`` from a feasible start.
+
+    Parameters
+    ----------
+    start : ndarray, shape (N, c)
+        A feasible X.
+    diagonal : ndarray, shape (N,)
+        D.
+    linear : ndarray, shape (N, c)
+        C.
+    scale : float
+        s.
+    max_steps : int
+        Most steps.
+    tol : float
+        Stops once a step moves X by less than this, relative to its norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start, pull = np.eye(3)[:, :1], np.array([[0.0], [3.0], [4.0]])
+    >>> minimise_quadratic(start, np.ones(3), pull).round(6).ravel().tolist()
+    [0.0, 0.6, 0.8]
+    """
+    slack = (diagonal.max() - diagonal)[:, None]
+    norm = scale * np.sqrt(start.shape[1])
+    pulled = np.empty_like(start)
+    for _ in range(max_steps):
+        np.multiply(slack, start, out=pulled)
+        pulled += linear
+        moved = polar(pulled)
+        moved *= scale
+        np.subtract(moved, start, out=pulled)
+        step = float(np.sqrt(np.vdot(pulled, pulled)))
+        start = moved
+        if step <= tol * norm:
+            break
+    return start
+
+
+def minimise_quadratics(
+    start: FloatArray,
+    diagonal: FloatArray,
+    linear: FloatArray,
+    sizes: NDArray[np.int64],
+    *,
+    max_steps: int,
+    tol: float = 1e-10,
+) -> FloatArray:
+    """Several of :func:`minimise_quadratic` with scale 1, of non-negative diagonals, step by step.
+
+    All come in arrays of shape (count, rows, columns), or (count, rows), with zeros below the rows
+    that ``sizes`` gives each of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> start, pull = np.eye(3)[None, :, :1], np.array([[[0.0], [3.0], [4.0]]])
+    >>> found = minimise_quadratics(start, np.ones((1, 3)), pull, np.array([3]), max_steps=9)
+    >>> found.round(6).ravel().tolist()
+    [0.0, 0.6, 0.8]
+    """
+    slack = (diagonal.max(axis=1, keepdims=True) - diagonal)[:, :, None]
+    norm = np.sqrt(start.shape[2])
+    found = start.copy()
+    moving = np.arange(len(start))
+    for _ in range(max_steps):
+        before = found[moving]
+        moved = polars(linear[moving] + slack[moving] * before, sizes[moving])
+        steps = np.sqrt(((moved - before) ** 2).sum(axis=(1, 2)))
+        found[moving] = moved
+        moving = moving[steps > tol * norm]
+        if len(moving) == 0:
+            break
+    return found
+
+
+def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:
+    """The value ``tr(X' D X) - 2 tr(X' C)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quadratic(np.eye(2), np.array([1.0, 2.0]), np.eye(2))
+    -1.0
+    """
+    return float((diagonal[:, None] * point**2).sum() - 2.0 * (point * linear).sum())

@@ -1,0 +1,252 @@
+"""Where the work is done: a Dask cluster, or whatever scheduler Dask is set to without one."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from coterie.core.budget import Budget, memory_budget
+from coterie.core.errors import ParameterError, SchedulerError, WorkersLostError
+from coterie.core.params import Integer, Real, check_parameters
+from coterie.core.signals import unheard
+
+# seconds that work waits on this machine where no worker is left
+PATIENCE = 60
+
+
+def connect(address: str, timeout: float = 5.0) -> Any:
+    """A client of the Dask scheduler at an address.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``"tcp://10.0.0.5:8786"``.
+    timeout : float, default 5.0
+        Seconds to wait for the scheduler and its first worker.
+
+    Returns
+    -------
+    distributed.Client
+        It becomes the one that Dask uses from here on; close it when done.
+
+    Raises
+    ------
+    SchedulerError
+        One line, when nothing answers in time.
+
+    Examples
+    --------
+    >>> from coterie.scale import connect
+    >>> connect("tcp://127.0.0.1:1", timeout=0.2)
+    Traceback (most recent call last):
+    coterie.scale.engine.SchedulerError: no Dask scheduler answers at tcp://127.0.0.1:1, waited 0.2 s; ...
+    """
+    from distributed import Client
+
+    check_parameters("connect", {"timeout": timeout}, {"timeout": Real(0, closed_low=False)})
+    try:
+        # a first client only knocks: one that becomes Dask's own and then fails would leave Dask set
+        # to a cluster that is not there
+        with quiet():
+            first = Client(address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        said = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())})"
+        raise SchedulerError(
+            f"no Dask scheduler answers at {address}{said}, waited {timeout:g} s; start one with "
+            "`dask scheduler` and workers with `dask worker ADDRESS`, or work on this machine with "
+            "coterie.scale.local_cluster"
+        ) from None
+    try:
+        first.wait_for_workers(1, timeout=timeout)
+    except TimeoutError:
+        raise SchedulerError(
+            f"the Dask scheduler at {address} has no workers (waited {timeout:g} s); start some "
+            f"with `dask worker {address}`"
+        ) from None
+    finally:
+        first.close()
+    return Client(address, timeout=timeout)
+
+
+@contextmanager
+def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> Iterator[Any]:
+    """Worker processes on this machine, there for the length of a ``with`` block.
+
+    Parameters
+    ----------
+    n_workers : int or None, default None
+        Processes; None takes one per core.
+    memory_limit : int, str or None, default None
+        Bytes (or text such as "3GB") of each worker: from 60 % of it on it writes to disk, at 95 % it
+        is restarted. None divides :func:`coterie.memory_budget` among the workers.
+
+    Yields
+    ------
+    distributed.Client
+
+    Notes
+    -----
+    Workers import the script that starts them: keep the call below ``if __name__ == "__main__":``.
+    """
+    import dask
+    from dask.system import CPU_COUNT
+    from distributed import Client, LocalCluster
+
+    given = {"n_workers": n_workers}
+    check_parameters("local_cluster", given, {"n_workers": Integer(1, optional=True)})
+    count = int(CPU_COUNT) if n_workers is None else n_workers
+    limit = memory_budget() // count if memory_limit is None else memory_budget(memory_limit)
+    # Dask gives a worker up that ends while it starts, and would wait for another without end
+    bounded = dask.config.set({"distributed.scheduler.no-workers-timeout": f"{PATIENCE}s"})
+    with bounded, ExitStack() as stack:
+        # not SIGTERM, by which Dask ends a worker; the thread it begins here also starts later ones
+        with unheard("SIGINT"):
+            cluster = stack.enter_context(
+                LocalCluster(
+                    n_workers=count,
+                    # one thread each: a worker's memory is then that of one partition
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=limit,
+                    host="127.0.0.1",
+                    # any free port: a second cluster on this machine must not be in the way
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        yield stack.enter_context(Client(cluster))
+
+
+def dashboard_address(client: Any) -> str | None:
+    """Where a browser shows what the workers do; None where the scheduler serves no pages.
+
+    That is Dask's dashboard where bokeh is installed beside the scheduler, else its plain pages about
+    the workers.
+    """
+    link = client.dashboard_link
+    if not link:
+        return None
+    # without bokeh the address is answered too, by a page that says so
+    bokeh = client.run_on_scheduler(find_spec, "bokeh")
+    if bokeh is not None and bokeh.origin is not None:
+        return str(link)
+    return f"{str(link).removesuffix('/status')}/info/main/workers.html"
+
+
+def active_client(client: Any = None) -> Any:
+    """The given client, else the one that Dask would use, else None (a scheduler in this process)."""
+    if client is not None:
+        if not hasattr(client, "scheduler_info"):
+            raise ParameterError(
+                f"client must be a distributed.Client or None, but is {type(client).__name__}"
+            )
+        return client
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client
+
+    owner = getattr(get_scheduler(), "__self__", None)
+    return owner if isinstance(owner, Client) else None
+
+
+def compute(
+    watched: Sequence[Any],
+    last: Any,
+    each: Callable[[Any], None],
+    client: Any = None,
+) -> Any:
+    """Compute all tasks; hand the watched results to ``each`` as they come, return the last.
+
+    An error in a task or in ``each`` ends the others. A worker that is lost takes nothing with it:
+    every task is in the graph, and its scheduler does again what is missing.
+    """
+    client = active_client(client)
+    if client is None:
+        return _compute_here(watched, last, each)
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    futures: list[Any] = []
+    try:
+        futures = client.compute([*watched, last])
+        # results are asked for here: where Dask fetches them by the way, one that is lost with its
+        # scheduler would be waited for without end
+        for future in as_completed(futures[:-1], loop=client.loop):
+            each(future.result())
+        return futures[-1].result()
+    except KilledWorker as error:
+        raise WorkersLostError(
+            f"{error.allowed_failures + 1} workers ended one after the other over the same piece of "
+            "work, most often for want of memory; give each worker more memory, or divide the rows "
+            "into smaller partitions"
+        ) from None
+    except Exception as error:
+        # older releases of Dask do not know these
+        if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
+            raise WorkersLostError(
+                f"no worker is left at {_scheduler_of(client)}, and none came in time; look at why "
+                "they ended, most often for want of memory"
+            ) from None
+        if (reason := _given_up(error, client)) is None:
+            raise
+        raise SchedulerError(reason) from None
+    finally:
+        # what is done is let go, what is not is not begun any more
+        if client.status == "running":
+            client.cancel(futures)
+
+
+def _given_up(error: Exception, client: Any) -> str | None:
+    """Why the cluster did not do the work, where the error is of the cluster and not of the work."""
+    of_dask = type(error).__module__.partition(".")[0] == "distributed"
+    if not of_dask and not isinstance(error, CancelledError):
+        return None
+    where = _scheduler_of(client)
+    if client.status != "running" or isinstance(error, OSError):
+        return f"{where} was lost in the middle of the work; see that it runs, and begin again"
+    return f"{where} gave up the work: {' '.join(str(error).split())}"
+
+
+def _scheduler_of(client: Any) -> str:
+    # a client that is closed has forgotten it
+    address = getattr(client.scheduler, "address", None)
+    return f"the Dask scheduler{'' if address is None else f' at {address}'}"
+
+
+def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]) -> Any:
+    import dask
+    from dask.callbacks import Callback
+
+    keys = {task.key for task in watched}
+
+    def done(key: Any, result: Any, *_: Any) -> None:
+        if key in keys:
+            each(result)
+
+    with Callback(posttask=done):
+        return dask.compute(*watched, last)[-1]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Dask's log of a cluster that is not there: the error says it once."""
+    loggers = [
+        logging.getLogger(name)
+        for name in [*logging.root.manager.loggerDict]
+        # Dask sets a level for some of its parts, which do not look at that of the whole
+        if name == "distributed" or name.startswith("distributed.")
+    ]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

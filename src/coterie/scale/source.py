@@ -1,0 +1,588 @@
+"""Partitions of labels, wherever they are: dask dataframe, dask array, or parquet files.
+
+A part is what a worker gets for one partition; only there does it become columns of labels, block by
+block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.errors import DataError, LabelError
+from coterie.core.params import nearest
+from coterie.ensemble.columns import Categorical, Missing, MissingValues
+from coterie.ensemble.compress import DistinctRows
+from coterie.io.parquet import require_pyarrow
+from coterie.io.table import MISSING, NO_LABEL, listed
+from coterie.scale._table import Column, distinct_rows
+from coterie.scale.engine import compute
+
+# rows read, coded and compressed at a time: what a worker holds beside its table
+BLOCK_ROWS = 2**18
+# row groups of a file are put together up to about this many rows
+PART_ROWS = 2**21
+# a kind of column that agrees with every other
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Some row groups of a parquet file."""
+
+    path: str
+    groups: tuple[int, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every partition must hold.
+
+    Attributes
+    ----------
+    columns : tuple
+        The columns with labels, as the partitions name them; positions where they have no names.
+    names : tuple of str
+        The members.
+    kinds : tuple of str
+        What each column holds: "numbers", "text", "truth values", or anything.
+    missing : MissingValues
+    id : str or None
+        A column that names the rows.
+    only : bool
+        Whether a partition may hold no other columns.
+    """
+
+    columns: tuple[Any, ...]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    missing: MissingValues
+    id: Any = None
+    only: bool = False
+
+    def wanted(self) -> list[Any]:
+        """The columns to be read."""
+        return [*self.columns, *([] if self.id is None else [self.id])]
+
+    def check_columns(self, present: Sequence[Any], place: str) -> None:
+        """Raise LabelError where a partition has other columns."""
+        refuse_absent(self.wanted(), present, place)
+        _differing([*present], place)
+        extra = [name for name in present if name not in self.wanted()]
+        if self.only and extra:
+            raise LabelError(
+                f"{place} has a column {extra[0]!r}, which the others have not; every partition "
+                "needs the same columns, or name those to be read with columns="
+            )
+
+
+@dataclass(frozen=True)
+class Source:
+    """A collection of labels as parts.
+
+    Attributes
+    ----------
+    collection : dask dataframe, dask array or None
+        Of the columns that are wanted; None where the parts are of files.
+    parts : tuple
+        Delayed partitions, or ParquetPart.
+    places : tuple of str
+        What to call each in a message.
+    rows : tuple of int or None
+        Rows of each part, where they are known.
+    layout : Layout
+    whole : dask dataframe or None
+        With all its columns, where only some are wanted.
+    """
+
+    collection: Any
+    parts: tuple[Any, ...]
+    places: tuple[str, ...]
+    rows: tuple[int, ...] | None
+    layout: Layout
+    whole: Any = None
+
+    def blame(self, client: Any) -> None:
+        """Raise LabelError naming the first partition of a dataframe that lacks a column."""
+        from dask import delayed
+
+        if self.whole is None:
+            return
+        tasks = [delayed(_names_of)(part) for part in self.whole.to_delayed()]
+        for place, present in zip(
+            self.places, compute([], delayed(list)(tasks), lambda _: None, client), strict=True
+        ):
+            refuse_absent(self.layout.wanted(), present, place)
+
+
+def open_labels(
+    labels: Any,
+    columns: Sequence[str] | None,
+    id: str | None,
+    missing: Missing,
+    part_cells: int | None = None,
+    *,
+    name: str = "labels",
+) -> Source:
+    """Labels of any kind that this package takes, looked at but not read; ``name`` is what to call them.
+
+    Row groups of parquet files make parts of about PART_ROWS rows, and of about ``part_cells`` rows
+    times columns where that is less.
+    """
+    absent = MissingValues.named(missing)
+    if is_frame(labels):
+        return _open_frame(labels, columns, id, absent, name)
+    if is_array(labels):
+        return _open_array(labels, columns, id, absent)
+    if isinstance(labels, str | PathLike) or (
+        isinstance(labels, Sequence) and labels and isinstance(labels[0], str | PathLike)
+    ):
+        return _open_parquet(labels, columns, id, absent, part_cells)
+    raise LabelError(
+        "labels must be a dask dataframe, a dask array or the path of parquet files, but is "
+        f"{type(labels).__name__}; for labels in memory use Ensemble.from_labels"
+    )
+
+
+def is_frame(collection: object) -> bool:
+    """Whether it is a dask dataframe."""
+    # a Delayed has every attribute but those with an underscore, a Bag has no columns
+    return hasattr(collection, "_meta") and hasattr(collection, "map_partitions")
+
+
+def is_array(collection: object) -> bool:
+    """Whether it is a dask array."""
+    return hasattr(collection, "_meta") and hasattr(collection, "map_blocks")
+
+
+def read_blocks(
+    part: Any, layout: Layout, place: str
+) -> Iterator[tuple[int, DistinctRows, dict[str, Any]]]:
+    """First row, distinct label rows and ids of each block of a part."""
+    begin = 0
+    for columns, ids in _columns(part, layout, place):
+        rows = len(columns[0])
+        if rows == 0:
+            continue
+        try:
+            found = distinct_rows(columns, layout.names, layout.missing)
+        except LabelError as error:
+            raise LabelError(f"{place}: {_further_down(str(error), begin)}") from None
+        yield begin, found, {} if ids is None else {str(layout.id): ids}
+        begin += rows
+
+
+# ---------------------------------------------------------------------- dataframes
+
+
+def _open_frame(
+    frame: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues, name: str
+) -> Source:
+    if getattr(frame, "ndim", 2) == 1:
+        frame = frame.to_frame()
+    chosen = _chosen([*frame.columns], columns, id, name)
+    kinds = tuple(_frame_kind(frame.dtypes[column]) for column in chosen)
+    names = tuple(str(column) for column in chosen)
+    layout = Layout(tuple(chosen), names, kinds, missing, id, only=columns is None)
+    # columns that nobody asked for need not be read
+    some = len(layout.wanted()) < len(frame.columns)
+    collection = frame[layout.wanted()] if some else frame
+    parts = tuple(collection.to_delayed())
+    places = tuple(f"partition {i}" for i in range(len(parts)))
+    return Source(collection, parts, places, None, layout, frame if some else None)
+
+
+def _names_of(frame: Any) -> list[Any]:
+    return [*frame.columns]
+
+
+def _frame_kind(dtype: Any) -> str:
+    kind = getattr(dtype, "kind", "O")
+    if str(dtype).startswith("string"):
+        return "text"
+    if str(dtype) == "category":
+        return ANY
+    return {"i": "numbers", "u": "numbers", "f": "numbers", "b": "truth values"}.get(kind, ANY)
+
+
+def _series_kind(series: Any) -> str:
+    """What a column holds; objects are looked at one by one."""
+    from pandas.api.types import infer_dtype
+
+    if series.dtype != object:
+        return _frame_kind(series.dtype)
+    kinds = {"string": "text", "boolean": "truth values", "integer": "numbers"}
+    return kinds.get(infer_dtype(series, skipna=True), ANY)
+
+
+def _frame_columns(
+    frame: Any, layout: Layout, place: str
+) -> Iterator[tuple[list[Column], Any | None]]:
+    if frame.ndim == 1:
+        frame = frame.to_frame()
+    layout.check_columns([*frame.columns], place)
+    for column, kind in zip(layout.columns, layout.kinds, strict=True):
+        found = ANY if kind == ANY else _series_kind(frame[column])
+        if ANY not in (kind, found) and kind != found and frame[column].notna().any():
+            raise LabelError(_another_kind(place, column, found, kind))
+    for begin in range(0, max(len(frame), 1), BLOCK_ROWS):
+        block = frame.iloc[begin : begin + BLOCK_ROWS]
+        ids = None if layout.id is None else block[layout.id]
+        yield [_series_column(block[column]) for column in layout.columns], ids
+
+
+def _series_column(series: Any) -> Column:
+    """A pandas column as numbers or codes, or as a list where these would lose its values."""
+    if (categorical := Categorical.of(series)) is not None:
+        return categorical
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
+        return np.asarray(series.to_numpy())
+    import pyarrow as pa
+
+    try:
+        column = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return list(series.tolist())
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    # arrow may read 1 and 1.5, or 1 and True, as one kind; the library's own reading tells them apart
+    if series.dtype == object and not (
+        pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    ):
+        return list(series.tolist())
+    return arrow_column(column)
+
+
+# ---------------------------------------------------------------------- arrays
+
+
+def _open_array(
+    array: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues
+) -> Source:
+    if id is not None:
+        raise LabelError("id names a column, which a dask array has not; give a dask dataframe")
+    if array.ndim != 2:
+        raise LabelError(
+            f"labels must be n x m (rows are samples), but has {array.ndim} dimension"
+            f"{'' if array.ndim == 1 else 's'}"
+        )
+    n_members = array.shape[1]
+    if np.isnan(n_members) or n_members == 0:
+        raise LabelError(f"labels must have a known number of members, but has shape {array.shape}")
+    if array.dtype.kind == "c":
+        raise LabelError("Complex data not supported: labels are whole numbers or names")
+    names = tuple(f"member_{j}" for j in range(n_members))
+    if columns is not None:
+        if len(columns) != n_members:
+            raise LabelError(
+                f"columns names the members of a dask array: it needs {n_members} names, "
+                f"but has {len(columns)}"
+            )
+        names = tuple(_differing([str(name) for name in columns], "columns"))
+    # all members of a row must come together
+    array = array.rechunk({1: -1})
+    parts = tuple(array.to_delayed().ravel())
+    places = tuple(f"partition {i}" for i in range(len(parts)))
+    rows = None if np.isnan(array.shape[0]) else tuple(int(size) for size in array.chunks[0])
+    layout = Layout(tuple(range(n_members)), names, (ANY,) * n_members, missing)
+    return Source(array, parts, places, rows, layout)
+
+
+def _array_columns(
+    array: NDArray[Any], layout: Layout, place: str
+) -> Iterator[tuple[list[Column], Any | None]]:
+    if array.ndim != 2 or array.shape[1] != len(layout.columns):
+        raise LabelError(
+            f"{place} has shape {array.shape}, but there are {len(layout.columns)} members; every "
+            "partition needs the same columns"
+        )
+    for begin in range(0, max(len(array), 1), BLOCK_ROWS):
+        block = array[begin : begin + BLOCK_ROWS]
+        yield [block[:, j] for j in layout.columns], None
+
+
+# ---------------------------------------------------------------------- parquet files
+
+
+def _open_parquet(
+    paths: Any,
+    columns: Sequence[str] | None,
+    id: str | None,
+    missing: MissingValues,
+    part_cells: int | None,
+) -> Source:
+    files = parquet_files(paths)
+    schema, _ = _footer(files[0])
+    present = _main(schema)
+    chosen = _chosen(present, columns, id, str(files[0]))
+    kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
+    most = PART_ROWS if part_cells is None else min(PART_ROWS, part_cells // len(chosen))
+    parts: list[ParquetPart] = []
+    for file in files:
+        schema, metadata = _footer(file)
+        _check_schema(file, schema, files[0], chosen, kinds, columns, id)
+        parts += _parts(file, metadata, most)
+    if not parts:
+        raise LabelError(f"no samples: {files[0]} has columns but no rows")
+    # as where one process reads the files
+    absent = missing.and_names([*MISSING, NO_LABEL])
+    layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id)
+    places = tuple(
+        part.path
+        if part.groups[0] == 0
+        else f"{part.path} (row groups {part.groups[0]} to {part.groups[-1]})"
+        for part in parts
+    )
+    return Source(None, tuple(parts), places, tuple(part.rows for part in parts), layout)
+
+
+def parquet_files(paths: Any) -> list[Path]:
+    """The files that a path, a directory, a pattern or a list of these stands for, in natural order.
+
+    Names that begin with a dot or an underscore are not data.
+    """
+    from dask.utils import natural_sort_key
+
+    files: list[Path] = []
+    for given in [paths] if isinstance(paths, str | PathLike) else paths:
+        path = Path(given)
+        if path.is_dir():
+            found = [
+                file
+                for file in path.rglob("*.parquet")
+                if not any(part[0] in "._" for part in file.relative_to(path).parts)
+            ]
+        elif path.is_file():
+            found = [path]
+        elif has_magic(fspath(given)):
+            found = [Path(name) for name in glob(fspath(given), recursive=True)]
+            found = [file for file in found if file.is_file() and file.name[0] not in "._"]
+        else:
+            raise DataError(f"{path}: no such file or directory")
+        if not found:
+            raise DataError(f"{path}: no parquet file there")
+        files += sorted(found, key=lambda file: natural_sort_key(str(file)))
+    require_pyarrow(files[0])
+    return files
+
+
+def _footer(path: Path) -> tuple[Any, Any]:
+    """Schema and metadata of a file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            return file.schema_arrow, file.metadata
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
+
+
+def _main(schema: Any) -> list[str]:
+    """The columns without an index that pandas stored."""
+    return [name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name)]
+
+
+def _check_schema(
+    file: Path,
+    schema: Any,
+    first: Path,
+    chosen: Sequence[str],
+    kinds: Sequence[str],
+    columns: Sequence[str] | None,
+    id: str | None,
+) -> None:
+    present = _main(schema)
+    for name in [*chosen, *([] if id is None else [id])]:
+        if name not in present:
+            raise LabelError(
+                f"{file} has no column {name!r}, which {first} has (its columns are "
+                f"{listed(present)}); every file needs the same columns"
+            )
+    extra = [name for name in present if name not in chosen and name != id]
+    if columns is None and extra:
+        raise LabelError(
+            f"{file} has a column {extra[0]!r}, which {first} has not; every file needs the same "
+            "columns, or name those to be read with columns="
+        )
+    for name, kind in zip(chosen, kinds, strict=True):
+        found = _arrow_kind(schema.field(name).type)
+        if ANY not in (kind, found) and found != kind:
+            raise LabelError(_another_kind(str(file), name, found, kind))
+
+
+def _parts(file: Path, metadata: Any, most: int) -> Iterator[ParquetPart]:
+    groups: list[int] = []
+    rows = 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        rows += metadata.row_group(group).num_rows
+        if rows >= most:
+            yield ParquetPart(str(file), tuple(groups), rows)
+            groups, rows = [], 0
+    if rows:
+        yield ParquetPart(str(file), tuple(groups), rows)
+
+
+def _arrow_kind(kind: Any) -> str:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _arrow_kind(kind.value_type)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_boolean(kind):
+        return "truth values"
+    if types.is_null(kind):
+        return ANY
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return str(kind)
+
+
+def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
+    """Some columns of a part as a pandas dataframe, without an index that pandas stored."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(part.path) as file:
+            table = file.read_row_groups([*part.groups], columns=[*columns])
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{part.path} is damaged or cut short: {' '.join(str(error).split())}"
+        ) from None
+    return table.to_pandas(ignore_metadata=True)
+
+
+def empty_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
+    """What :func:`read_frame` gives, without rows."""
+    schema, _ = _footer(Path(part.path))
+    return schema.empty_table().select([*columns]).to_pandas(ignore_metadata=True)
+
+
+def _parquet_columns(
+    part: ParquetPart, layout: Layout, place: str
+) -> Iterator[tuple[list[Column], Any | None]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    wanted = layout.wanted()
+    # codes and a dictionary are how the file itself holds repeated text
+    text = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "text"]
+    try:
+        with parquet.ParquetFile(part.path, read_dictionary=text) as file:
+            for batch in file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=wanted):
+                ids = None if layout.id is None else batch.column(layout.id)
+                yield [arrow_column(batch.column(name)) for name in layout.columns], ids
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{place} is damaged or cut short: {' '.join(str(error).split())}"
+        ) from None
+
+
+def arrow_column(column: Any) -> Column:
+    """An arrow array as numbers or codes, or as a list where these would lose its values."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_decimal(kind):
+        column, kind = column.cast(pa.float64()), pa.float64()
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_boolean(kind):
+        codes = column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
+        return Categorical(codes, np.array([False, True]))
+    if types.is_floating(kind) or (types.is_integer(kind) and column.null_count == 0):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if types.is_dictionary(kind) or types.is_integer(kind) or _arrow_kind(kind) == "text":
+        if not types.is_dictionary(kind):
+            column = column.dictionary_encode()
+        codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        return Categorical(codes, _dictionary(column.dictionary))
+    return list(column.to_pylist())
+
+
+def _dictionary(column: Any) -> NDArray[Any]:
+    """The values of a dictionary: numbers as an array, text as objects."""
+    from pyarrow import types
+
+    if types.is_integer(column.type) and column.null_count == 0:
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+# ---------------------------------------------------------------------- what all kinds share
+
+
+def _columns(part: Any, layout: Layout, place: str) -> Iterator[tuple[list[Column], Any | None]]:
+    if isinstance(part, ParquetPart):
+        return _parquet_columns(part, layout, place)
+    if hasattr(part, "iloc"):
+        return _frame_columns(part, layout, place)
+    return _array_columns(
+        np.ma.asarray(part) if np.ma.isMA(part) else np.asarray(part), layout, place
+    )
+
+
+def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], place: str) -> None:
+    """Raise LabelError where a partition lacks a column."""
+    for column in wanted:
+        if column not in present:
+            raise LabelError(
+                f"{place} has no column {column!r} (its columns are "
+                f"{listed(str(name) for name in present)}); every partition needs the same columns"
+            )
+
+
+def _chosen(
+    present: Sequence[Any], columns: Sequence[str] | None, id: str | None, where: str
+) -> list[Any]:
+    """The columns with labels: those named, or all but the id."""
+    _differing([str(name) for name in present], where)
+    for name in [*(columns or ()), *([] if id is None else [id])]:
+        if name not in present:
+            raise LabelError(
+                f"{where} has no column {name!r} (the columns are "
+                f"{listed(str(column) for column in present)}){nearest(str(name), map(str, present))}"
+            )
+    kept = [name for name in (present if columns is None else columns) if name != id]
+    if not kept:
+        raise LabelError(f"no members: {where} has no column of labels")
+    return _differing(kept, "columns")
+
+
+def _differing(names: list[Any], where: str) -> list[Any]:
+    known: set[Any] = set()
+    for name in names:
+        if name in known:
+            raise LabelError(f"{where} has two columns named {name!r}; names must differ")
+        known.add(name)
+    return names
+
+
+def _another_kind(place: str, column: Any, found: str, kind: str) -> str:
+    return (
+        f"{place} holds {found} in column {str(column)!r}, but the others {kind}; every partition "
+        "needs the same kind of labels"
+    )
+
+
+def _further_down(message: str, rows: int) -> str:
+    """The row that a message names, counted from the start of the part."""
+    return re.sub(
+        r"(', row )(\d+)", lambda match: f"{match[1]}{int(match[2]) + rows}", message, count=1
+    )

@@ -1,0 +1,428 @@
+"""select_k: every criterion at every k, in one pass over one ensemble."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import (
+    BUDGET,
+    CALLBACK,
+    JOBS,
+    SEED,
+    Domain,
+    Integer,
+    Kind,
+    check_parameters,
+    nearest,
+)
+from coterie.core.random import RandomState, child_seeds, generator
+from coterie.ensemble import Ensemble
+from coterie.generate.features import as_features
+from coterie.generate.members import Progress, fit_members
+from coterie.generate.pools import kmeans_plans
+from coterie.select._choose import (
+    DECIDING,
+    LEAST_SCORE,
+    LEAST_SCORE_OF_FEATURES,
+    SAME_SIZE_SCORE,
+    choose,
+    mean_of,
+    untestable,
+)
+from coterie.select._criteria import CRITERIA, GRID, RESAMPLED, Profile, profile
+from coterie.select._null import in_the_box, on_a_square, permuted
+from coterie.select._sample import Sample, n_counted
+from coterie.select.selection import Selection
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import solver_of
+from coterie.solvers.partition import by_first_appearance
+
+DEFAULT_KS = range(2, 11)
+# microclusters that the dendrograms are made of; of more, a random part stands for all
+MOST_ROWS = 1500
+# references with no structure: fewer where each takes long
+REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
+# of which so many get every criterion, the others only those that decide
+FULL_REFERENCES = 3
+
+# features in, members out
+Generate = Callable[[Any], Ensemble]
+
+_DOMAINS: dict[str, Domain] = {
+    "resamples": Integer(2),
+    "members": Integer(1),
+    "solver": Kind(
+        lambda value: value is None or isinstance(value, LabelConsensus | str),
+        "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
+    ),
+    "callback": CALLBACK,
+    "random_state": SEED,
+    "n_jobs": JOBS,
+    "memory_budget": BUDGET,
+}
+
+
+def select_k(
+    ensemble_or_X: Any,
+    k: Iterable[int] | int = DEFAULT_KS,
+    *,
+    solver: LabelConsensus | str | None = None,
+    criteria: str | Iterable[str] = "all",
+    resamples: int = 20,
+    members: int = 30,
+    callback: Progress | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    memory_budget: Budget = None,
+) -> Selection:
+    """How many clusters the members support, or none.
+
+    Halves of the members, drawn at random again and again, give a dendrogram each and so a partition
+    at every k; the criteria say how well these agree with each other and with the members, and a
+    null model says how well they would agree if there were nothing to find.
+
+    Parameters
+    ----------
+    ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
+        Labels as a bare array would be taken for features: wrap them with ``Ensemble.from_labels``.
+        Of features, k-means members are made, of 2 to the larger of twice the largest k and the
+        square root of n clusters.
+    k : iterable of int, default 2 .. 10
+        Numbers of clusters to compare, from 1 to the number of samples. Those above the number of
+        distinct label rows cannot be reached and are left out.
+    solver : solver, name of a method or None, default None
+        Makes the partitions in ``labels``, one fit per k on all samples, and with them crossing and
+        ANMI; ``notes`` says so where it did not converge at the recommended k. None cuts the
+        average-link dendrogram of the plain co-association (that of EAC), one for all k and not the
+        default solver of ConsensusClustering. The halves are always cut from such dendrograms.
+    criteria : "all", name or names, default "all"
+        Of stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime, anmi. The
+        recommendation needs stability and crossing; without them it only counts votes.
+    resamples : int, default 20
+        Halves of the members, in pairs that share no member.
+    members : int, default 30
+        Members to make of features.
+    callback : callable or None
+        Called with (steps done, steps in all).
+    random_state : int, Generator or None
+    n_jobs : int or None
+        Members and dendrograms at a time, as in joblib; it does not change the result.
+    memory_budget : int, str or None
+        Bytes (or text such as "4GB") that may be allocated.
+
+    Returns
+    -------
+    Selection
+        A UserWarning says so where most criteria prefer another k.
+
+    Examples
+    --------
+    >>> from coterie.datasets import load
+    >>> from coterie.generate import kmeans_pool
+    >>> from coterie.select import select_k
+    >>> selection = select_k(kmeans_pool(load("blobs").X, random_state=0), random_state=0)
+    >>> selection.recommended, selection.structure
+    (5, True)
+    """
+    given = dict(
+        resamples=resamples,
+        members=members,
+        solver=solver,
+        callback=callback,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        memory_budget=memory_budget,
+    )
+    check_parameters("select_k", given, _DOMAINS)
+    plan = Plan(_criteria(criteria), max(1, resamples // 2), n_jobs, memory_budget)
+    solver = None if solver is None else solver_of(solver)
+    rng = generator(random_state)
+    if isinstance(ensemble_or_X, Ensemble):
+        ks = checked_ks(k, n_counted(ensemble_or_X))
+        return select(ensemble_or_X, ks, plan, rng, solver=solver, callback=callback)
+    X = as_features(ensemble_or_X)
+    ks = checked_ks(k, X.shape[0])
+    seed = int(child_seeds(rng, 1)[0])
+
+    def generate(features: Any) -> Ensemble:
+        # the same seed every time: the references' members have the same sizes
+        top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
+        plans = kmeans_plans(features, members, (2, top), np.random.default_rng(seed))
+        return fit_members(features, plans, n_jobs=n_jobs).ensemble()
+
+    return select(
+        generate(X), ks, plan, rng, solver=solver, callback=callback, features=(X, generate)
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is computed, the same for the data and for every null."""
+
+    wanted: tuple[str, ...] = tuple(CRITERIA)
+    splits: int = 10
+    n_jobs: int | None = None
+    memory_budget: Budget = None
+
+    def profile(
+        self,
+        ensemble: Ensemble,
+        ks: NDArray[np.int64],
+        rng: np.random.Generator,
+        step: Callable[[], None],
+        partitions: NDArray[np.int64] | None = None,
+    ) -> Profile:
+        """The criteria at each k, NaN where k is 1 or more than there are microclusters."""
+        order = ensemble.canonical_member_order()
+        splits = [rng.permutation(len(order)) for _ in range(self.splits)]
+        possible = np.flatnonzero((ks >= 2) & (ks <= ensemble.n_microclusters))
+        whole = Profile(
+            {name: np.full(len(ks), np.nan) for name in self.wanted},
+            np.full((len(ks), GRID + 1), np.nan),
+            np.zeros((len(ks), ensemble.n_microclusters), dtype=np.int64),
+        )
+        if not possible.size:
+            return whole
+        found = profile(
+            ensemble.reorder_members(order),
+            ks[possible],
+            splits if len(order) > 1 else [],
+            partitions=None if partitions is None else partitions[possible],
+            wanted=self.wanted,
+            n_jobs=self.n_jobs,
+            memory_budget=self.memory_budget,
+            step=step,
+        )
+        for name, values in found.criteria.items():
+            whole.criteria[name][possible] = values
+        whole.cdf[possible] = found.cdf
+        whole.partitions[possible] = found.partitions
+        return whole
+
+
+def select(
+    ensemble: Ensemble,
+    ks: NDArray[np.int64],
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    solver: LabelConsensus | None = None,
+    callback: Progress | None = None,
+    features: tuple[Any, Generate] | None = None,
+) -> Selection:
+    """The selection for an ensemble, and for the features and the generator behind it if known."""
+    ensemble.refuse_blank_samples()
+    if features is not None and sparse.issparse(features[0]):
+        # a uniform reference of sparse features would be dense
+        features = None
+    notes = []
+    reachable = ks <= ensemble.n_microclusters
+    if not reachable.any():
+        raise ParameterError(
+            f"select_k: k is {_span(ks)}, but n_samples={ensemble.n_samples} have only "
+            f"{ensemble.n_microclusters} distinct label rows; ask for fewer clusters or give "
+            "members with more clusters"
+        )
+    if not reachable.all():
+        notes.append(
+            f"k = {_span(ks[~reachable])} left out: the samples have only "
+            f"{ensemble.n_microclusters} distinct label rows."
+        )
+    ks = ks[reachable]
+    n_samples = n_counted(ensemble)
+    few = n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
+    n_references = FEW_REFERENCES if few else REFERENCES
+    if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
+        n_references = FULL_REFERENCES
+    profiles = n_references + 2
+    steps = _Steps(
+        callback,
+        profiles * (1 + (2 * plan.splits if ensemble.n_members > 1 else 0))
+        + n_references
+        + (len(ks) if solver is not None else 0),
+    )
+    sample = Sample.of(ensemble, rng, MOST_ROWS)
+    if sample.partial:
+        notes.append(
+            f"The criteria were computed on {sample.size:,} of {n_samples:,} samples, "
+            "drawn at random"
+            + (
+                "."
+                if solver is not None
+                else "; the others joined the cluster they agree with most."
+            )
+        )
+    solved, complaints = None, {}
+    if solver is not None:
+        fits = {int(k): _solved(solver, ensemble, int(k), rng, steps) for k in ks}
+        solved = np.stack([labels for labels, _ in fits.values()])
+        complaints = {k: complaint for k, (_, complaint) in fits.items()}
+    seeds = child_seeds(rng, n_references + 2)
+    found = plan.profile(
+        sample.ensemble,
+        ks,
+        np.random.default_rng(seeds[0]),
+        steps.one,
+        None if solved is None else solved[:, sample.rows],
+    )
+    references = []
+    deciding = replace(plan, wanted=tuple(name for name in plan.wanted if name in DECIDING))
+    for i, seed in enumerate(seeds[2:]):
+        source = np.random.default_rng(seed)
+        if features is None:
+            nothing = on_a_square(*sample.square(source), int(seed), plan.n_jobs)
+        else:
+            X, generate = features
+            nothing = generate(in_the_box(X, source))
+        steps.one()
+        part = Sample.of(nothing, source, MOST_ROWS).ensemble
+        measured = plan if i < FULL_REFERENCES else deciding
+        references.append(measured.profile(part, ks, source, steps.one).criteria)
+    source = np.random.default_rng(seeds[1])
+    shuffled = plan.profile(
+        permuted(sample.some_labels(source), source), ks, source, steps.one
+    ).criteria
+    partitions = found.partitions if solved is None else solved
+    if solved is None and sample.partial:
+        partitions = np.stack([sample.extended(labels) for labels in found.partitions])
+    null = mean_of(references)
+    sizes = ensemble.n_clusters_per_member
+    least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
+    if (sizes == sizes[0]).all():
+        least = SAME_SIZE_SCORE
+    too_few = untestable(n_samples, ensemble.n_members)
+    choice = choose(ks, found.criteria, null, references, least, too_few)
+    if complaint := complaints.get(choice.recommended):
+        notes.append(complaint)
+    if ensemble.n_members == 1:
+        absent = [name for name in plan.wanted if name in RESAMPLED]
+        if absent:
+            notes.append(
+                f"One member only: {', '.join(absent)} cannot be computed, because they compare "
+                "halves of the members."
+            )
+    selection = Selection(
+        ks=ks,
+        criteria=found.criteria,
+        votes=choice.votes,
+        null=null,
+        permuted=shuffled,
+        cdf=found.cdf,
+        cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
+        delta_area=found.criteria.get("delta_area", np.full(len(ks), np.nan)),
+        scores=choice.scores,
+        threshold=choice.threshold,
+        recommended=choice.recommended,
+        structure=choice.structure,
+        reason=choice.reason,
+        disagreement=choice.disagreement,
+        labels=np.stack(
+            [by_first_appearance(ensemble.expand(labels)) for labels in partitions]
+        ).astype(np.int32),
+        null_model=(
+            f"mean of {n_references} sets of members of the same sizes on "
+            + (
+                "a uniform square"
+                if features is None
+                else "uniform features in the box of the principal axes"
+            )
+        ),
+        notes=tuple(notes),
+    )
+    if choice.disagreement is not None:
+        warnings.warn(f"select_k: {choice.disagreement}", UserWarning, stacklevel=3)
+    return selection
+
+
+def checked_ks(k: Any, n_samples: int) -> NDArray[np.int64]:
+    """The numbers of clusters asked for, in order, or an error that says what is wrong."""
+    if isinstance(k, range) and k == DEFAULT_KS:
+        k = [value for value in k if value <= n_samples] or [1]
+    asked = [k] if isinstance(k, Integral) else k
+    if isinstance(k, np.ndarray):
+        # a single number, too
+        asked = k.ravel().tolist()
+    advice = (
+        f"give whole numbers from 1 to the number of samples, {n_samples}, such as range(2, 11)"
+    )
+    if isinstance(asked, str | bytes) or not isinstance(asked, Iterable):
+        raise ParameterError(f"select_k: k is {k!r}; {advice}")
+    values = list(asked)
+    for value in values:
+        if not Integer(1, n_samples).admits(value):
+            raise ParameterError(f"select_k: k holds {value!r}; {advice}")
+    if not values:
+        raise ParameterError(f"select_k: k is empty; {advice}")
+    return np.unique(np.array(values, dtype=np.int64))
+
+
+def _criteria(names: Any) -> tuple[str, ...]:
+    if isinstance(names, str):
+        names = tuple(CRITERIA) if names == "all" else (names,)
+    if not isinstance(names, Iterable):
+        raise ParameterError(f"select_k: criteria must be 'all' or names, but is {names!r}")
+    chosen = names.ravel().tolist() if isinstance(names, np.ndarray) else list(names)
+    for name in chosen:
+        if not isinstance(name, str) or name not in CRITERIA:
+            raise ParameterError(
+                f"select_k: no criterion {name!r}{nearest(name, CRITERIA)} "
+                f"(criteria: {', '.join(CRITERIA)})"
+            )
+    if not chosen:
+        raise ParameterError("select_k: criteria is empty; name at least one, or say 'all'")
+    return tuple(name for name in CRITERIA if name in chosen)
+
+
+class _Steps:
+    """Counts steps and tells the callback."""
+
+    def __init__(self, callback: Progress | None, total: int) -> None:
+        self._callback, self._total, self._done = callback, total, 0
+
+    def one(self) -> None:
+        self._done += 1
+        if self._callback is not None:
+            self._callback(self._done, self._total)
+
+
+def _solved(
+    solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
+) -> tuple[NDArray[np.int64], str | None]:
+    """A solver's partition of the microclusters into k clusters, and why it did not converge."""
+    fresh = clone(solver).set_params(n_clusters=k)
+    if fresh.random_state is None:
+        fresh.set_params(random_state=int(child_seeds(rng, 1)[0]))
+    with warnings.catch_warnings(record=True) as caught:
+        # a wrong k is why most fits do not converge: that matters only where it is recommended
+        warnings.simplefilter("always", ConvergenceWarning)
+        fresh.fit(ensemble)
+    complaint = None
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            complaint = f"At k = {k} the solver did not converge. {warning.message}"
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
+    labels[ensemble.inverse] = fresh.labels_
+    steps.one()
+    return labels, complaint
+
+
+def _span(ks: NDArray[np.int64]) -> str:
+    if len(ks) == 1:
+        return str(ks[0])
+    return f"{ks.min()} .. {ks.max()}"

@@ -1,0 +1,246 @@
+"""The answer of select_k, as a record."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.tables import Table
+
+Array = NDArray[np.float64]
+WIDTH = 80
+# how criteria are headed where there is little room
+SHORT = {
+    "stability": "stabil.",
+    "crossing": "cross.",
+    "pac": "PAC",
+    "cophenetic": "coph.",
+    "delta_area": "d.area",
+    "eigengap": "e.gap",
+    "lifetime": "lifet.",
+    "anmi": "ANMI",
+}
+_BY_NAME = ("criteria", "null", "permuted")
+_PLAIN = (
+    "votes",
+    "recommended",
+    "structure",
+    "reason",
+    "disagreement",
+    "null_model",
+    "threshold",
+    "notes",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What the criteria say about each number of clusters, and which one to take.
+
+    Attributes
+    ----------
+    ks : ndarray, shape (K,)
+        The numbers of clusters that were compared.
+    criteria : dict of ndarray, shape (K,)
+        Each criterion at each k, NaN where it is not defined.
+    votes : dict of int
+        The k that each criterion prefers, corrected for the null model where it is biased.
+    null : dict of ndarray, shape (K,)
+        Each criterion where there is no structure: see ``null_model``.
+    permuted : dict of ndarray, shape (K,)
+        Each criterion after shuffling every member's labels by itself.
+    cdf, cdf_grid : ndarray, shapes (K, G) and (G,)
+        Share of the pairs of samples whose consensus index is at most that of the grid.
+    delta_area : ndarray, shape (K,)
+        Relative growth of the area under the CDF; the first entry is the area itself.
+    scores : ndarray, shape (K,)
+        The smaller of the excesses of stability and crossing over the null: 0 like noise, 1 perfect.
+    threshold : float
+        The score that structure must exceed.
+    recommended : int
+        The number of clusters to take; 1 where there is no structure.
+    structure : bool
+        Whether the members agree more than on structureless data; also True where that could not
+        be tested: see ``tested``.
+    reason : str
+        Why, in a sentence.
+    disagreement : str or None
+        What the other criteria prefer, where most prefer something else.
+    labels : ndarray of int32, shape (K, n)
+        The partition at each k.
+    null_model : str
+        What the null values were computed on.
+    notes : tuple of str
+        What was left out or done on a part of the samples, and whether the solver did not converge
+        at the recommended k.
+    """
+
+    ks: NDArray[np.int64]
+    criteria: dict[str, Array]
+    votes: dict[str, int]
+    null: dict[str, Array]
+    permuted: dict[str, Array]
+    cdf: Array
+    cdf_grid: Array
+    delta_area: Array
+    scores: Array
+    threshold: float
+    recommended: int
+    structure: bool
+    reason: str
+    disagreement: str | None
+    labels: NDArray[np.int32]
+    null_model: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tested(self) -> bool:
+        """Whether there were members and samples enough to tell structure from chance."""
+        return not bool(np.isnan(self.scores).all())
+
+    def labels_at(self, k: int) -> NDArray[np.int32]:
+        """The partition of the samples into k clusters, k among ``ks`` or 1."""
+        found = np.flatnonzero(self.ks == k)
+        if found.size:
+            return self.labels[found[0]]
+        if k == 1:
+            return np.zeros(self.labels.shape[1], dtype=np.int32)
+        raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
+
+    def table(self) -> Table:
+        """One row a k: each criterion, its null value beside it, the score, and what is chosen."""
+        columns: dict[str, Any] = {"k": self.ks}
+        for name, values in self.criteria.items():
+            columns[name] = values
+            if name in self.null:
+                columns[f"{name}_null"] = self.null[name]
+        columns["score"] = self.scores
+        columns["votes"] = np.array([self._ballots(int(k)) for k in self.ks], dtype=np.int64)
+        columns["recommended"] = self.ks == self.recommended
+        return Table(columns)
+
+    def to_record(self) -> dict[str, Any]:
+        """A flat dict of arrays and JSON values, for files; see :meth:`from_record`."""
+        record: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in _BY_NAME:
+                record.update({f"{field.name}.{name}": array for name, array in value.items()})
+            else:
+                record[field.name] = list(value) if field.name == "notes" else value
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Selection:
+        """The selection that :meth:`to_record` wrote down.
+
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> from coterie.select import Selection, select_k
+        >>> ensemble = Ensemble.from_labels([[0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 1, 1]])
+        >>> selection = select_k(ensemble, k=[2], random_state=0)
+        >>> Selection.from_record(selection.to_record()).recommended
+        2
+        """
+        wanted = [field.name for field in fields(cls) if field.name not in _BY_NAME]
+        absent = [name for name in wanted if name not in record]
+        if absent:
+            raise ValueError(
+                f"the record of a selection lacks {', '.join(absent)}; it is cut short or of "
+                "another kind"
+            )
+        values: dict[str, Any] = {}
+        for name in wanted:
+            values[name] = record[name] if name in _PLAIN else np.asarray(record[name])
+        for name in _BY_NAME:
+            values[name] = {
+                key.removeprefix(f"{name}."): np.asarray(array)
+                for key, array in record.items()
+                if key.startswith(f"{name}.")
+            }
+        _check_fit(values)
+        return cls(
+            **{
+                **values,
+                "votes": {str(name): int(vote) for name, vote in values["votes"].items()},
+                "recommended": int(values["recommended"]),
+                "structure": bool(values["structure"]),
+                "threshold": float(values["threshold"]),
+                "notes": tuple(values["notes"]),
+            }
+        )
+
+    def __str__(self) -> str:
+        found = "No stable structure"
+        if self.structure and self.recommended > 1:
+            found = f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
+        said = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
+        return "\n".join(
+            [
+                found,
+                "",
+                *self._lines(),
+                "",
+                *(line for text in said if text for line in textwrap.wrap(text, WIDTH)),
+            ]
+        )
+
+    def _lines(self) -> list[str]:
+        """The criteria as aligned text, PAC with its null beside it."""
+        columns: list[list[str]] = [
+            ["k", *(f"{k}{'*' if k == self.recommended else ' '}" for k in self.ks), "vote"]
+        ]
+        for name, values in self.criteria.items():
+            vote = str(self.votes.get(name, "-"))
+            columns.append([SHORT.get(name, name), *map(_shown, values), vote])
+            if name == "pac" and name in self.null:
+                columns.append(["null", *map(_shown, self.null[name]), ""])
+        columns.append(["score", *map(_shown, self.scores), ""])
+        columns.append(["votes", *(str(self._ballots(int(k))) for k in self.ks), ""])
+        widths = [max(map(len, column)) for column in columns]
+        return [
+            " ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"Selection(recommended={self.recommended}, structure={self.structure}, "
+            f"ks={self.ks.min()}..{self.ks.max()}, criteria={', '.join(self.criteria)})"
+        )
+
+    def _ballots(self, k: int) -> int:
+        return sum(vote == k for vote in self.votes.values())
+
+
+def _check_fit(values: Mapping[str, Any]) -> None:
+    """ValueError for a part of a record that is not of its kind or has another length than ``ks``."""
+    ks, grid = values["ks"], values["cdf_grid"]
+    if ks.ndim != 1 or ks.size == 0 or ks.dtype.kind not in "iu":
+        raise ValueError("the numbers of clusters that were compared (ks) are none")
+    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
+        name: (values[name], ks.shape) for name in ("delta_area", "scores")
+    }
+    for group in _BY_NAME:
+        shapes |= {f"{group}.{name}": (array, ks.shape) for name, array in values[group].items()}
+    shapes["cdf_grid"] = grid, (grid.size,)
+    shapes["cdf"] = values["cdf"], (ks.size, grid.size)
+    shapes["labels"] = values["labels"], (ks.size, *values["labels"].shape[1:2])
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape or array.dtype.kind not in "iuf":
+            raise ValueError(f"{name} of the selection is not one number for each k")
+    if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
+        raise ValueError("labels of the selection are no labels")
+    said = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
+    if not all(isinstance(text, str) for text in said):
+        raise ValueError("what the selection says (reason, notes) is no text")
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.2f}"

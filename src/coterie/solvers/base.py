@@ -1,0 +1,209 @@
+"""The base of every solver: validate, compress, solve on microclusters, carry back to samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.core.errors import LabelError, ParameterError
+from coterie.core.params import Domain, check_parameters
+from coterie.core.random import generator
+from coterie.core.tables import Table
+from coterie.core.threads import one_blas_thread, refuse_lost_threads
+from coterie.ensemble import Ensemble
+from coterie.solvers.partition import Partition, by_first_appearance
+from coterie.trust import Explanation, clusters, explain, members, samples, soft_labels
+from coterie.trust.votes import ClusterVotes
+
+
+class LabelConsensus(ClusterMixin, BaseEstimator):
+    """A consensus of label matrices, in scikit-learn's manner.
+
+    A solver declares ``_domains`` and writes ``_solve``. It sees microclusters and members in a
+    canonical order, so that no permutation of samples or members and no renaming of labels can
+    change a digit of what it computes.
+
+    Attributes
+    ----------
+    labels_ : ndarray, shape (n,)
+        Cluster of each sample, 0 .. c - 1 by first appearance.
+    n_clusters_ : int
+        Number of clusters.
+    sample_confidence_ : ndarray, shape (n,)
+        One minus the membership in the next best cluster over that in the sample's own, less where
+        members put it with its cluster more rarely than is usual; in [0, 1], and 0 for a sample
+        that no member labelled. With one cluster there is no other and it is 1, which says nothing.
+    soft_labels_ : ndarray, shape (n, c)
+        Membership of each sample in each cluster, rows summing to one; computed when asked for.
+    member_weights_ : ndarray, shape (m,)
+        Influence of each member, summing to one.
+    converged_ : bool
+    n_iter_ : int
+    history_ : list of dict
+        One record a pass.
+    ensemble_ : Ensemble
+    """
+
+    # the parameters whose values are checked, with what they may be
+    _domains: ClassVar[Mapping[str, Domain]]
+
+    # whether the method can place a sample that no member labelled
+    _places_blank_samples: ClassVar[bool] = False
+
+    n_clusters: int | None
+    random_state: Any
+
+    def fit(
+        self,
+        labels: object,
+        y: object = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        member_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Find the partition that the members support.
+
+        Parameters
+        ----------
+        labels : Ensemble, or anything that ``Ensemble.from_labels`` takes
+            One row a sample, one column a member; the index of a pandas frame names the samples.
+        y : None
+            Ignored; there for scikit-learn's sake.
+        sample_weight, member_weight : array, optional
+            Only with raw labels; an Ensemble carries its own.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        refuse_lost_threads()
+        ensemble = _as_ensemble(labels, sample_weight, member_weight)
+        self._check_blank_samples(ensemble)
+        self._check_n_clusters(ensemble)
+        order = ensemble.canonical_member_order()
+        # the last digits of a BLAS product depend on its threads, and labels can on those digits
+        with one_blas_thread():
+            partition = self._solve(
+                ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
+            )
+        self._keep(partition, ensemble, order)
+        return self
+
+    def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
+        """Fit and return ``labels_``; the parameters are those of :meth:`fit`."""
+        return self.fit(labels, y, **fit_parameters).labels_
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        """Solve on microclusters."""
+        raise AssertionError("a solver writes this")
+
+    def _check_blank_samples(self, ensemble: Ensemble) -> None:
+        if not self._places_blank_samples:
+            ensemble.refuse_blank_samples()
+        elif (blank := ensemble.blank_samples()).size:
+            warnings.warn(
+                f"{type(self).__name__}: {ensemble.describe_blank(blank)}; they get a cluster, "
+                "with confidence 0, but nothing is known of them",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _check_n_clusters(self, ensemble: Ensemble) -> None:
+        name = type(self).__name__
+        if self.n_clusters is not None and self.n_clusters > ensemble.n_microclusters:
+            raise ParameterError(
+                f"{name}: n_clusters is {self.n_clusters}, but n_samples={ensemble.n_samples} "
+                f"have only {ensemble.n_microclusters} distinct label rows; "
+                "ask for fewer clusters or give members with more clusters"
+            )
+
+    def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
+        """Set the fitted attributes at the level of the user's samples and members."""
+        back = np.argsort(order)
+        labels = by_first_appearance(partition.labels)
+        n_clusters = int(labels.max()) + 1
+        confidence = ClusterVotes.of_microclusters(ensemble, labels).confidence()
+        self.ensemble_ = ensemble
+        self.labels_ = by_first_appearance(ensemble.expand(labels))
+        self.n_clusters_ = n_clusters
+        self.sample_confidence_ = ensemble.expand(confidence)
+        self.member_weights_ = partition.member_weights[back] / partition.member_weights.sum()
+        self.converged_ = partition.converged
+        self.history_ = [dict(record) for record in partition.history]
+        self.n_iter_ = len(self.history_)
+        # scikit-learn asks how wide the input was
+        self.n_features_in_ = ensemble.n_members
+        for name, values in partition.by_sample.items():
+            setattr(self, name, ensemble.expand(values))
+        for name, values in partition.by_member.items():
+            setattr(self, name, values[back])
+        for name, values in partition.by_sample_and_member.items():
+            setattr(self, name, ensemble.expand(values)[:, back])
+        for name, values in partition.by_base_cluster.items():
+            starts = np.concatenate([[0], np.cumsum(ensemble.n_clusters_per_member[order])])
+            blocks = [values[starts[j] : starts[j + 1]] for j in back]
+            setattr(self, name, np.concatenate(blocks))
+        for name, value in partition.as_it_is.items():
+            setattr(self, name, value)
+
+    # ------------------------------------------------------------------ trust
+
+    @property
+    def soft_labels_(self) -> NDArray[np.float64]:
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        # an unfitted model has no such attribute, as scikit-learn expects
+        return soft_labels(self.ensemble_, self.labels_)
+
+    def diagnose_members(self) -> Table:
+        """One row a member; see :func:`coterie.trust.members`."""
+        check_is_fitted(self, "labels_")
+        return members(self.ensemble_, self.labels_, self.member_weights_)
+
+    def diagnose_clusters(self) -> Table:
+        """One row a cluster; see :func:`coterie.trust.clusters`."""
+        check_is_fitted(self, "labels_")
+        return clusters(self.ensemble_, self.labels_)
+
+    def diagnose_samples(self) -> Table:
+        """One row a sample; see :func:`coterie.trust.samples`."""
+        check_is_fitted(self, "labels_")
+        return samples(self.ensemble_, self.labels_)
+
+    def explain(self, sample: Any) -> Explanation:
+        """Why a sample is where it is; see :func:`coterie.trust.explain`.
+
+        Parameters
+        ----------
+        sample : id or int
+            Its id where the ensemble has ids, else its row number from 0.
+        """
+        check_is_fitted(self, "labels_")
+        return explain(self.ensemble_, self.labels_, sample)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _as_ensemble(
+    labels: object, sample_weight: ArrayLike | None, member_weight: ArrayLike | None
+) -> Ensemble:
+    if isinstance(labels, Ensemble):
+        if sample_weight is not None or member_weight is not None:
+            raise LabelError(
+                "sample_weight and member_weight belong to the Ensemble: "
+                "give them to Ensemble.from_labels"
+            )
+        return labels
+    return Ensemble.from_labels(
+        labels,
+        sample_weight=sample_weight,
+        member_weight=member_weight,
+        blank_samples="keep",
+    )

@@ -1,0 +1,3 @@
+from coterie.solvers.bce.solver import BCE
+
+__all__ = ["BCE"]

@@ -1,0 +1,346 @@
+r"""BCE: Bayesian cluster ensembles.
+
+Wang, Shan and Banerjee, "Bayesian cluster ensembles", SIAM International Conference on Data Mining (2009)
+and Statistical Analysis and Data Mining 4 (2011).
+
+A mixed-membership model of the label rows. Sample i has memberships :math:`\theta_i \sim
+\mathrm{Dirichlet}(\alpha)` in c groups; for each member j a group :math:`z_{ij} \sim \theta_i` is drawn and
+the label from that group's distribution, :math:`y_{ij} \sim \beta_j[z_{ij}]`. Fitted by variational EM.
+
+Steps of a pass
+  1. memberships of each row, from :math:`\phi = 1/c`, repeated until they change by less than 1 %:
+     :math:`\phi_{hj} \propto \beta_j[h, y_{ij}] \exp(\psi(\gamma_h) - \psi(\sum \gamma))`,
+     :math:`\gamma_h = \alpha_h + \sum_j \phi_{hj}`
+  2. :math:`\beta_j[h, q] \propto \sum_i \phi^{(i)}_{hj} [y_{ij} = q] + 10^{-6}`
+  3. :math:`\alpha` by Newton steps with the Hessian diagonal plus constant, halved until positive
+Stop when beta changes by less than ``tol`` of it. A sample belongs to its largest :math:`\gamma_h`.
+
+Starts. The likelihood has many poor maxima, in the worst of which all groups are alike and all samples
+fall into one. Half of the ``n_init`` starts (the larger half) take beta from a partition into c clusters: the
+shares of labels in each, mixed with a tenth of those among all samples, and alpha = 1/2. The partitions are
+members of exactly c clusters, then k-means consensuses of the label rows. The other starts are random:
+alpha uniform on (0, 1), rows of beta uniform and normalised. Kept is the start of largest variational bound
+
+.. math::
+
+    \sum_i \Big[ \log\Gamma(\textstyle\sum_h \alpha_h) - \sum_h \log\Gamma(\alpha_h)
+    - \log\Gamma(\textstyle\sum_h \gamma_{ih}) + \sum_h \log\Gamma(\gamma_{ih})
+    + \sum_{j, h} \phi_{hj} (\log \beta_j[h, y_{ij}] - \log \phi_{hj}) \Big].
+
+Exactness. Step 1 is by row, steps 2 and 3 are sums over samples: a microcluster of weight r gives what r
+samples give. A ``member_weight`` of 2 is the same as giving that member twice.
+
+Missing labels have no group and are left out of all sums; nothing else is needed.
+
+Where programs differ from this: the authors' program has one random start and does not compute the bound;
+a copy that is passed around lost its branch for missing labels.
+
+Cost: O(N m c) for each of the rounds of step 1, some tens a pass; O(N c + k c) memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import polygamma, psi
+
+from coterie.core.params import CALLBACK, SEED, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
+
+# added to the counts of step 2
+SMOOTHING = 1e-6
+# relative change at which step 1 ends, and its most rounds
+ROW_TOL, ROW_ROUNDS = 0.01, 500
+# relative change at which step 3 ends, and its most steps
+ALPHA_TOL, ALPHA_STEPS = 1e-3, 500
+# a group that nobody is in, and samples that are all alike, drive alpha to zero and infinity
+LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
+# a start from a partition: share of the overall distribution in beta, and alpha
+MIXED, FIRST_ALPHA = 0.1, 0.5
+# rounds and tolerance of the k-means that stands in for members of c clusters
+ROUNDS, DROP = 100, 1e-6
+
+
+class BCE(LabelConsensus):
+    """Bayesian cluster ensembles: a mixed-membership model of the label rows.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters, the groups of the model.
+    n_init : int, default 10
+        Starts, the larger half from partitions and the others random; the one of largest bound is
+        kept.
+    max_iter : int, default 500
+        Most passes of a start.
+    tol : float, default 0.01
+        A start ends when a pass changes the label distributions by less than this share.
+    callback : callable or None, default None
+        Called once a pass of the start that was kept, with its record of ``history_``.
+    random_state : int, Generator or None, default None
+        Draws the starts.
+
+    Attributes
+    ----------
+    memberships_ : ndarray, shape (n, n_clusters)
+        Expected membership of each sample in each group, rows summing to one. In the order of the
+        groups, not of ``labels_``.
+    bound_ : float
+        The variational bound of the log likelihood.
+    alpha_ : ndarray, shape (n_clusters,)
+        The Dirichlet parameters.
+    label_chances_ : ndarray, shape (k, n_clusters)
+        beta: the chance of each base cluster in each group, members one below the other.
+    n_components_ : int
+        Groups that are somebody's largest, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        The largest group of each sample.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the co-association.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and programs are in the module's docstring.
+    ``history_`` has the bound as "objective"; it rises as a rule, but step 1 ends early, so that it
+    may fall by a little. A missing label is left out.
+
+    References
+    ----------
+    H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis and Data Mining 4,
+    2011.
+
+    Examples
+    --------
+    >>> from coterie.solvers.bce import BCE
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = BCE(n_clusters=2, random_state=0).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "n_init": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0.0),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        n_init: int = 10,
+        max_iter: int = 500,
+        tol: float = 0.01,
+        callback: Callable[[Pass], object] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        problem = Problem.of(ensemble)
+        best: Fit | None = None
+        for first in starts(ensemble, self.n_clusters, self.n_init, rng):
+            found = follow(problem, first, self.max_iter, self.tol)
+            if best is None or found.bound > best.bound + 1e-9 * abs(best.bound):
+                best = found
+        assert best is not None
+        if self.callback is not None:
+            for record in best.history:
+                self.callback(record)
+        memberships = best.gamma / best.gamma.sum(axis=1, keepdims=True)
+        components = np.argmax(memberships, axis=1)
+        n_components = len(np.unique(components))
+        warn_if_unfinished(
+            "BCE",
+            best.converged,
+            n_components,
+            self.n_clusters,
+            self.max_iter,
+            "Raise n_init, or ask for fewer clusters."
+            if n_components != self.n_clusters
+            else "Raise tol.",
+        )
+        return Partition(
+            labels=finish_partition(ensemble, components, self.n_clusters, embedding=memberships),
+            member_weights=ensemble.member_weight,
+            converged=best.converged,
+            history=best.history,
+            by_sample={"memberships_": memberships, "component_labels_": components},
+            by_base_cluster={"label_chances_": best.model.beta},
+            as_it_is={
+                "bound_": best.bound,
+                "alpha_": best.model.alpha,
+                "n_components_": n_components,
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: labels, the first base cluster of each member, what rows and members count."""
+
+    labels: NDArray[np.int32]
+    offsets: IntArray
+    weights: FloatArray
+    member_weight: FloatArray
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Self:
+        """The problem that an ensemble poses."""
+        return cls(
+            labels=np.ascontiguousarray(ensemble.labels),
+            offsets=ensemble.cluster_offsets,
+            weights=ensemble.weights.astype(np.float64),
+            member_weight=ensemble.member_weight,
+        )
+
+    def normalised(self, counts: FloatArray) -> FloatArray:
+        """Counts k x c as chances within each member and group."""
+        totals = np.add.reduceat(counts, self.offsets[:-1], axis=0)
+        return counts / np.repeat(totals, np.diff(self.offsets), axis=0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """alpha (c) and beta (k x c, the chance of a base cluster in a group)."""
+
+    alpha: FloatArray
+    beta: FloatArray
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Where a start ended."""
+
+    model: Model
+    gamma: FloatArray
+    bound: float
+    history: tuple[Pass, ...]
+    converged: bool
+
+
+def starts(
+    ensemble: Ensemble, n_clusters: int, count: int, rng: np.random.Generator
+) -> list[Model]:
+    """First models: the larger half from partitions, the others random."""
+    problem, rows = Problem.of(ensemble), LabelRows.of(ensemble)
+    informed = -(-count // 2)
+    candidates = np.flatnonzero(ensemble.n_clusters_per_member == n_clusters)
+    chosen = np.sort(rng.permutation(candidates)[:informed])
+    partitions = [ensemble.labels[:, j].astype(np.int64) for j in chosen]
+    for _ in range(informed - len(partitions)):
+        found = label_kmeans(
+            rows,
+            squared_costs(ensemble.member_weight),
+            n_clusters,
+            rng,
+            n_init=1,
+            max_iter=ROUNDS,
+            tol=DROP,
+        )
+        partitions.append(found.labels)
+    models = [model_of_partition(rows, labels, n_clusters) for labels in partitions]
+    for _ in range(count - informed):
+        alpha = rng.random(n_clusters)
+        chances = rng.random((ensemble.n_base_clusters, n_clusters))
+        # zero is drawn once in 2^53 times, and is no Dirichlet parameter
+        models.append(Model(np.maximum(alpha, SMOOTHING), problem.normalised(chances + SMOOTHING)))
+    return models
+
+
+def model_of_partition(rows: LabelRows, labels: IntArray, n_clusters: int) -> Model:
+    """beta from the labels in each cluster of a partition (-1: not in any)."""
+    # samples outside the partition go to one more cluster, which is dropped
+    outside = np.where(labels < 0, n_clusters, labels)
+    inside = rows.centres(outside, n_clusters + 1)[:, :n_clusters]
+    beta = (1 - MIXED) * inside + MIXED * rows.shares[:, None]
+    return Model(np.full(n_clusters, FIRST_ALPHA), beta)
+
+
+def follow(problem: Problem, model: Model, max_iter: int, tol: float) -> Fit:
+    """Passes until beta settles, and the memberships of the last model."""
+    c = len(model.alpha)
+    history: list[Pass] = []
+    gamma = np.empty((len(problem.labels), c))
+    converged = False
+    for number in range(1, max_iter + 1):
+        counts, logs, bound = fit_rows(problem, model, gamma)  # 1
+        beta = problem.normalised(counts + SMOOTHING)  # 2
+        alpha = dirichlet(model.alpha, logs, float(problem.weights.sum()))  # 3
+        change = float(np.abs(beta - model.beta).sum() / model.beta.sum())
+        model = Model(alpha, beta)
+        history.append({"pass": number, "objective": bound, "residual": change})
+        if change <= tol:
+            converged = True
+            break
+    _, _, bound = fit_rows(problem, model, gamma)
+    return Fit(model, gamma, bound, tuple(history), converged)
+
+
+def fit_rows(
+    problem: Problem, model: Model, gamma: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Step 1: fills gamma; returns counts (k x c), summed expected logs (c) and the bound."""
+    from coterie.solvers.bce.kernels import memberships
+
+    counts, logs = np.empty_like(model.beta), np.empty_like(model.alpha)
+    bounds = memberships(
+        problem.labels,
+        problem.offsets,
+        model.beta,
+        model.alpha,
+        problem.weights,
+        problem.member_weight,
+        ROW_TOL,
+        ROW_ROUNDS,
+        gamma,
+        counts,
+        logs,
+    )
+    bound = float(bounds.sum())
+    if not np.isfinite(bound):
+        raise FloatingPointError("BCE: the memberships of step 1 are not finite")
+    return counts, logs, bound
+
+
+def dirichlet(alpha: FloatArray, logs: FloatArray, n: float) -> FloatArray:
+    """Step 3: the alpha that fits n samples with summed expected log memberships ``logs``."""
+    if len(alpha) == 1:
+        # one group has membership one whatever alpha is
+        return alpha
+    for _ in range(ALPHA_STEPS):
+        slope = logs + n * (psi(alpha.sum()) - psi(alpha))
+        diagonal = -n * polygamma(1, alpha)
+        constant = n * float(polygamma(1, alpha.sum()))
+        shift = (slope / diagonal).sum() / (1.0 / constant + (1.0 / diagonal).sum())
+        step = (slope - shift) / diagonal
+        size = 1.0
+        while (alpha - size * step <= 0).any():
+            size /= 2
+        moved = np.clip(alpha - size * step, LEAST_ALPHA, MOST_ALPHA)
+        change = np.abs(moved - alpha).sum() / alpha.sum()
+        alpha = moved
+        if change <= ALPHA_TOL:
+            break
+    return alpha

@@ -1,0 +1,3 @@
+from coterie.solvers.ceshl.solver import CESHL
+
+__all__ = ["CESHL"]

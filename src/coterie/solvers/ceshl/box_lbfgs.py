@@ -1,0 +1,255 @@
+r"""Minimise a smooth function of a matrix whose entries lie in [0, 1].
+
+Limited memory BFGS on the entries that are free to move, with an Armijo search along the projected
+path (two-metric projection). Most entries lie on a bound and are held there, so the history is kept
+as the last points and gradients themselves, and the steps and changes between them are formed for
+the free entries only.
+
+Inner products carry a weight for each row and each column. A matrix whose row u stands for r_u equal
+rows then takes exactly the path that the longer matrix would take, and so for columns.
+
+The kernels run on one thread and release the lock: callers who have many searches run them side by
+side, and the order of every sum is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from coterie.core.types import FloatArray
+
+# share of the decrease promised by the slope that a step must bring
+ARMIJO = 1e-4
+BACKTRACKS = 30
+# a pair of changes with a smaller cosine says more about rounding than about curvature
+LEAST_CURVATURE = 1e-10
+# an entry on a bound whose slope is smaller than this share of the largest stays there: the sign of
+# a slope that is zero but for rounding must not decide
+SLACK = 1e-9
+# an entry this close to a bound is put on it, for the same reason
+SNAP = 1e-12
+# free entries whose inner products are taken at a time
+CHUNK = 16384
+
+
+@dataclass(frozen=True)
+class BoxMinimum:
+    """Where the search ended.
+
+    ``residual`` is the largest entry of the projected gradient step at the last point examined.
+    """
+
+    point: FloatArray
+    value: float
+    n_iter: int
+    residual: float
+
+
+def minimise_in_box(
+    value: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray, FloatArray], None],
+    start: FloatArray,
+    *,
+    row_weights: FloatArray,
+    column_weights: FloatArray,
+    first_step: float,
+    max_iter: int,
+    tol: float,
+    memory: int = 5,
+) -> BoxMinimum:
+    """Descend from ``start`` until the value falls by less than ``tol`` of itself.
+
+    Parameters
+    ----------
+    value : callable
+        The function at a matrix.
+    gradient : callable
+        Writes, into its second argument, the gradient with respect to the weighted inner product:
+        partial derivatives over row weight times column weight. Only called at the matrix at which
+        ``value`` was called last.
+    start : ndarray, shape (N, k)
+        Entries in [0, 1]; left as it is.
+    row_weights, column_weights : ndarray, shapes (N,) and (k,)
+    first_step : float
+        Multiple of the negative gradient to try while there is no history.
+    max_iter : int
+        Most steps.
+    tol : float
+        Least relative decrease of a step that is followed by another.
+    memory : int
+        Steps remembered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = np.array([[0.25, 2.0], [-1.0, 0.5]])
+    >>> def value(Y):
+    ...     return float(((Y - target) ** 2).sum())
+    >>> def gradient(Y, out):
+    ...     np.multiply(Y - target, 2.0, out=out)
+    >>> ones = np.ones(2)
+    >>> found = minimise_in_box(
+    ...     value, gradient, np.zeros((2, 2)), row_weights=ones, column_weights=ones,
+    ...     first_step=0.5, max_iter=20, tol=1e-12,
+    ... )
+    >>> found.point.tolist()
+    [[0.25, 1.0], [0.0, 0.5]]
+    """
+    points, slopes = [start], [np.empty_like(start)]
+    spare_points: list[FloatArray] = []
+    spare_slopes: list[FloatArray] = []
+    now = value(start)
+    gradient(start, slopes[0])
+    residual = 0.0
+    for n_iter in range(max_iter):
+        point, slope = points[-1], slopes[-1]
+        places, weights, residual = _free_entries(
+            point, slope, SLACK * _largest(slope), row_weights, column_weights
+        )
+        if residual == 0.0:
+            return BoxMinimum(point, now, n_iter, residual)
+        history = _history(points, slopes, places)
+        mix = _two_loops(_products(history, weights))
+        step = first_step if mix is None else 1.0
+        direction = -history[-1] if mix is None else mix @ history
+        trial = spare_points.pop() if spare_points else np.empty_like(start)
+        np.copyto(trial, point)
+        lower = now
+        for _ in range(BACKTRACKS):
+            promised = _step(point, places, direction, history[-1], weights, step, trial)
+            lower = value(trial)
+            if promised < 0.0 and lower <= now + ARMIJO * promised:
+                break
+            step /= 2
+        else:
+            return BoxMinimum(point, now, n_iter, residual)
+        points.append(trial)
+        slopes.append(spare_slopes.pop() if spare_slopes else np.empty_like(start))
+        gradient(trial, slopes[-1])
+        if len(points) > memory + 1:
+            oldest = points.pop(0)
+            # the caller's start is not to be overwritten
+            if oldest is not start:
+                spare_points.append(oldest)
+            spare_slopes.append(slopes.pop(0))
+        settled = now - lower <= tol * max(abs(now), abs(lower))
+        now = lower
+        if settled:
+            return BoxMinimum(trial, now, n_iter + 1, residual)
+    return BoxMinimum(points[-1], now, max_iter, residual)
+
+
+def working_bytes(n_rows: int, n_columns: int, memory: int = 5) -> int:
+    """Memory that a search takes, the start included, with about a third of the entries free."""
+    return 8 * n_rows * n_columns * (3 * memory + 6)
+
+
+def _two_loops(products: FloatArray) -> FloatArray | None:
+    """The quasi-Newton direction as a mix of steps, gradient changes and gradient, in that order.
+
+    The classical recursion, on the table of inner products instead of the vectors. None without
+    any pair of positive curvature.
+    """
+    size = len(products) // 2
+    table = products + np.tril(products, -1).T
+    step_step, change_change = np.diag(table)[:size], np.diag(table)[size:-1]
+    curvature = np.diag(table[:size, size:-1])
+    usable = np.flatnonzero(curvature > LEAST_CURVATURE * np.sqrt(step_step * change_change))
+    if usable.size == 0:
+        return None
+    mix = np.zeros(len(products))
+    mix[-1] = 1.0
+    taken = np.zeros(size)
+    for i in usable[::-1]:
+        taken[i] = table[i] @ mix / curvature[i]
+        mix[size + i] -= taken[i]
+    newest = usable[-1]
+    mix *= curvature[newest] / change_change[newest]
+    for i in usable:
+        mix[i] += taken[i] - table[size + i] @ mix / curvature[i]
+    return -mix
+
+
+@njit(cache=True, inline="always")
+def _held(y, slope, slack):
+    """Whether an entry lies on a bound and the descent would push it beyond."""
+    # without short cuts, hence without branches
+    return ((y <= 0.0) & (slope >= -slack)) | ((y >= 1.0) & (slope <= slack))
+
+
+def _history(
+    points: list[FloatArray], slopes: list[FloatArray], places: NDArray[np.int64]
+) -> FloatArray:
+    """Rows of steps, of gradient changes, and last the gradient, on the free entries."""
+    size = len(points) - 1
+    rows = np.empty((2 * size + 1, len(places)))
+    for first, matrices in ((0, points), (size, slopes)):
+        last = matrices[0].ravel()[places]
+        for i in range(size):
+            new = matrices[i + 1].ravel()[places]
+            np.subtract(new, last, out=rows[first + i])
+            last = new
+    rows[-1] = slopes[-1].ravel()[places]
+    return rows
+
+
+def _products(history: FloatArray, weights: FloatArray) -> FloatArray:
+    """Lower triangle of all weighted inner products."""
+    total = np.zeros((len(history), len(history)))
+    for begin in range(0, history.shape[1], CHUNK):
+        chunk = history[:, begin : begin + CHUNK]
+        total += (chunk * weights[begin : begin + CHUNK]) @ chunk.T
+    return np.tril(total)
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _largest(matrix):
+    top = 0.0
+    for value in matrix.ravel():
+        top = max(top, abs(value))
+    return top
+
+
+@njit(cache=True, nogil=True)
+def _free_entries(point, slope, slack, row_weights, column_weights):
+    """Places of the entries not held at a bound, their weights, and the largest projected slope."""
+    n, k = point.shape
+    # pages that are not reached are never taken
+    places = np.empty(n * k, dtype=np.int64)
+    count = 0
+    for u in range(n):
+        for q in range(k):
+            # written in any case, kept by moving on: there is no branch to guess
+            places[count] = u * k + q
+            count += not _held(point[u, q], slope[u, q], slack)
+    places = places[:count].copy()
+    weights = np.empty(count)
+    largest = 0.0
+    for i in range(count):
+        u, q = divmod(places[i], k)
+        weights[i] = row_weights[u] * column_weights[q]
+        y = point[u, q]
+        largest = max(largest, abs(min(max(y - slope[u, q], 0.0), 1.0) - y))
+    return places, weights, largest
+
+
+@njit(cache=True, nogil=True)
+def _step(point, places, direction, slope, weights, step, out):
+    """Step, project on the box, and return the decrease that the slope promises (negative)."""
+    here, there = point.ravel(), out.ravel()
+    promised = 0.0
+    for i in range(len(places)):
+        place = places[i]
+        y = here[place] + step * direction[i]
+        if y < SNAP:
+            y = 0.0
+        elif y > 1.0 - SNAP:
+            y = 1.0
+        there[place] = y
+        promised += weights[i] * slope[i] * (y - here[place])
+    return promised

@@ -1,0 +1,563 @@
+r"""CESHL: consensus by learning the hypergraph itself.
+
+Zhou, Wang, Du and Li, "Clustering ensemble via structured hypergraph learning", Information Fusion
+78 (2022).
+
+Samples are the nodes and base clusters the hyperedges of a hypergraph with incidence H. Give each
+hyperedge a weight w by how well the other members agree with it, and learn an incidence Y near H
+whose hypergraph has exactly c connected components. Objective (8):
+
+.. math::
+
+    \|(Y - H) W\|^2 + \rho \, \mathrm{tr}(F' L F), \quad 0 \le Y \le 1, \; F'F = I, \qquad
+    L = I - D_v^{-1/2} Y W D_e^{-1} Y' D_v^{-1/2},
+
+with node degrees :math:`D_v = \mathrm{diag}(Y w)` and hyperedge degrees :math:`D_e =
+\mathrm{diag}(1' Y)`. With rows :math:`a_p = F_p / \sqrt{d_p}` and their means :math:`\bar a_q` over
+hyperedge q, :math:`\mathrm{tr}(F'LF) = \sum_{pq} w_q Y_{pq} |a_p - \bar a_q|^2`: a sample stays in
+the hyperedges near which it lies.
+
+Steps
+  1. quality s of each base cluster, (1): mean co-association of the pairs inside it,
+     :math:`s_i = \sum_j |i \cap j|^2 / (m |i|^2)`, from the k x k contingency table C
+  2. weights w, (4): :math:`\min w'(I - D^{-1/2} C D^{-1/2}) w + \lambda |w - s|^2` in [0, 1]. The
+     matrix is an M-matrix: the unbounded solution is positive, and an active set for the upper
+     bound ends at the exact minimiser in a few rounds
+  3. Y, (10) with gradient (13): limited memory BFGS in the box, :mod:`coterie.solvers.ceshl.box_lbfgs`
+  4. F, (9): :math:`L = I - Z Z'` with :math:`Z = D_v^{-1/2} Y (W D_e^{-1})^{1/2}`, so F holds the top
+     left singular vectors of Z, found through its Gram matrix of order min(N, k)
+  5. rho doubles while Y has fewer than c components; with more it halves and F stays; stop at c
+     components, from the second pass on
+
+Step 3 never raises (8), neither does a new F in step 4; a new rho changes it.
+
+On microclusters a row counts r_u times: degrees, means and the inner products of step 3 are weighted
+by r, which is the path that n rows would take. A ``member_weight`` of 2 is the same as giving that
+member twice. Cost: O(N k c) an evaluation of (10), O(N k) memory, one eigenproblem of order
+min(N, k) a pass; nothing is N x N unless k is larger than N.
+
+Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
+uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
+components more often and ends with fewer clusters of one sample. The square root in the first
+denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns
+what components there are; here components are counted and exactly n_clusters clusters returned. The
+paper does not name its quasi-Newton method, the program runs 20 steps of L-BFGS-B a pass; here steps
+go on to ``tol``, at most ``inner_iter``.
+
+Guards. The Y-step can drive a node's degree to zero, where (5) divides by it and one node can stall
+all others: a degree d below f, which is ``degree_floor`` times the degree in H, counts as
+:math:`(f + d^2 / f) / 2` in (5), smoothly and never less than f / 2. An empty hyperedge has mean 0.
+When the last eigenvalue wanted is repeated, F F' is the mean over all choices of vectors, so that
+the answer does not hang on the order of the rows. Slopes and distances from a bound that are zero
+but for rounding count as zero: left to chance, their signs make the method chaotic.
+
+Missing labels. A sample that a member did not see lies in none of its hyperedges, which links it to
+nothing and parts it from nothing. Quality is the share of agreement among what was seen, pooled over
+the pairs: the sum of :math:`|i \cap j|^2` over base clusters j, over that of
+:math:`|i \cap \mathrm{seen}_l|^2` over members l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+
+from coterie.core.budget import Budget, require
+from coterie.core.params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.contingency import contingency
+from coterie.numerics.eigen import extreme_eigenpairs
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
+from coterie.solvers.ceshl.kernels import losses_and_means, slopes
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
+
+EdgeWeights = Literal["propagated", "quality", "uniform"]
+
+# a degree of zero must not divide, whatever the floor asked for
+LEAST_FLOOR = 1e-9
+# weights of hyperedges are known to about this
+WEIGHT_TOLERANCE = 1e-13
+# eigenvalues of Z Z', which lie in [0, 1], closer than this count as one
+TIE_TOLERANCE = 1e-10
+# eigenpairs sought beyond those wanted, to see ties
+GUARD = 4
+# passes in a row without any step, after which no rho can be expected to bring one
+STALLED = 10
+
+
+class CESHL(LabelConsensus):
+    """Clustering ensemble by structured hypergraph learning.
+
+    Reads base clusters as hyperedges, weighs them by how well the members agree on them, and moves
+    samples in and out of them until the hypergraph falls into one part per cluster. Linear in the
+    number of microclusters.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    lam : float, default 100.0
+        How far a hyperedge's weight keeps to its own quality instead of that of the base clusters
+        that it overlaps. Anything from 10 to 1000 does much the same.
+    edge_weights : {"propagated", "quality", "uniform"}, default "propagated"
+        Weights of the hyperedges: quality passed on between overlapping base clusters, each one's
+        own quality (``lam`` is not used), or 1 for all.
+    rho : float, default 100.0
+        Weight of the penalty on the rank in the first pass; it adapts from there.
+    degree_floor : float, default 0.5
+        A node whose degree falls below this share of its first counts as a little heavier than it
+        is, and so is not lost to the hypergraph. 0 follows the paper to the letter; large inputs
+        then tend to end with clusters of single samples.
+    inner_iter : int, default 20
+        Most quasi-Newton steps in a pass.
+    max_iter : int, default 100
+        Most passes.
+    tol : float, default 1e-6
+        A pass's steps end when one lowers the objective by less than this share of it.
+    callback : callable or None, default None
+        Called once a pass with the pass's record of ``history_``.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    incidence_ : csr_array, shape (N, k)
+        The learned incidence Y of microclusters and base clusters, in the order of
+        ``ensemble_.incidence``. Its components are the clusters.
+    hyperedge_weights_ : ndarray, shape (k,)
+        w, in (0, 1].
+    hyperedge_quality_ : ndarray, shape (k,)
+        s, in (0, 1].
+    n_components_ : int
+        Components of the hypergraph, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        Component of each sample.
+    objective_ : float
+        The objective (8) after the last pass.
+    residual_ : float
+        Relative change of the incidence in the last pass.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the plain co-association.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and program are in the module's docstring.
+
+    References
+    ----------
+    P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph learning.
+    Information Fusion 78, 171-179, 2022.
+
+    Examples
+    --------
+    >>> from coterie import CESHL
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = CESHL(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> model.hyperedge_quality_.round(2).tolist()
+    [1.0, 0.85, 1.0, 0.85, 0.75, 1.0]
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "lam": STRENGTH,
+        "edge_weights": Choice(("propagated", "quality", "uniform")),
+        "rho": STRENGTH,
+        "degree_floor": Real(0.0, 1.0),
+        "inner_iter": Integer(1),
+        "max_iter": Integer(1),
+        "tol": Real(0.0, 1.0, closed_high=False),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        lam: float = 100.0,
+        edge_weights: EdgeWeights = "propagated",
+        rho: float = 100.0,
+        degree_floor: float = 0.5,
+        inner_iter: int = 20,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        callback: Callable[[Pass], object] | None = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.edge_weights = edge_weights
+        self.rho = rho
+        self.degree_floor = degree_floor
+        self.inner_iter = inner_iter
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        require_memory(ensemble, self.memory_budget)
+        quality = edge_quality(ensemble)  # 1
+        weights = weigh_edges(ensemble, quality, self.edge_weights, self.lam)  # 2
+        problem = Problem.of(ensemble, weights, self)
+        state = start(problem, ensemble, self.rho)
+        # no member links these parts, and F holds them apart: no pass can join them
+        beyond_reach = state.n_components > self.n_clusters
+        history: list[Pass] = []
+        converged = False
+        while len(history) < self.max_iter:
+            record = learn_incidence(problem, state)  # 3
+            history.append({"pass": len(history) + 1, **record})
+            if self.callback is not None:
+                self.callback(history[-1])
+            converged = len(history) > 1 and state.n_components == self.n_clusters
+            if converged or beyond_reach or stalled(history):
+                break
+            follow_components(problem, state)  # 4, 5
+        warn_if_unfinished(
+            "CESHL",
+            converged,
+            state.n_components,
+            self.n_clusters,
+            self.max_iter,
+            f"No member links these {state.n_components} parts: ask for as many clusters."
+            if beyond_reach
+            else "Raise max_iter or inner_iter, or try another lam between 10 and 1000.",
+        )
+        return Partition(
+            labels=finish_partition(
+                ensemble, state.component_labels, self.n_clusters, embedding=state.embedding
+            ),
+            member_weights=np.add.reduceat(
+                problem.multiplicity * weights * ensemble.cluster_sizes,
+                ensemble.cluster_offsets[:-1],
+            ),
+            converged=converged,
+            history=tuple(history),
+            by_sample={"component_labels_": state.component_labels},
+            by_base_cluster={
+                "incidence_": state.incidence.T,
+                "hyperedge_weights_": weights,
+                "hyperedge_quality_": quality,
+            },
+            as_it_is={
+                "n_components_": state.n_components,
+                "objective_": history[-1]["objective"],
+                "residual_": history[-1]["residual"],
+            },
+        )
+
+    def _keep(self, partition: Partition, ensemble: Ensemble, order: IntArray) -> None:
+        super()._keep(partition, ensemble, order)
+        # base clusters came as rows, to be put into the order of the user's members
+        rows: sparse.csr_array = vars(self)["incidence_"]
+        self.incidence_ = sparse.csr_array(rows.T)
+
+
+def require_memory(ensemble: Ensemble, budget: Budget) -> None:
+    """Refuse what would not fit: the search for Y, and tables of order k."""
+    n, k = ensemble.n_microclusters, ensemble.n_base_clusters
+    require(
+        working_bytes(n, k) + 8 * 4 * k * k,
+        f"The hypergraph that CESHL learns, of {n:,} microclusters and {k:,} base clusters,",
+        "Take fewer members, or members with fewer clusters.",
+        budget,
+    )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: the hypergraph of the members, its weights and the settings.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (N,)
+        Multiplicities r of the nodes.
+    edge_weights, multiplicity : ndarray, shape (k,)
+        w, and how often each hyperedge's member counts.
+    edges : ndarray, shape (N, m)
+        The hyperedge in which each member puts each node, numbered over all members, -1 if missing:
+        the ones of H.
+    member_of : ndarray, shape (k,)
+        The member of each hyperedge.
+    least_degree : ndarray, shape (N,)
+        Below this a node's degree counts more than it is, see the module's docstring.
+    """
+
+    weights: FloatArray
+    edge_weights: FloatArray
+    multiplicity: FloatArray
+    edges: IntArray
+    member_of: IntArray
+    least_degree: FloatArray
+    n_clusters: int
+    inner_iter: int
+    tol: float
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
+        """The problem that an ensemble poses."""
+        offsets = ensemble.cluster_offsets
+        multiplicity = _by_edge(ensemble)
+        return cls(
+            weights=ensemble.weights.astype(np.float64),
+            edge_weights=edge_weights,
+            multiplicity=multiplicity,
+            edges=np.where(ensemble.labels >= 0, ensemble.labels + offsets[:-1], -1),
+            member_of=np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member),
+            least_degree=max(settings.degree_floor, LEAST_FLOOR)
+            * (ensemble.incidence @ (multiplicity * edge_weights)),
+            n_clusters=settings.n_clusters,
+            inner_iter=settings.inner_iter,
+            tol=settings.tol,
+        )
+
+
+@dataclass
+class State:
+    """What moves: Y, F (rows at sample scale), rho and the components of Y."""
+
+    incidence: FloatArray
+    embedding: FloatArray
+    rho: float
+    n_components: int
+    component_labels: IntArray
+
+
+def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
+    """Y = H and its F; where H has c parts or more, all of their indicators."""
+    incidence = ensemble.incidence.toarray()
+    n_components, labels = components(incidence)
+    if n_components >= problem.n_clusters:
+        embedding = part_embedding(problem, incidence, labels)
+    else:
+        embedding = spectral_embedding(problem, incidence)
+    return State(incidence, embedding, rho, n_components, labels)
+
+
+def edge_quality(ensemble: Ensemble) -> FloatArray:
+    """Step 1: agreements over observations among the pairs inside each base cluster, (1)."""
+    multiplicity = _by_edge(ensemble)
+    seen = (ensemble.labels >= 0).astype(np.float64) * ensemble.weights[:, None]
+    together = contingency(ensemble).power(2) @ multiplicity
+    observed = (ensemble.incidence.T @ seen) ** 2 @ ensemble.member_weight
+    return np.asarray(together / observed)
+
+
+def weigh_edges(
+    ensemble: Ensemble, quality: FloatArray, edge_weights: EdgeWeights, lam: float
+) -> FloatArray:
+    """Step 2: the exact minimiser of (4), or the simpler weights of the ablations.
+
+    In copies of a base cluster all have the same w, so a multiplicity enters as a column scale.
+    """
+    if edge_weights == "uniform":
+        return np.ones_like(quality)
+    if edge_weights == "quality":
+        return quality
+    root = np.sqrt(_by_edge(ensemble))
+    table = contingency(ensemble).toarray() * root[:, None] * root
+    scale = np.sqrt(table @ root * (1.0 / root))
+    system = -table / scale[:, None] / scale
+    system[np.diag_indices_from(system)] += 1.0 + lam
+    target = lam * root * quality
+    full = np.zeros(quality.size, dtype=bool)
+    while True:
+        weights = np.ones_like(quality)
+        scaled = root.copy()
+        right = target[~full] - system[np.ix_(~full, full)] @ scaled[full]
+        scaled[~full] = linalg.solve(system[np.ix_(~full, ~full)], right, assume_a="pos")
+        weights[~full] = scaled[~full] / root[~full]
+        # at 1 stays what the objective would push beyond; a tie must not go back and forth
+        pushed = target - system @ scaled > -WEIGHT_TOLERANCE * (1.0 + lam) * root
+        beyond = np.where(full, pushed, weights > 1.0 + WEIGHT_TOLERANCE)
+        if np.array_equal(beyond, full):
+            break
+        full = beyond
+    if not np.isfinite(weights).all():
+        raise FloatingPointError("CESHL: weights of the hyperedges (4) are not finite")
+    return np.minimum(weights, 1.0)
+
+
+def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
+    """Step 3: Y from (10), starting at the current one; the record of the pass."""
+    fit = Fit(problem, state.embedding, state.rho)
+    found = minimise_in_box(
+        fit.value,
+        fit.gradient,
+        state.incidence,
+        row_weights=problem.weights,
+        column_weights=problem.multiplicity,
+        # the exact step for the loss alone where the weight is largest
+        first_step=0.5 / problem.edge_weights.max() ** 2,
+        max_iter=problem.inner_iter,
+        tol=problem.tol,
+    )
+    before, after = (
+        float(problem.weights @ (values**2 @ problem.multiplicity))
+        for values in (state.incidence, found.point - state.incidence)
+    )
+    state.incidence = found.point
+    state.n_components, state.component_labels = components(found.point)
+    return {
+        "objective": found.value,
+        "residual": float(np.sqrt(after / before)),
+        "rho": state.rho,
+        "n_components": state.n_components,
+        "steps": found.n_iter,
+    }
+
+
+def follow_components(problem: Problem, state: State) -> None:
+    """Steps 4 and 5: F and rho for the next pass."""
+    if state.n_components > problem.n_clusters:
+        state.rho /= 2
+        return
+    if state.n_components < problem.n_clusters:
+        state.rho *= 2
+    state.embedding = spectral_embedding(problem, state.incidence)
+
+
+def stalled(history: list[Pass]) -> bool:
+    """Whether Y has not moved for many passes, whatever rho."""
+    return len(history) >= STALLED and not any(record["steps"] for record in history[-STALLED:])
+
+
+def components(incidence: FloatArray) -> tuple[int, IntArray]:
+    """Connected components of the hypergraph; a node in no hyperedge is one by itself."""
+    links = sparse.csr_array(incidence)
+    n, k = links.shape
+    bipartite = sparse.csr_array(
+        (links.data, links.indices + n, np.append(links.indptr, np.full(k, links.indptr[-1]))),
+        shape=(n + k, n + k),
+    )
+    _, labels = connected_components(bipartite, directed=False)
+    names, parts = np.unique(labels[:n], return_inverse=True)
+    return len(names), parts.astype(np.int64)
+
+
+def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:
+    """The null vectors of L, one a component: roots of the degrees, of unit length over samples."""
+    degrees = guarded_degrees(problem, incidence)
+    sizes = np.bincount(labels, weights=problem.weights * degrees)
+    embedding = np.zeros((labels.size, sizes.size))
+    embedding[np.arange(labels.size), labels] = np.sqrt(degrees / sizes[labels])
+    return embedding
+
+
+def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
+    """Step 4: the c smallest eigenvectors of L, (9), with rows at sample scale."""
+    mass = _edge_mass(problem)
+    degrees = guarded_degrees(problem, incidence)
+    volumes = problem.weights @ incidence
+    edge_scale = np.sqrt(np.divide(mass, volumes, out=np.zeros_like(mass), where=volumes > 0))
+    factor = sparse.csr_array(incidence)
+    factor.data *= np.repeat(np.sqrt(problem.weights / degrees), np.diff(factor.indptr))
+    factor.data *= edge_scale[factor.indices]
+    n, k = factor.shape
+    gram = (factor.T @ factor if k <= n else factor @ factor.T).toarray()
+    if not np.isfinite(gram).all():
+        raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
+    values, vectors = _largest_eigenpairs(gram, problem.n_clusters)
+    shares = _shares(values, problem.n_clusters)
+    # vectors that no hyperedge sees have eigenvalue 0 and pull at nothing
+    kept = np.flatnonzero((shares > 0) & (values > TIE_TOLERANCE))
+    vectors = vectors[:, kept] * np.sqrt(shares[kept])
+    if k <= n:
+        vectors = (factor @ vectors) / np.sqrt(values[kept])
+    return np.asarray(vectors / np.sqrt(problem.weights)[:, None])
+
+
+def guarded_degrees(problem: Problem, incidence: FloatArray) -> FloatArray:
+    """Node degrees as they count in denominators."""
+    degrees, least = incidence @ _edge_mass(problem), problem.least_degree
+    return np.where(degrees >= least, degrees, (least + degrees**2 / least) / 2)
+
+
+def _largest_eigenpairs(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
+    """At least the ``wanted`` largest eigenpairs, and all that tie with the last; largest first."""
+    order = len(gram)
+    count = min(wanted + GUARD, order)
+    while True:
+        values, vectors = extreme_eigenpairs(gram, count)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        if count == order or values[-1] < values[wanted - 1] - TIE_TOLERANCE:
+            return values, vectors
+        count = min(2 * count, order)
+
+
+def _shares(values: FloatArray, wanted: int) -> FloatArray:
+    """Share of each eigenvector in F F': one, except in a tie at the last wanted."""
+    if values.size <= wanted:
+        return np.ones_like(values)
+    last = values[wanted - 1]
+    above = values > last + TIE_TOLERANCE
+    tied = np.abs(values - last) <= TIE_TOLERANCE
+    shares = above.astype(np.float64)
+    shares[tied] = (wanted - above.sum()) / tied.sum()
+    return shares
+
+
+class Fit:
+    """The objective (8) as a function of Y, and its gradient (13), per sample and hyperedge copy.
+
+    ``value`` leaves degrees and means behind, from which ``gradient`` goes on.
+    """
+
+    def __init__(self, problem: Problem, embedding: FloatArray, rho: float) -> None:
+        n, k = problem.edges.shape[0], problem.edge_weights.size
+        self.problem = problem
+        self.embedding = np.ascontiguousarray(embedding)
+        self.rho = rho
+        self.rank = float(problem.weights @ (embedding**2).sum(axis=1))
+        self.degrees = np.empty(n)
+        self.points = np.empty_like(self.embedding)
+        self.means = np.empty((k, embedding.shape[1]))
+
+    def value(self, incidence: FloatArray) -> float:
+        """The objective (8); tr(F'F) less what the means explain is the trace."""
+        problem = self.problem
+        losses, explained = losses_and_means(
+            incidence, problem.edges, problem.member_of, problem.edge_weights, problem.multiplicity,
+            problem.least_degree, problem.weights, self.embedding, self.degrees, self.points,
+            self.means,
+        )  # fmt: skip
+        trace = self.rank - float(_edge_mass(problem) @ explained)
+        value = float(problem.weights @ losses) + self.rho * trace
+        if not np.isfinite(value):
+            raise FloatingPointError("CESHL: the objective (8) is not finite in the step for Y")
+        return value
+
+    def gradient(self, incidence: FloatArray, out: FloatArray) -> None:
+        """The gradient (13)."""
+        problem = self.problem
+        slopes(
+            incidence, problem.edges, problem.edge_weights, problem.multiplicity,
+            problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
+        )  # fmt: skip
+
+
+def _by_edge(ensemble: Ensemble) -> FloatArray:
+    return np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+
+
+def _edge_mass(problem: Problem) -> FloatArray:
+    return problem.multiplicity * problem.edge_weights

@@ -1,0 +1,161 @@
+"""Exactly n_clusters clusters, from whatever number of components a method arrived at.
+
+The papers' programs return as many clusters as the learned graph has components. Here too many are
+merged and too few are split, by a rule that depends on no order, and the caller warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.ensemble import Ensemble
+from coterie.solvers.partition import by_first_appearance
+
+# two-means settles within a few rounds; the cap only guards against cycling by rounding
+TWO_MEANS_ROUNDS = 50
+
+
+def finish_partition(
+    ensemble: Ensemble,
+    components: NDArray[np.int64],
+    n_clusters: int,
+    *,
+    similarity: NDArray[np.float64] | None = None,
+    embedding: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
+    """Labels of exactly ``n_clusters`` clusters.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    components : ndarray, shape (N,)
+        What the method arrived at.
+    n_clusters : int
+        At most N.
+    similarity : ndarray, shape (N, N), optional
+        The learned matrix. Too many components are merged by average link on it, and where it does
+        not connect any two of them, on the co-association between them.
+    embedding : ndarray, shape (N, d), optional
+        The current embedding, one row a microcluster at sample scale. Too few components are split
+        by it, and where it does not separate, by the members' labels.
+    """
+    labels = by_first_appearance(components)
+    count = int(labels.max()) + 1
+    if count > n_clusters:
+        return _merge(ensemble, labels, count, n_clusters, similarity)
+    while count < n_clusters:
+        labels = _split_widest(ensemble, labels, embedding)
+        count += 1
+    return labels
+
+
+def warn_if_unfinished(
+    method: str, converged: bool, n_components: int, n_clusters: int, max_iter: int, advice: str
+) -> None:
+    """One ConvergenceWarning that says what happened and what to do."""
+    if n_components != n_clusters:
+        how = "merged" if n_components > n_clusters else "split"
+        warnings.warn(
+            f"{method} arrived at {n_components} components instead of {n_clusters} clusters; "
+            f"they were {how} to {n_clusters}. {advice}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    elif not converged:
+        warnings.warn(
+            f"{method} did not converge in {max_iter} passes. Raise max_iter, or {advice[0].lower()}"
+            f"{advice[1:]}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def _merge(
+    ensemble: Ensemble,
+    labels: NDArray[np.int64],
+    count: int,
+    n_clusters: int,
+    similarity: NDArray[np.float64] | None,
+) -> NDArray[np.int64]:
+    from coterie.numerics.linkage import weighted_linkage
+
+    weights = ensemble.weights.astype(np.float64)
+    sizes = np.bincount(labels, weights=weights, minlength=count).astype(np.float64)
+    between = np.zeros((count, count))
+    if similarity is not None:
+        chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
+        # in this order, because a product with the transpose of a dense matrix would copy it
+        between = np.asarray((chosen.T @ similarity) @ chosen) / np.outer(sizes, sizes)
+        between = (between + between.T) / 2
+        np.fill_diagonal(between, 0.0)
+    if not between.any():
+        between = _between_components(ensemble, labels, count)
+    dendrogram = weighted_linkage(between.max() - between, sizes, "average", overwrite=True)
+    return by_first_appearance(dendrogram.cut(n_clusters)[labels])
+
+
+def _between_components(
+    ensemble: Ensemble, labels: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    """Co-association between components: agreements over observations, pooled."""
+    weights = ensemble.weights.astype(np.float64)
+    chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
+    inside = np.asarray((chosen.T @ ensemble.incidence).toarray())
+    value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    together = (inside * value) @ inside.T
+    observed = np.asarray(chosen.T @ (ensemble.labels >= 0).astype(np.float64))
+    seen = (observed * ensemble.member_weight) @ observed.T
+    shares = np.zeros((count, count))
+    np.divide(together, seen, out=shares, where=seen > 0)
+    return shares
+
+
+def _split_widest(
+    ensemble: Ensemble, labels: NDArray[np.int64], embedding: NDArray[np.float64] | None
+) -> NDArray[np.int64]:
+    """Split the cluster of widest scatter in two."""
+    weights = ensemble.weights.astype(np.float64)
+    views: list[Any] = [ensemble.incidence]
+    if embedding is not None:
+        views.insert(0, embedding)
+    for view in views:
+        best, widest = None, 0.0
+        for cluster in range(int(labels.max()) + 1):
+            rows = np.flatnonzero(labels == cluster)
+            if len(rows) < 2:
+                continue
+            points = view[rows].toarray() if sparse.issparse(view) else view[rows]
+            centred = points - np.average(points, axis=0, weights=weights[rows])
+            scatter = float((weights[rows][:, None] * centred**2).sum())
+            # scatter at the level of rounding separates nothing
+            noise = 1e-18 * float((weights[rows][:, None] * points**2).sum())
+            if scatter > max(widest * (1 + 1e-9), noise):
+                best, widest = (rows, centred), scatter
+        if best is not None:
+            rows, centred = best
+            split = labels.copy()
+            split[rows[_two_means(centred, weights[rows])]] = labels.max() + 1
+            return split
+    raise AssertionError("distinct label rows always scatter")
+
+
+def _two_means(points: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """The side of each point after two-means started from the widest direction."""
+    _, _, directions = np.linalg.svd(np.sqrt(weights)[:, None] * points, full_matrices=False)
+    side = points @ directions[0] > 0
+    if side.all() or not side.any():
+        side = np.arange(len(points)) == int(np.argmax((points**2).sum(axis=1)))
+    for _ in range(TWO_MEANS_ROUNDS):
+        here = np.average(points[side], axis=0, weights=weights[side])
+        there = np.average(points[~side], axis=0, weights=weights[~side])
+        new = ((points - here) ** 2).sum(axis=1) < ((points - there) ** 2).sum(axis=1)
+        if new.all() or not new.any() or np.array_equal(new, side):
+            break
+        side = new
+    return np.asarray(side)

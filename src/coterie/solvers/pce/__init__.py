@@ -1,0 +1,3 @@
+from coterie.solvers.pce.solver import PCE
+
+__all__ = ["PCE"]

@@ -1,0 +1,3 @@
+from coterie.solvers.rce.solver import RCE
+
+__all__ = ["RCE"]

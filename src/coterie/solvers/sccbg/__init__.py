@@ -1,0 +1,3 @@
+from coterie.solvers.sccbg.solver import SCCBG
+
+__all__ = ["SCCBG"]

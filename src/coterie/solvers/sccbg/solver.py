@@ -1,0 +1,356 @@
+r"""SCCBG: self-paced consensus clustering with bipartite graph.
+
+Zhou, Du and Li, "Self-paced consensus clustering with bipartite graph", International Joint Conference on
+Artificial Intelligence (2020).
+
+Learns a bipartite graph S of n samples and k base clusters, close to the incidence B, that has exactly c
+connected parts. With :math:`C = B'B`, the sizes of the overlaps of base clusters,
+
+.. math::
+
+    \min_{S, W, F} \; \| W \circ (S - B) \|_F^2 - \lambda \|W\|_1
+    + \gamma \sum_i \sum_{pq} C_{pq} (S_{ip} - S_{iq})^2 W_{ip} W_{iq} + \rho \, \mathrm{tr}(F' L_S F)
+
+over S and W in [0, 1] and F'F = I, with :math:`L_S` the normalised Laplacian of the bipartite graph. A sample
+that lies in a base cluster is drawn to those that overlap with it; entries that fit badly wait until the
+age :math:`\lambda` has grown.
+
+Start: S = B, W = 0, lambda = 1/2, rho = 1, F from B.
+
+Steps of a pass
+  1. W, row by row: :math:`\min w' (\mathrm{diag}((s - b)^2) + \gamma C \circ D) w - \lambda 1'w` with
+     :math:`D_{pq} = (s_p - s_q)^2`, a program that need not be convex; coordinates in turn, from the
+     current w. Left out once all entries are one.
+  2. S, row by row: :math:`\min s' (\mathrm{diag}(w^2) + 2 \gamma (\mathrm{diag}(E 1) - E)) s
+     - 2 (w^2 \circ b)'s + \rho h's` with :math:`E = C \circ w w'` and
+     :math:`h_p = \|U_i / \sqrt{d_i} - V_p / \sqrt{d_p}\|^2`; convex. Entries below 1e-4 become 0.
+  3. F = (U, V): leading singular vectors of the degree-normalised S, times :math:`\sqrt{1/2}`
+  4. fewer parts than c: rho doubles; more: rho halves; exactly c: stop. lambda doubles.
+
+Exactness. Rows are independent given C, the column sums and V. With multiplicities R, C is B'RB, the column
+sums are r'S, and the singular vectors are those of :math:`R^{1/2} D^{-1/2} S \Delta^{-1/2}`: a microcluster
+of weight r gives what r samples give. A ``member_weight`` of 2 counts a base cluster's terms twice.
+
+Missing labels. A zero of B in a member that did not label the sample says nothing: such entries are left
+out of the first term, and S is free there.
+
+Where paper and program differ, and what is done here
+  - The paper speaks of the smallest singular values, the program takes the largest, as is right; its factor
+    1/2 in h is that of F.
+  - The program compares sums of eigenvalues with c up to 1e-7; here parts are counted. Singular vectors
+    that tie at the c-th are all taken, with the share that makes up c.
+  - The program solves the row programs by a general solver. Step 1 has many local minima: which one is found
+    depends on the solver. Here coordinates go in turn, and all base clusters are in canonical order.
+  - The program returns whatever parts there are after 20 passes; here they are merged or split to c.
+
+Cost: O(N q) a sweep of all row programs for q pairs of base clusters that overlap, some tens of sweeps a
+pass; O(N k) memory. No N x k x k array is formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from coterie.core.budget import Budget, require
+from coterie.core.params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.contingency import contingency
+from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition, by_first_appearance
+
+if TYPE_CHECKING:
+    from coterie.solvers.sccbg.kernels import RowPrograms
+
+
+FIRST_AGE, FIRST_PENALTY = 0.5, 1.0
+# entries of S below this become 0
+LEAST_ENTRY = 1e-4
+# largest move of a coordinate in a sweep at which a row program is solved, and the most sweeps
+ROW_TOL, ROW_SWEEPS = 1e-9, 1000
+# squared distance, relative to squared lengths, below which two points of the embedding are one
+SAME_POINT = 1e-12
+# dense arrays of N x k that are alive at once
+TABLES = 7
+
+
+class SCCBG(LabelConsensus):
+    """Self-paced consensus clustering with bipartite graph.
+
+    Learns a graph of samples and base clusters with one connected part per cluster, from the
+    entries that fit well to those that do not.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    gamma : float or None, default None
+        How strongly a sample is drawn to base clusters that overlap with its own. It is multiplied
+        by the sizes of overlaps, so a value fits a number of samples; None takes 1 / (2 n m), for
+        which the draw never outweighs the fit to the members.
+    max_iter : int, default 20
+        Most passes.
+    callback : callable or None, default None
+        Called once a pass with its record of ``history_``.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The gamma that was used.
+    bipartite_graph_ : ndarray, shape (k, N)
+        S transposed: affinity of base clusters and microclusters, in [0, 1], in the order of
+        ``ensemble_.incidence``.
+    n_components_ : int
+        Parts of the graph, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        Part of each sample.
+    objective_ : float
+        The objective after the last pass.
+    residual_ : float
+        Relative change of S in the last pass.
+
+    See Also
+    --------
+    coterie.CESHL : learns the hypergraph of base clusters in one go.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and program are in the module's docstring. An
+    entry of S in a member that did not label the sample is free.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. International Joint
+    Conference on Artificial Intelligence, 2020.
+
+    Examples
+    --------
+    >>> from coterie.solvers.sccbg import SCCBG
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = SCCBG(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist(), model.n_components_
+    ([0, 0, 0, 1, 1, 1], 2)
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "gamma": Real(0.0, STRENGTH.high, optional=True),
+        "max_iter": Integer(1),
+        "callback": CALLBACK,
+        "memory_budget": BUDGET,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        gamma: float | None = None,
+        max_iter: int = 20,
+        callback: Callable[[Pass], object] | None = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        cells = ensemble.n_microclusters * ensemble.n_base_clusters
+        require(
+            8.0 * TABLES * cells,
+            f"The bipartite graph that SCCBG learns ({ensemble.n_microclusters} distinct rows by "
+            f"{ensemble.n_base_clusters} base clusters)",
+            "Give fewer members, or members with fewer clusters.",
+            self.memory_budget,
+        )
+        gamma = self.gamma
+        if gamma is None:
+            # 2 gamma C 1 is then a base cluster's share of the samples, below the weight of the fit
+            gamma = 0.5 / float(ensemble.weights.sum() * ensemble.member_weight.sum())
+        problem = Problem.of(ensemble, self.n_clusters, gamma)
+        state = start(problem)
+        history: list[Pass] = []
+        for number in range(1, self.max_iter + 1):
+            weigh_entries(problem, state)  # 1
+            learn_graph(problem, state)  # 2
+            objective = total_cost(problem, state)
+            embed(problem, state)  # 3
+            history.append(record(state, number, objective))
+            if self.callback is not None:
+                self.callback(history[-1])
+            if state.n_components == self.n_clusters:
+                break
+            state.penalty *= 2.0 if state.n_components < self.n_clusters else 0.5  # 4
+            state.age *= 2.0
+        converged = state.n_components == self.n_clusters
+        warn_if_unfinished(
+            "SCCBG",
+            converged,
+            state.n_components,
+            self.n_clusters,
+            self.max_iter,
+            f"Try another gamma (now {gamma:g}), or raise max_iter.",
+        )
+        return Partition(
+            labels=finish_partition(
+                ensemble, state.components, self.n_clusters, embedding=state.spectrum.rows
+            ),
+            member_weights=ensemble.member_weight,
+            converged=converged,
+            history=tuple(history),
+            by_sample={"component_labels_": state.components},
+            by_base_cluster={"bipartite_graph_": np.ascontiguousarray(state.graph.T)},
+            as_it_is={
+                "gamma_": gamma,
+                "n_components_": state.n_components,
+                "objective_": history[-1]["objective"],
+                "residual_": history[-1]["residual"],
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: the row programs, B among them, the multiplicities r, and c."""
+
+    programs: RowPrograms
+    weights: FloatArray
+    n_clusters: int
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, n_clusters: int, gamma: float) -> Self:
+        """The problem that an ensemble poses."""
+        from coterie.solvers.sccbg.kernels import RowPrograms
+
+        value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        overlaps = contingency(ensemble).tocoo()
+        rows, columns = overlaps.coords
+        apart = rows != columns
+        data = gamma * overlaps.data * value[rows] * value[columns]
+        links = sparse.csr_array((data[apart], (rows[apart], columns[apart])), shape=overlaps.shape)
+        links.sort_indices()
+        observed = (ensemble.labels >= 0).astype(np.float64)
+        programs = RowPrograms(
+            starts=links.indptr,
+            ends=links.indices,
+            links=links.data,
+            seen=np.repeat(observed, ensemble.n_clusters_per_member, axis=1),
+            target=np.asarray(ensemble.incidence.toarray()),
+            value=value,
+        )
+        return cls(programs, ensemble.weights.astype(np.float64), n_clusters)
+
+
+@dataclass
+class State:
+    """What moves: S, W, F, lambda, rho, and the parts of the graph."""
+
+    graph: FloatArray
+    pace: FloatArray
+    spectrum: BipartiteSpectrum
+    components: IntArray
+    n_components: int
+    age: float = FIRST_AGE
+    penalty: float = FIRST_PENALTY
+    change: float = np.inf
+
+
+def start(problem: Problem) -> State:
+    """S = B, W = 0."""
+    target = problem.programs.target
+    components = parts(target)
+    return State(
+        graph=target.copy(),
+        pace=np.zeros_like(target),
+        spectrum=spectrum_of(problem, target),
+        components=components,
+        n_components=int(components.max()) + 1,
+    )
+
+
+def weigh_entries(problem: Problem, state: State) -> None:
+    """Step 1."""
+    if not (state.pace >= 1.0).all():
+        problem.programs.pace(state.age, state.graph, state.pace, ROW_TOL, ROW_SWEEPS)
+
+
+def learn_graph(problem: Problem, state: State) -> None:
+    """Step 2."""
+    before = state.graph.copy()
+    problem.programs.learn(pull_of(state), state.pace, state.graph, ROW_TOL, ROW_SWEEPS)
+    state.graph[state.graph < LEAST_ENTRY] = 0.0
+    scale = float(problem.weights @ (before**2).sum(axis=1))
+    moved = float(problem.weights @ ((state.graph - before) ** 2).sum(axis=1))
+    state.change = np.sqrt(moved / scale) if scale > 0 else 0.0
+    if not np.isfinite(state.change):
+        raise FloatingPointError("SCCBG: the graph of step 2 is not finite")
+
+
+def embed(problem: Problem, state: State) -> None:
+    """Step 3, and the parts of the graph."""
+    state.components = parts(state.graph)
+    state.n_components = int(state.components.max()) + 1
+    state.spectrum = spectrum_of(problem, state.graph)
+
+
+def spectrum_of(problem: Problem, graph: FloatArray) -> BipartiteSpectrum:
+    """The leading vectors, base clusters counting with their value; none of an empty graph."""
+    if not graph.any():
+        n, k = graph.shape
+        return BipartiteSpectrum(np.empty(0), np.empty((n, 0)), np.empty((k, 0)))
+    return bipartite_spectrum(graph * problem.programs.value, problem.weights, problem.n_clusters)
+
+
+def pull_of(state: State) -> FloatArray:
+    """rho h, N x k, the half of F's scale included."""
+    rows, columns = state.spectrum.rows, state.spectrum.columns
+    sizes = (rows**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
+    apart = sizes - 2.0 * rows @ columns.T
+    # points that differ by rounding are one: an entry of no weight would follow the difference
+    apart[apart <= SAME_POINT * sizes] = 0.0
+    return np.asarray(0.5 * state.penalty * apart)
+
+
+def parts(graph: FloatArray) -> IntArray:
+    """Connected part of each row, numbered by first appearance; a row without entries is alone."""
+    rows, columns = np.nonzero(graph > 0)
+    n, k = graph.shape
+    joined = sparse.csr_array((np.ones(len(rows)), (rows, columns + n)), shape=(n + k, n + k))
+    return by_first_appearance(connected_components(joined, directed=False)[1][:n])
+
+
+def total_cost(problem: Problem, state: State) -> float:
+    """The objective for the current age, penalty and F, over all samples."""
+    costs = problem.programs.costs(state.age, pull_of(state), state.pace, state.graph)
+    return float(problem.weights @ costs)
+
+
+def record(state: State, number: int, objective: float) -> Pass:
+    """The pass's entry in the history."""
+    return {
+        "pass": number,
+        "objective": objective,
+        "residual": state.change,
+        "age": state.age,
+        "penalty": state.penalty,
+        "least_weight": float(state.pace.min()),
+        "n_components": state.n_components,
+    }

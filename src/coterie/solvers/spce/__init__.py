@@ -1,0 +1,3 @@
+from coterie.solvers.spce.solver import SPCE
+
+__all__ = ["SPCE"]

@@ -1,0 +1,454 @@
+r"""SPCE: self-paced clustering ensemble, pairs from easy to hard.
+
+Zhou, Du, Liu, Shen, Fan and Li, "Self-paced clustering ensemble", IEEE Transactions on Neural
+Networks and Learning Systems 32 (2021).
+
+Learn a consensus matrix S with c connected components that is close to the members' connectivity
+matrices :math:`S^{(i)}` (one where member i puts a pair together, else zero). Members far from it
+count less (dispersions alpha, a member counts 1 / alpha), and so do pairs on which members disagree
+(weights W), the less the younger the model is (age lambda). The objective (10), with the rank term as
+in (14), is
+
+.. math::
+
+    \sum_i \frac{1}{\alpha_i} \|(S - S^{(i)}) \odot W\|^2 - \lambda \|W\|_1 + \gamma \|S\|_0
+    + 2 \rho \, \mathrm{tr}(F' L F), \qquad \sum_i \alpha_i = 1,
+
+over S in [0, 1] that is one where all members join a pair and zero where none does, 0 <= W <= 1 and
+orthonormal F, where L is the Laplacian of S and :math:`\gamma = (\theta m)^2`.
+
+Stages r = 0.9, 0.8, 0.7, 0.6, 0.5
+  1. age, (23): :math:`\lambda = 2 m^2 r (1 - r)`, which takes in fully the pairs on which the share r
+     of the members agree
+  2. W, (13): :math:`\min(\lambda / 2B, 1)` with :math:`B = a S^2 - 2 S U + U`, where
+     :math:`U = \sum_i S^{(i)} / \alpha_i` and :math:`a = \sum_i 1 / \alpha_i`
+Steps of a pass
+  3. S, (16) and (17): :math:`C = (U - \rho G / 2 W^2) / a` with :math:`G_{uv} = |F_u - F_v|^2`, kept
+     where it exceeds :math:`\sqrt{\tau} = \sqrt{\gamma / a} / W`, else zero
+  4. F, (18), and rho: :class:`coterie.numerics.laplacian.RankTerm`; rho doubles while S has fewer than
+     c components and halves while it has more
+  5. alpha, (21): :math:`\alpha_i \propto \|(S - S^{(i)}) \odot W\|`
+A stage ends with c components, from its second pass on, or after its passes.
+
+Each of steps 2 to 5 minimises the objective in its own variables, so it never rises within a stage
+while rho stays.
+
+On microclusters all matrices are constant on blocks, so S, W and F are those of the N distinct rows
+and every sum over pairs counts a pair r_u r_v times. U is summed up row by row from the lists of the
+base clusters' microclusters: no member's matrix is formed.
+
+Cost of a pass: O(N^2 c) and the pairs that each member joins (with missing labels O(N^2 (m + c))),
+and at most one factorisation of an N x N matrix in single precision (none where the components give
+F); 24 bytes a pair of microclusters, less where n_clusters is small beside N.
+
+Where paper and program differ. The paper repeats a stage until convergence; here as in the program
+it takes at most 5 passes, 20 in the last stage, and at least two. While S has more than c components F
+stays as it was, as in the program. The program tests the rank by eigenvalue tolerances and returns as
+many clusters as S has components; here components are counted and exactly n_clusters clusters
+returned. A member equal to S would divide by zero; here its alpha is at least a millionth of the mean.
+Where C equals the threshold up to rounding, keeping the link and cutting it cost the same; here it
+is cut.
+
+Missing labels. A pair's evidence is averaged over the members that saw both: each pair's terms are
+scaled by m over their number, so that pairs seen by few count as much as the others and look no
+easier. A member's disagreement is averaged over the pairs it saw (sum_i h_i alpha_i = 1 with its share
+h of them). A pair is certain to belong together only if all members saw it and join it: taken from the
+few that saw it, such certainty chains clusters together. A pair that no member saw has weight zero
+and no link. A ``member_weight`` of 2 is the same as giving that member twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.budget import Budget
+from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.numerics.laplacian import RankTerm, rank_bytes
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
+from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
+
+# tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
+STAGES = (9, 8, 7, 6, 5)
+LEAST_DISPERSION = 1e-6
+# rows looked at together where a second N x N array is to be avoided
+ROW_BLOCK = 256
+
+
+class SPCE(LabelConsensus):
+    """Self-paced clustering ensemble.
+
+    Learns a sparse consensus matrix with one connected component per cluster. Pairs of samples on
+    which the members agree lead, disputed ones follow as the model matures.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    theta : float, default 0.2
+        Links weaker than about this share of the members are cut, in [0, 1). Too large a value leaves
+        more components than clusters, a small one leaves all the cutting to the rank term.
+    self_paced : True, False or "fixed", default True
+        Whether pair weights follow the model; False gives every pair weight one, "fixed" keeps the
+        weights of the first stage.
+    max_iter : int, default 20
+        Most passes of the last stage.
+    max_iter_stage : int, default 5
+        Most passes of each of the four stages before it.
+    tol : float, default 1e-6
+        The last stage also ends where there are too many components and a pass changes the
+        consensus matrix by less than this share: more passes would not join them.
+    callback : callable or None, default None
+        Called once a pass with the pass's record of ``history_``.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    consensus_matrix_ : ndarray, shape (N, N)
+        S on microclusters, in [0, 1]; its components are the clusters.
+    pair_weights_ : ndarray, shape (N, N)
+        W on microclusters, in (0, 1]: how far each pair took part; 0 where no member saw both.
+    sample_easiness_ : ndarray, shape (n,)
+        Mean weight of each sample's pairs; samples that the members dispute have small values.
+    n_components_ : int
+        Components of the consensus matrix, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        Component of each sample.
+    objective_ : float
+        The objective (10) after the last pass.
+    residual_ : float
+        Relative change of the consensus matrix in the last pass.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the plain co-association.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and program are in the module's docstring.
+    Records of ``history_`` hold the stage r, the penalty rho and the component count of a pass, and
+    the objective before and after it.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. IEEE
+    Transactions on Neural Networks and Learning Systems 32, 2021.
+
+    Examples
+    --------
+    >>> from coterie import SPCE
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = SPCE(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> model.consensus_matrix_.shape, model.n_components_
+    ((3, 3), 2)
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "theta": Real(0.0, 1.0, closed_high=False),
+        "self_paced": Choice((True, False, "fixed")),
+        "max_iter": Integer(2),
+        "max_iter_stage": Integer(1),
+        "tol": Real(0.0),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        theta: float = 0.2,
+        self_paced: bool | str = True,
+        max_iter: int = 20,
+        max_iter_stage: int = 5,
+        tol: float = 1e-6,
+        callback: Callable[[Pass], object] | None = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.theta = theta
+        self.self_paced = self_paced
+        self.max_iter = max_iter
+        self.max_iter_stage = max_iter_stage
+        self.tol = tol
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        bytes_per_pair = 16 + rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        purpose = "The consensus matrix that SPCE learns"
+        require_dense(ensemble, bytes_per_pair, purpose, self.memory_budget)
+        problem = Problem.of(ensemble, self.n_clusters, self.theta)
+        state = start(problem, ensemble, self.memory_budget)
+        # no pass can join what no member joins
+        n_parts = state.rank.n_components
+        history: list[Pass] = []
+        for tenth in STAGES:
+            grow(problem, state, tenth)  # 1
+            if self.self_paced is True or tenth == STAGES[0]:
+                weigh_pairs(problem, state, paced=self.self_paced is not False)  # 2
+            last = tenth == STAGES[-1]
+            for turn in range(self.max_iter if last else self.max_iter_stage):
+                before = objective(problem, state)
+                learn_consensus(problem, state)  # 3
+                follow_rank(state)  # 4
+                weigh_members(problem, state)  # 5
+                history.append(record(problem, state, len(history) + 1, before))
+                if self.callback is not None:
+                    self.callback(history[-1])
+                state.rho = state.rank.penalty
+                if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
+                    break
+        rank = state.rank
+        rank.release()
+        warn_if_unfinished(
+            "SPCE",
+            rank.satisfied,
+            rank.n_components,
+            self.n_clusters,
+            self.max_iter,
+            self._advice(n_parts, rank),
+        )
+        return Partition(
+            labels=finish_partition(
+                ensemble,
+                rank.component_labels,
+                self.n_clusters,
+                similarity=state.consensus,
+                embedding=rank.embedding,
+            ),
+            member_weights=problem.prior / state.alpha,
+            converged=rank.satisfied,
+            history=tuple(history),
+            by_sample={
+                "sample_easiness_": easiness(problem, state),
+                "component_labels_": rank.component_labels,
+            },
+            as_it_is={
+                "consensus_matrix_": state.consensus,
+                "pair_weights_": state.pair_weights,
+                "n_components_": rank.n_components,
+                "objective_": history[-1]["objective"],
+                "residual_": history[-1]["residual"],
+            },
+        )
+
+    def _stuck(self, state: State) -> bool:
+        return state.rank.n_components > self.n_clusters and state.change < self.tol
+
+    def _advice(self, n_parts: int, rank: RankTerm) -> str:
+        if n_parts > self.n_clusters:
+            return f"No member links {n_parts} parts of the data: ask for as many clusters."
+        if rank.n_components > self.n_clusters:
+            return f"Lower theta (now {self.theta:g}), or ask for more clusters."
+        return "Raise max_iter or theta."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: labels, multiplicities, and what members may count.
+
+    Attributes
+    ----------
+    base : tuple of ndarray
+        The base cluster of each microcluster in each member (N x m, numbered over all members, -1
+        where missing); starts and rows, base cluster q holding the microclusters
+        ``rows[starts[q]:starts[q + 1]]``.
+    by_member : ndarray, shape (m, N)
+        The labels of the microclusters, -1 where missing.
+    complete : bool
+        Whether none is missing.
+    weights : ndarray, shape (N,)
+        Multiplicities r.
+    prior, coverage : ndarray, shape (m,)
+        How often each member counts, and its share h of the pairs seen, one if it saw all of them.
+    n_votes : float
+        m, counted with the prior.
+    """
+
+    base: tuple[IntArray, IntArray, IntArray]
+    by_member: NDArray[np.int32]
+    complete: bool
+    weights: FloatArray
+    prior: FloatArray
+    coverage: FloatArray
+    n_votes: float
+    n_clusters: int
+    gamma: float
+
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """What every kernel reads."""
+        return self.base, self.by_member, self.weights, self.prior
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, n_clusters: int, theta: float) -> Self:
+        """The problem that an ensemble poses."""
+        prior = ensemble.member_weight
+        n_votes = float(prior.sum())
+        weights = ensemble.weights.astype(np.float64)
+        labels, by_cluster = ensemble.labels, ensemble.incidence.tocsc()
+        base = (
+            np.where(labels >= 0, labels + ensemble.cluster_offsets[:-1], -1),
+            by_cluster.indptr.astype(np.int64),
+            by_cluster.indices.astype(np.int64),
+        )
+        by_member = np.ascontiguousarray(labels.T)
+        coverage = np.ones(ensemble.n_members)
+        if not ensemble.is_complete:
+            covered = np.zeros(labels.shape)
+            over_rows(cover, (base, by_member, weights, prior), covered)
+            coverage = covered.sum(axis=0)
+            coverage *= n_votes / (prior @ coverage)
+        return cls(
+            base=base,
+            by_member=by_member,
+            complete=ensemble.is_complete,
+            weights=weights,
+            prior=prior,
+            coverage=coverage,
+            n_votes=n_votes,
+            n_clusters=n_clusters,
+            gamma=(theta * n_votes) ** 2,
+        )
+
+
+@dataclass
+class State:
+    """What moves: S, W, alpha, lambda, rho and F, and the sums that make up the objective.
+
+    ``rank`` holds the rho of the next pass, ``rho`` that of the current one. ``disagreement`` holds
+    |(S - S^(i)) . W|^2 of each member, ``mass`` the sum of W, ``n_links`` the links of S,
+    ``change`` the relative change of S in the current pass.
+    """
+
+    consensus: FloatArray
+    pair_weights: FloatArray
+    alpha: FloatArray
+    rank: RankTerm
+    disagreement: FloatArray
+    stage: float = 0.0
+    age: float = 0.0
+    rho: float = 1.0
+    mass: float = 0.0
+    n_links: float = 0.0
+    change: float = np.inf
+
+
+def start(problem: Problem, ensemble: Ensemble, memory_budget: Budget) -> State:
+    """S = co-association, alpha = 1/m, rho = 1, as in Section III-E."""
+    consensus = coassociation(ensemble, memory_budget=memory_budget)
+    linked = problem.weights @ _sums_over(consensus, problem.weights, linked=True)
+    return State(
+        consensus=consensus,
+        pair_weights=np.empty_like(consensus),
+        alpha=np.full(len(problem.prior), 1.0 / problem.n_votes),
+        rank=RankTerm.start(consensus, problem.weights, problem.n_clusters),
+        disagreement=np.zeros(len(problem.prior)),
+        n_links=float(linked),
+    )
+
+
+def grow(problem: Problem, state: State, tenth: int) -> None:
+    """Step 1, eq. (23)."""
+    state.stage = tenth / 10.0
+    state.age = 2.0 * problem.n_votes**2 * state.stage * (1.0 - state.stage)
+
+
+def weigh_pairs(problem: Problem, state: State, paced: bool) -> None:
+    """Step 2, eq. (13); without pace every pair that a member saw weighs one."""
+    mass = np.zeros(len(problem.weights))
+    disagreement = np.zeros(problem.by_member.T.shape)
+    age = state.age if paced else np.inf
+    moving = (problem.prior / state.alpha, age, state.consensus, state.pair_weights)
+    over_rows(weigh, problem.fixed, problem.complete, moving, disagreement, mass)
+    state.mass = float(mass.sum())
+    state.disagreement = disagreement.sum(axis=0)
+
+
+def learn_consensus(problem: Problem, state: State) -> None:
+    """Step 3, eq. (16) and (17)."""
+    sums = np.zeros((len(problem.weights), 3))
+    disagreement = np.zeros(problem.by_member.T.shape)
+    penalties = (state.rho, problem.gamma)
+    embedding = np.ascontiguousarray(state.rank.embedding)
+    moving = (
+        problem.prior / state.alpha,
+        penalties,
+        embedding,
+        state.pair_weights,
+        state.consensus,
+    )
+    over_rows(learn, problem.fixed, problem.complete, moving, disagreement, sums, falling=True)
+    changed, total, linked = sums.sum(axis=0)
+    state.change = float(np.sqrt(changed / total))
+    state.n_links = float(linked)
+    state.disagreement = disagreement.sum(axis=0)
+    if not np.isfinite(state.change) or not np.isfinite(state.disagreement).all():
+        raise FloatingPointError("SPCE: the consensus step (17) gave numbers that are not finite")
+
+
+def follow_rank(state: State) -> None:
+    """Step 4, eq. (18) and lines 10 to 16 of Algorithm 1."""
+    state.rank = state.rank.follow(state.consensus)
+
+
+def weigh_members(problem: Problem, state: State) -> None:
+    """Step 5, eq. (21)."""
+    dispersion = np.sqrt(state.disagreement / problem.coverage)
+    mean = dispersion.mean()
+    dispersion = (
+        np.maximum(dispersion, LEAST_DISPERSION * mean) if mean > 0 else np.ones_like(dispersion)
+    )
+    state.alpha = dispersion / (problem.prior * problem.coverage @ dispersion)
+
+
+def objective(problem: Problem, state: State) -> float:
+    """Eq. (10) for the current age and rho, the rank term as in (14)."""
+    fit = problem.prior / state.alpha @ state.disagreement
+    sparsity = problem.gamma * state.n_links
+    return float(fit - state.age * state.mass + sparsity + 2.0 * state.rho * state.rank.trace)
+
+
+def record(problem: Problem, state: State, number: int, before: float) -> Pass:
+    """The pass's entry in the history."""
+    return {
+        "pass": number,
+        "objective": objective(problem, state),
+        "objective_before": before,
+        "residual": state.change,
+        "stage": state.stage,
+        "penalty": state.rho,
+        "n_components": state.rank.n_components,
+    }
+
+
+def easiness(problem: Problem, state: State) -> FloatArray:
+    """Mean weight of the pairs of each microcluster's samples that a member saw."""
+    seen = _sums_over(state.pair_weights, problem.weights, linked=True)
+    return _sums_over(state.pair_weights, problem.weights, linked=False) / seen
+
+
+def _sums_over(matrix: FloatArray, weights: FloatArray, *, linked: bool) -> FloatArray:
+    """Weighted row sums of the entries, or of the number of positive ones; nothing N x N beside."""
+    blocks = [matrix[begin : begin + ROW_BLOCK] for begin in range(0, len(matrix), ROW_BLOCK)]
+    return np.concatenate([(block > 0 if linked else block) @ weights for block in blocks])

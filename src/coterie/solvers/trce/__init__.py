@@ -1,0 +1,3 @@
+from coterie.solvers.trce.solver import TRCE
+
+__all__ = ["TRCE"]

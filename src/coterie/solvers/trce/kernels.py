@@ -1,0 +1,287 @@
+"""TRCE's rows: smoothed graphs that take the place of the members' own.
+
+A row is handled at a time. Only distances, and what is written to the graph, concern all of its
+pairs, in loops that vectorise; the pairs that a member links, usually a few of them, are put side by
+side first, and divisions and logarithms are theirs alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from coterie.core.threads import needs_threads
+
+# rows that use the same working memory, one after the other
+ROWS = 64
+# columns whose coordinates and distances stay in the fastest memory
+COLUMNS = 256
+# columns looked at together for one that is near
+GROUP = 32
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
+    """Rows of B, of the members' divergences from it, and of A in the place of the old one.
+
+    B_ij = H_ij / (rho G_ij + theta), H_ij = scale_i sum_k member_k / size over the base clusters that
+    hold both; A is the projection of B_ij - slope G_ij. ``sums`` takes the weighted squared change
+    of A, its squared norm before, and the squared norm of B - A. The embedding comes with its
+    coordinates as rows. Without ``project`` A is B. B itself is not kept.
+    """
+    n = len(weights)
+    for block in prange((n + ROWS - 1) // ROWS):
+        _learn(block * ROWS, min((block + 1) * ROWS, n), base, weights, fixed, moving, graph,
+               divergence, sums)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _learn(begin, end, base, weights, fixed, moving, graph, divergence, sums):
+    coverage, project = fixed
+    slope = moving[4]
+    n = len(weights)
+    walk, distance = np.empty(n), np.empty(n)
+    links = np.empty(n) if project else walk
+    # a zero or a NaN inside one of the row's clusters must reach the divergence
+    logs = np.full(n, -np.inf)
+    columns = np.empty(n, dtype=np.int32)
+    value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(begin, end):
+        count = _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty)
+        for p in range(count):
+            logs[columns[p]] = weights[columns[p]] * np.log(value[p])
+        _diverge(base, i, coverage[i], logs, divergence[i])
+        logs[columns[:count]] = -np.inf
+        if project:
+            _project(i, count, walk[i], distance, slope, weights, columns, value, mass, links)
+        change, before, noise = _replace(weights, links, walk, graph[i])
+        sums[i, 0] = weights[i] * change
+        sums[i, 1] = weights[i] * before
+        sums[i, 2] = weights[i] * noise
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def noise_rows(base, weights, moving, graph, out):
+    """Rows of B - A for the B that ``learn_rows`` met with the same arguments."""
+    n = len(weights)
+    for block in prange((n + ROWS - 1) // ROWS):
+        _subtract(block * ROWS, min((block + 1) * ROWS, n), base, weights, moving, graph, out)
+
+
+@njit(cache=True, nogil=True)
+def _subtract(begin, end, base, weights, moving, graph, out):
+    n = len(weights)
+    distance, columns = np.empty(n), np.empty(n, dtype=np.int32)
+    value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
+    for i in range(begin, end):
+        _smoothed(base, weights, moving, i, out[i], distance, columns, value, mass, penalty)
+        for j in range(n):
+            out[i, j] -= graph[i, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty):
+    """G_i and B_i; and how many columns are linked, which they are, and B there alone."""
+    member, scale, embedding, rho, _ = moving
+    _evidence(base, i, member, scale[i], walk)
+    _distances(embedding, i, distance)
+    count = 0
+    for j in range(len(walk)):
+        # written in any case, kept by moving on: there is no branch to guess
+        columns[count] = j
+        count += walk[j] != 0.0
+    for p in range(count):
+        j = columns[p]
+        value[p] = walk[j]
+        mass[p] = weights[j] * walk[j]
+        penalty[p] = rho * distance[j]
+    theta = _root(mass[:count], penalty[:count])
+    for p in range(count):
+        value[p] /= penalty[p] + theta
+    # B takes the place of H
+    for p in range(count):
+        walk[columns[p]] = value[p]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _evidence(base, i, member, scale, evidence):
+    base_clusters, starts, rows, sizes = base
+    evidence[:] = 0.0
+    for k in range(base_clusters.shape[1]):
+        q = base_clusters[i, k]
+        if q >= 0:
+            value = scale * member[k] / sizes[q]
+            for p in range(starts[q], starts[q + 1]):
+                evidence[rows[p]] += value
+
+
+@njit(cache=True, nogil=True)
+def _distances(embedding, i, distance):
+    """Two coordinates at a time, because the loop is bound by loads and stores."""
+    n_coordinates, n = embedding.shape
+    for left in range(0, n, COLUMNS):
+        part = distance[left : left + COLUMNS]
+        part[:] = 0.0
+        for d in range(n_coordinates % 2):
+            one, here = embedding[d, left : left + COLUMNS], embedding[d, i]
+            for j in range(len(part)):
+                part[j] += (one[j] - here) * (one[j] - here)
+        for d in range(n_coordinates % 2, n_coordinates, 2):
+            one, here = embedding[d, left : left + COLUMNS], embedding[d, i]
+            two, there = embedding[d + 1, left : left + COLUMNS], embedding[d + 1, i]
+            for j in range(len(part)):
+                part[j] += (one[j] - here) * (one[j] - here) + (two[j] - there) * (two[j] - there)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _root(mass, penalty):
+    """The theta with sum_j mass_j / (penalty_j + theta) = 1.
+
+    At max_j (mass_j - penalty_j) one term alone is 1, so the start lies left of the root. One over
+    the sum is a harmonic mean of the penalty_j + theta, up to a factor: increasing and concave in
+    theta, and nearly straight, so its tangents never step over the root and come near it soon.
+    """
+    theta = -np.inf
+    for j in range(len(mass)):
+        theta = max(theta, mass[j] - penalty[j])
+    # a handful of steps is enough; the cap only stops jitter in the last digit
+    for _ in range(100):
+        total, slope = _tangent(mass, penalty, theta)
+        step = total * (total - 1.0) / slope
+        if not theta + step > theta:
+            break
+        theta += step
+    return theta
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def _tangent(mass, penalty, theta):
+    """Value and negative slope of sum_j mass_j / (penalty_j + theta)."""
+    total, slope = 0.0, 0.0
+    for j in range(len(mass)):
+        inverse = 1.0 / (penalty[j] + theta)
+        share = mass[j] * inverse
+        total += share
+        slope += share * inverse
+    return total, slope
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _project(i, count, own, distance, slope, weights, columns, value, mass, links):
+    """The projection of B - slope G on the weighted simplex, to ``links``.
+
+    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are used up. The
+    linked columns, and the row's own by itself, show at once which of the others cannot stay
+    positive. All is measured from B_ii, near the largest.
+    """
+    for p in range(count):
+        j = columns[p]
+        value[p] = value[p] - slope * distance[j] - own
+        mass[p] = weights[j]
+        # what is left are the distances of the columns that no member links
+        distance[j] = np.inf
+    total, heap = _weigh(value[:count], mass[:count])
+    if not np.isfinite(total):
+        # for the caller to name the step it came from
+        links[:] = np.nan
+        return
+    theta = max((total - 1.0) / heap, -1.0 / weights[i])
+    count = _keep(theta, count, columns, value, mass)
+    for left in range(0, len(distance), GROUP):
+        if _n_near(distance[left : left + GROUP], slope, own, theta) > 0:
+            for j in range(left, min(left + GROUP, len(distance))):
+                if -slope * distance[j] - own > theta:
+                    columns[count] = j
+                    value[count] = -slope * distance[j] - own
+                    mass[count] = weights[j]
+                    count += 1
+    while True:
+        total, heap = _weigh(value[:count], mass[:count])
+        theta = max(theta, (total - 1.0) / heap)
+        kept = _keep(theta, count, columns, value, mass)
+        if kept == count:
+            break
+        count = kept
+    links[:] = 0.0
+    for p in range(count):
+        links[columns[p]] = value[p] - theta
+
+
+@njit(cache=True, nogil=True)
+def _n_near(distance, slope, own, theta):
+    near = 0
+    for j in range(len(distance)):
+        near += -slope * distance[j] - own > theta
+    return near
+
+
+@njit(cache=True, nogil=True)
+def _keep(theta, count, columns, value, mass):
+    """Move what lies above theta to the front; returns how many."""
+    kept = 0
+    for p in range(count):
+        # read before anything is written, or each step would wait for the one before
+        column, height, weight = columns[p], value[p], mass[p]
+        columns[kept] = column
+        value[kept] = height
+        mass[kept] = weight
+        kept += height > theta
+    return kept
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _weigh(value, mass):
+    total, heap = 0.0, 0.0
+    for j in range(len(value)):
+        total += mass[j] * value[j]
+        heap += mass[j]
+    return total, heap
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _replace(weights, links, walk, graph):
+    """New links in the place of the old ones; squares of the change, of the old, and of B - A."""
+    change, before, noise = 0.0, 0.0, 0.0
+    for j in range(len(links)):
+        change += weights[j] * (links[j] - graph[j]) ** 2
+        before += weights[j] * graph[j] ** 2
+        noise += weights[j] * (walk[j] - links[j]) ** 2
+        graph[j] = links[j]
+    return change, before, noise
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _sum_at(values, places):
+    total = 0.0
+    for p in range(len(places)):
+        total += values[places[p]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _diverge(base, i, coverage, logs, out):
+    """coverage KL(A^(k)_i || B_i), A^(k)_i uniform on a base cluster; 0 where missing."""
+    base_clusters, starts, rows, sizes = base
+    for k in range(base_clusters.shape[1]):
+        q = base_clusters[i, k]
+        out[k] = 0.0
+        if q >= 0:
+            total = _sum_at(logs, rows[starts[q] : starts[q + 1]])
+            kl = -np.log(sizes[q]) - total / sizes[q]
+            # not max(kl, 0.0), which would hide a NaN
+            out[k] = 0.0 if kl < 0.0 else coverage * kl
+
+
+@needs_threads
+@njit(cache=True, nogil=True, parallel=True)
+def member_divergences(base, weights, coverage, smoothed, divergence):
+    """Every member's divergence from every row of B, times the row's coverage."""
+    for i in prange(len(weights)):
+        logs = np.full(len(weights), -np.inf)
+        for j in range(len(weights)):
+            if smoothed[i, j] != 0.0:
+                logs[j] = weights[j] * np.log(smoothed[i, j])
+        _diverge(base, i, coverage[i], logs, divergence[i])

@@ -1,0 +1,464 @@
+r"""TRCE: consensus by graph learning that is robust at three levels.
+
+Zhou, Du, Shen and Li, "Tri-level robust clustering ensemble with multiple graph learning", AAAI
+Conference on Artificial Intelligence (2021).
+
+Member k is a random walk :math:`A^{(k)}`: from a sample to a random one of its own cluster. Learn a
+walk A with c connected components that explains all of them up to a noise E whose rows sum to zero.
+Members far from the others count less (weights alpha), so do samples on which members disagree
+(weights w), and links that few members see end in E. With B = A + E the objective (4) is
+
+.. math::
+
+    \sum_k \alpha_k \sum_i w_i^2 \, \mathrm{KL}(A^{(k)}_i \,\|\, B_i) + \lambda \|E\|^2
+    - \gamma \|w\|_1 + 2 \rho \, \mathrm{tr}(F' L F), \qquad \sum_k 1 / \alpha_k = 1,
+
+over row-stochastic A and B, 0 <= w <= 1 and orthonormal F, where L is the Laplacian of (A + A')/2.
+
+Steps of a pass
+  1. w, (6): :math:`w_i = \min(\gamma / (2 b_i), 1)` with the difficulty
+     :math:`b_i = \sum_k \alpha_k \mathrm{KL}(A^{(k)}_i \| B_i)`
+  2. B, (7) and (10): :math:`B_{ij} = H_{ij} / (\rho G_{ij} + \theta_i)` with
+     :math:`H_{ij} = w_i^2 \sum_k \alpha_k A^{(k)}_{ij}` and :math:`G_{ij} = |F_i - F_j|^2`; theta
+     makes the row sum to one, by Newton from the left of a convex decreasing function
+  3. A and E, (11): rows of :math:`B - \rho G / (2 \lambda)` projected on the simplex; E = B - A
+  4. F and rho, (12): :class:`coterie.numerics.laplacian.RankTerm`; rho doubles while A has fewer
+     than c components and halves while it has more
+  5. alpha, (16): :math:`\alpha_k \propto 1 / \sqrt{o_k}` with
+     :math:`o_k = \sum_i w_i^2 \mathrm{KL}(A^{(k)}_i \| B_i)`
+  6. the age gamma grows by a tenth; stop at c components, from the second pass on
+
+Steps 1, 3, 5 and a new F each minimise (4) in their own variables. Step 2 minimises over B with E held
+and, as in the paper, forgets that A = B - E must not be negative; step 3 restores it. A pass as a
+whole need not lower (4), and gamma and rho change it anyway.
+
+On microclusters a column counts r_j times, in the sums of step 2 and in the simplex of step 3. A
+row of member k is constant on its cluster of s samples, so KL is
+:math:`-\log s - \tfrac{1}{s} \sum_j r_j \log B_{ij}` over it: no member's matrix is formed.
+
+Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
+matrix in single precision (none where the components give F); 16 bytes a pair of microclusters,
+for A and E at the end. Before, E is not kept, and B never whole.
+
+Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
+o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
+the order of the members; here b is the sum of (5). The paper starts the age at 1, which has no
+scale; here as in the program it starts at twice the difficulty of the easiest tenth of the samples.
+The program tests the rank by eigenvalue tolerances and returns the components it has after ten
+passes; here components are counted and exactly n_clusters clusters returned. Without member level the
+paper sets alpha = 1, which breaks its constraint; here alpha keeps its equal start.
+
+Missing labels. A member says nothing about a sample it did not see. A sample's evidence is averaged
+over the members that saw it (H_i and b_i times m / m_i), a member's disagreement over the samples
+it saw (sum_k q_k / alpha_k = 1 with the share q_k of samples). A ``member_weight`` of 2 is the same
+as giving that member twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from coterie.core.budget import Budget
+from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import require_dense
+from coterie.evidence.transition import transitions
+from coterie.numerics.laplacian import RankTerm, rank_bytes
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.partition import Partition
+from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
+
+AGE_GROWTH = 1.1
+# A divergence this small, in nats, is rounding: the sample or the member agrees.
+NO_DIVERGENCE = 1e-12
+
+
+class TRCE(LabelConsensus):
+    """Tri-level robust clustering ensemble.
+
+    Learns a sparse graph with one connected component per cluster, while giving less weight to
+    members and samples that do not fit and setting aside links that look like noise.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    lam : float, default 10.0
+        Price of noise, useful from 0.01 to 10. Small: much is called noise and the graph falls
+        apart in a few passes, which can go wrong on large inputs; large: it comes apart slowly.
+    member_level : bool, default True
+        Whether members get their own weights; if not, all count the same.
+    instance_level : bool, default True
+        Whether hard samples count less at first; if not, all samples count fully.
+    graph_level : bool, default True
+        Whether noise is set apart from the graph. Without it the graph is dense and its clusters
+        come from splitting it by its embedding.
+    max_iter : int, default 30
+        Most passes.
+    tol : float or None, default None
+        None stops at the first pass, from the second on, whose graph has n_clusters components.
+        A number asks in addition that the graph's relative change in that pass is not larger.
+    callback : callable or None, default None
+        Called once a pass with the pass's record of ``history_``.
+    memory_budget : int, str or None, default None
+        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+    random_state : None
+        Not used: the method has no random part. There so that every method takes the same.
+
+    Attributes
+    ----------
+    consensus_matrix_ : ndarray, shape (N, N)
+        The graph A on microclusters, a walk between single samples: ``A @ ensemble_.weights`` is 1.
+        Its components, direction ignored, are the clusters.
+    noise_ : ndarray, shape (N, N)
+        E; ``consensus_matrix_ + noise_`` is the walk that explains the members.
+    instance_weights_ : ndarray, shape (n,)
+        w, in (0, 1]: how far each sample took part; hard ones have small weights.
+    n_components_ : int
+        Components of the graph, before the rule that makes it n_clusters clusters.
+    component_labels_ : ndarray, shape (n,)
+        Component of each sample.
+    objective_ : float
+        The objective (4) after the last pass.
+    residual_ : float
+        Relative change of the graph in the last pass.
+
+    See Also
+    --------
+    coterie.EAC : hierarchical clustering of the plain co-association.
+
+    Notes
+    -----
+    Equations, cost and the differences between paper and program are in the module's docstring.
+
+    References
+    ----------
+    P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with multiple graph
+    learning. AAAI Conference on Artificial Intelligence, 2021.
+
+    Examples
+    --------
+    >>> from coterie import TRCE
+    >>> labels = [[0, 0, 0], [0, 0, 0], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
+    >>> model = TRCE(n_clusters=2).fit(labels)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> model.instance_weights_.round(2).tolist()
+    [1.0, 1.0, 0.29, 1.0, 1.0, 1.0]
+    """
+
+    n_clusters: int
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "n_clusters": Integer(1),
+        "lam": Real(0.0, closed_low=False, closed_high=False),
+        "member_level": Choice((True, False)),
+        "instance_level": Choice((True, False)),
+        "graph_level": Choice((True, False)),
+        "max_iter": Integer(1),
+        "tol": Real(0.0, optional=True),
+        "callback": CALLBACK,
+        "random_state": SEED,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        lam: float = 10.0,
+        member_level: bool = True,
+        instance_level: bool = True,
+        graph_level: bool = True,
+        max_iter: int = 30,
+        tol: float | None = None,
+        callback: Callable[[Pass], object] | None = None,
+        memory_budget: Budget = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.member_level = member_level
+        self.instance_level = instance_level
+        self.graph_level = graph_level
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+
+    def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
+        beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        # A and E at the end, A and what F needs before
+        bytes_per_pair = 8 + max(beside, 8)
+        require_dense(ensemble, bytes_per_pair, "The graph that TRCE learns", self.memory_budget)
+        problem = Problem.of(ensemble, self)
+        state = start(problem, ensemble)
+        # where no member links more than c parts, F holds them apart and no pass can join them
+        beyond_reach = state.rank.n_components > self.n_clusters
+        history: list[Pass] = []
+        converged = False
+        while len(history) < self.max_iter and not converged:
+            weigh_instances(problem, state)  # 1
+            learn_graph(problem, state)  # 2, 3
+            follow_rank(state)  # 4
+            weigh_members(problem, state)  # 5
+            history.append(record(problem, state, len(history) + 1))
+            if self.callback is not None:
+                self.callback(history[-1])
+            settled = self.tol is None or state.change <= self.tol
+            converged = len(history) > 1 and state.rank.satisfied and settled
+            if beyond_reach and len(history) > 1:
+                break
+            state.age *= AGE_GROWTH  # 6
+        rank = state.rank
+        rank.release()
+        warn_if_unfinished(
+            "TRCE",
+            converged,
+            rank.n_components,
+            self.n_clusters,
+            self.max_iter,
+            self._advice(rank, beyond_reach),
+        )
+        return Partition(
+            labels=finish_partition(
+                ensemble,
+                rank.component_labels,
+                self.n_clusters,
+                similarity=state.graph,
+                embedding=rank.embedding,
+            ),
+            member_weights=problem.prior * state.alpha,
+            converged=converged,
+            history=tuple(history),
+            by_sample={
+                "instance_weights_": state.instance_weights,
+                "component_labels_": rank.component_labels,
+            },
+            as_it_is={
+                "consensus_matrix_": state.graph,
+                "noise_": noise(problem, state),
+                "n_components_": rank.n_components,
+                "objective_": history[-1]["objective"],
+                "residual_": history[-1]["residual"],
+            },
+        )
+
+    def _advice(self, rank: RankTerm, beyond_reach: bool) -> str:
+        if beyond_reach:
+            return f"No member links these {rank.n_components} parts: ask for as many clusters."
+        if rank.satisfied:
+            return "Raise tol."
+        if not self.graph_level:
+            return "Without graph_level the graph stays dense, so this is to be expected."
+        return "Raise max_iter, or try another lam between 0.01 and 10."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What stays: the members as lists of microclusters by base cluster, weights and settings.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (N,)
+        Multiplicities r.
+    base : tuple of ndarray
+        The base cluster of each microcluster in each member (N x m, numbered over all members, -1
+        where missing); starts and rows, base cluster q holding the microclusters
+        ``rows[starts[q]:starts[q + 1]]``; and the samples in each base cluster.
+    prior, shares : ndarray, shape (m,)
+        How often each member counts, and the share q of the samples that it saw.
+    coverage : ndarray, shape (N,)
+        m / m_i, all members over those that saw the sample.
+    """
+
+    weights: FloatArray
+    base: tuple[IntArray, IntArray, IntArray, FloatArray]
+    prior: FloatArray
+    shares: FloatArray
+    coverage: FloatArray
+    n_clusters: int
+    lam: float
+    member_level: bool
+    instance_level: bool
+    graph_level: bool
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, settings: TRCE) -> Self:
+        """The problem that an ensemble poses."""
+        seen = ensemble.labels >= 0
+        weights = ensemble.weights.astype(np.float64)
+        prior = ensemble.member_weight
+        by_cluster = ensemble.incidence.tocsc()
+        return cls(
+            weights=weights,
+            base=(
+                np.where(seen, ensemble.labels + ensemble.cluster_offsets[:-1], -1),
+                by_cluster.indptr.astype(np.int64),
+                by_cluster.indices.astype(np.int64),
+                ensemble.cluster_sizes,
+            ),
+            prior=prior,
+            shares=(weights[:, None] * seen).sum(axis=0) / weights.sum(),
+            coverage=prior.sum() / (prior * seen).sum(axis=1),
+            n_clusters=settings.n_clusters,
+            lam=settings.lam,
+            member_level=settings.member_level,
+            instance_level=settings.instance_level,
+            graph_level=settings.graph_level,
+        )
+
+
+@dataclass
+class State:
+    """What moves: A, members' divergences from B (times coverage), w, alpha, gamma, F.
+
+    ``rank`` holds the rho of the next pass, ``rho`` that of the current one; ``change`` is the
+    relative change of A in the current pass, ``noise`` the squared norm of E, ``learned_from`` what
+    the rows of B came from, which gives them again.
+    """
+
+    graph: FloatArray
+    divergence: FloatArray
+    instance_weights: FloatArray
+    alpha: FloatArray
+    age: float
+    rank: RankTerm
+    rho: float = 1.0
+    change: float = np.inf
+    noise: float = 0.0
+    learned_from: tuple[Any, ...] = ()
+
+
+def start(problem: Problem, ensemble: Ensemble) -> State:
+    """A = B = mean of the members' walks, equal member weights, full sample weights, rho = 1."""
+    n, m = problem.base[0].shape
+    alpha = np.full(m, float(np.sum(problem.prior * problem.shares)))
+    graph = transitions(ensemble)
+    state = State(
+        graph=graph,
+        divergence=np.empty((n, m)),
+        instance_weights=np.ones(n),
+        alpha=alpha,
+        age=0.0,
+        rank=RankTerm.start(graph, problem.weights, problem.n_clusters, symmetric=False),
+    )
+    member_divergences(problem.base, problem.weights, problem.coverage, graph, state.divergence)
+    refuse_divergence(state)
+    state.age = first_age(difficulties(problem, state), problem)
+    return state
+
+
+def refuse_divergence(state: State) -> None:
+    """Raise where B is not finite, or a member's links have none of it."""
+    if not np.isfinite(state.divergence).all():
+        raise FloatingPointError(
+            f"TRCE, step 2 (rows of B): non-finite numbers at rho = {state.rho:g}; lower max_iter "
+            "or raise lam"
+        )
+
+
+def difficulties(problem: Problem, state: State) -> FloatArray:
+    """b of (5)."""
+    return np.asarray((state.divergence * (problem.prior * state.alpha)).sum(axis=1))
+
+
+def first_age(difficulty: FloatArray, problem: Problem) -> float:
+    """Twice the difficulty that a tenth of the samples do not exceed.
+
+    Where that tenth agrees fully the smallest positive difficulty takes its place: an age of 0
+    would leave every other sample without weight.
+    """
+    order = np.argsort(difficulty, kind="stable")
+    heaped = np.cumsum(problem.weights[order])
+    tenth = heaped[-1] / 10
+    value = difficulty[order[np.searchsorted(heaped, np.floor(tenth) if tenth >= 1 else tenth)]]
+    negligible = NO_DIVERGENCE * np.sum(problem.prior) ** 2
+    if value <= negligible:
+        value = difficulty[difficulty > negligible].min(initial=np.inf)
+    return float(2.0 * value) if np.isfinite(value) else 1.0
+
+
+def weigh_instances(problem: Problem, state: State) -> None:
+    """Step 1, (6)."""
+    if not problem.instance_level:
+        return
+    difficulty = difficulties(problem, state)
+    state.instance_weights = state.age / np.maximum(2.0 * difficulty, state.age)
+
+
+def learn_graph(problem: Problem, state: State) -> None:
+    """Steps 2 and 3, (10) and (11): row by row B, then A in the place of the old one."""
+    state.rho = state.rank.penalty
+    state.learned_from = (
+        problem.prior * state.alpha,
+        state.instance_weights**2 * problem.coverage,
+        np.ascontiguousarray(state.rank.embedding.T),
+        state.rho,
+        state.rho / (2.0 * problem.lam),
+    )
+    sums = np.empty((len(problem.weights), 3))
+    learn_rows(
+        problem.base,
+        problem.weights,
+        (problem.coverage, problem.graph_level),
+        state.learned_from,
+        state.graph,
+        state.divergence,
+        sums,
+    )
+    refuse_divergence(state)
+    change, before, state.noise = (float(total) for total in sums.sum(axis=0))
+    state.change = float(np.sqrt(change / before))
+
+
+def noise(problem: Problem, state: State) -> FloatArray:
+    """E of the last pass."""
+    if not problem.graph_level:
+        return np.zeros_like(state.graph)
+    out = np.empty_like(state.graph)
+    noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
+    return out
+
+
+def follow_rank(state: State) -> None:
+    """Step 4, (12), and the rule for rho."""
+    state.rank = state.rank.follow(state.graph)
+
+
+def weigh_members(problem: Problem, state: State) -> None:
+    """Step 5, (16), with sum_k q_k / alpha_k = 1."""
+    if not problem.member_level:
+        return
+    influence = problem.weights * state.instance_weights**2
+    disagreement = (influence[:, None] * state.divergence).sum(axis=0) / problem.shares
+    # a member that agrees fully would take all the weight
+    floor = NO_DIVERGENCE * np.sum(influence * problem.coverage)
+    root = np.sqrt(np.maximum(disagreement, floor))
+    state.alpha = np.sum(problem.prior * problem.shares * root) / root
+
+
+def record(problem: Problem, state: State, number: int) -> Pass:
+    """The history's record of a pass."""
+    return {
+        "pass": number,
+        "objective": objective(problem, state),
+        "residual": state.change,
+        "n_components": state.rank.n_components,
+        "rho": state.rho,
+        "age": state.age,
+    }
+
+
+def objective(problem: Problem, state: State) -> float:
+    """(4) at the current point."""
+    weights, w = problem.weights, state.instance_weights
+    fit = np.sum(weights * w**2 * difficulties(problem, state))
+    paced = state.age * np.sum(weights * w)
+    return float(fit + problem.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace)

@@ -1,0 +1,297 @@
+"""Data sets of a spec: found in the data folders, read, and turned into a pool of members."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie import datasets
+from coterie.core.errors import DataError
+from coterie.ensemble import Ensemble
+from coterie.generate import feature_pool, kmeans_pool, spectral_pool, subsample_pool
+from coterie.io import read_table
+from coterie.io.arrays import UNREADABLE, npy_header, read_arrays
+from coterie.io.mat import read_shapes
+from coterie.io.read import check_kind
+from coterie.io.table import Column, Table, numbers, quoted
+from coterie.io.table import labels as labels_of_column
+from coterie.io.write import whole_file
+from coterie.solvers.partition import by_first_appearance
+from coterie_bench._published import data_key
+from coterie_bench._spec import DataSource, Generate, SpecError
+
+ENVIRONMENT_VARIABLE = "COTERIE_DATA"
+READABLE = (".npz", ".mat", ".parquet", ".csv", ".tsv", ".npy")
+# under these names people keep the known classes
+CLASSES = ("gt", "y", "Y", "gnd", "truth", "classes", "class", "label", "labels")
+# a file with one of these holds labels; the others hold features
+LABELS = ("members", "Yi", "labels", "base")
+# beside one of these, `labels` are the classes
+FEATURES = ("X", "fea", "data", "features")
+
+
+class UnfitData(SpecError):
+    """A data set that is there but cannot serve the protocol; the others can."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Clusterings of one data set, and its classes where they are known.
+
+    ``labels`` is n x M, or E x n x M where the file gives E ensembles; -1 is a missing label.
+    """
+
+    name: str
+    labels: NDArray[np.int32]
+    classes: NDArray[np.int64] | None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.labels.shape[-2]
+
+    @property
+    def n_classes(self) -> int | None:
+        """Number of known classes."""
+        return None if self.classes is None else len(np.unique(self.classes))
+
+    def save(self, path: Path) -> None:
+        """Write it whole, or not at all."""
+        arrays: dict[str, NDArray[Any]] = {"members": self.labels}
+        if self.classes is not None:
+            arrays["gt"] = self.classes
+        with whole_file(path) as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    @classmethod
+    def load(cls, name: str, path: Path) -> Pool:
+        """What :meth:`save` wrote; raises DataError where it is damaged."""
+        try:
+            # opened here: numpy leaves a damaged archive open
+            with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+                return cls(name, file["members"], file["gt"] if "gt" in file.files else None)
+        except UNREADABLE as error:
+            words = " ".join(str(error).split())
+            raise DataError(f"{path} is damaged ({words}); coterie bench run mends it") from error
+
+
+def data_folders(given: Sequence[Path] = ()) -> list[Path]:
+    """Where data sets are looked for: those given, else $COTERIE_DATA, else ./data."""
+    folders = list(given)
+    if not folders:
+        variable = os.environ.get(ENVIRONMENT_VARIABLE)
+        folders = [Path(variable)] if variable else [Path("data")]
+    for folder in given:
+        if not folder.is_dir():
+            raise DataError(f"--data {folder}: no such directory")
+    return folders
+
+
+def find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
+    """The file of a data set, by its names with or without an extension, in any case of letters.
+
+    A folder is searched before its subfolders, `pools` before the others. Where no file has just
+    such a name, one is taken whose name says more, such as Tr41_878n_7454d_10c_tfidf_uni.mat.
+    """
+    wanted = list(names)
+    files = list(_files(folders))
+    for name in wanted:
+        for path, relative in files:
+            stem = relative[: -len(path.suffix)]
+            if name.lower() in (path.name.lower(), path.stem.lower(), relative, stem):
+                return path
+    for name in wanted:
+        for path, _ in files:
+            if data_key(path.stem) == data_key(name):
+                return path
+    return None
+
+
+def _files(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Readable files in the order in which they are looked at, with their place in the folder."""
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        below = sorted(path for path in folder.iterdir() if path.is_dir())
+        below.sort(key=lambda path: path.name != "pools")
+        for place in (folder, *below):
+            files = sorted(path for path in place.iterdir() if path.suffix.lower() in READABLE)
+            files.sort(key=lambda path: READABLE.index(path.suffix.lower()))
+            for path in files:
+                yield path, path.relative_to(folder).as_posix().lower()
+
+
+def load_pool(
+    source: DataSource,
+    folders: Sequence[Path],
+    seed: int,
+    missing: float = 0.0,
+    n_jobs: int | None = None,
+) -> Pool | None:
+    """The pool of a data set; None where its file is in no folder.
+
+    Labels are read as they are; ``generate`` is for files of features. Where members are
+    subsampled, ``missing`` is the share of samples that each of them does not see.
+    """
+    classes: NDArray[np.int64] | None
+    if source.embedded:
+        known = datasets.load(source.files[0])
+        features, classes = known.X, known.y
+    else:
+        path = find(source.files, folders)
+        if path is None:
+            return None
+        if holds_labels(path):
+            # labels that are there need no making; but none were made on a share of the samples
+            if source.generate is not None and source.generate.kind == "subsample":
+                raise UnfitData(
+                    f"{path} holds labels, so that the members of data {source.name!r} cannot be "
+                    "made on subsamples; leave [data.generate] out or give a file of features"
+                )
+            return _labels_of(source.name, path)
+        features, classes = _features_of(path)
+        if (
+            classes is None
+            and source.generate is not None
+            and source.generate.clusters == "classes"
+        ):
+            raise SpecError(f"{path} has no known classes, which clusters = 'classes' needs")
+    made = _members_of(features, classes, source.generate or Generate(), seed, missing, n_jobs)
+    known_classes = None if classes is None else by_first_appearance(np.asarray(classes))
+    return Pool(source.name, _codes(made), known_classes)
+
+
+def holds_labels(path: Path) -> bool:
+    """Whether the file is a pool of labels rather than features."""
+    if path.suffix.lower() in (".npz", ".mat"):
+        # refuses what is no such file, MATLAB's 7.3 among them, in words of its own
+        check_kind(path)
+        names = _sizes(path).keys()
+        found = names & {*LABELS}
+        return bool(found) and not (found == {"labels"} and names & {*FEATURES})
+    return "labels" in path.stem.lower() or path.parent.name == "pools"
+
+
+def _sizes(path: Path) -> dict[str, int]:
+    """The arrays of an archive by name, and how many entries each has; no data are read."""
+    sizes = {}
+    try:
+        if path.suffix.lower() == ".mat":
+            return {name: math.prod(shape) for name, shape in read_shapes(path).items()}
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                with archive.open(entry) as file:
+                    shape, _ = npy_header(file)
+                    sizes[entry.filename.removesuffix(".npy")] = math.prod(shape)
+    except UNREADABLE as error:
+        raise DataError(f"{path} is damaged or cut short: {error}") from None
+    return sizes
+
+
+def _labels_of(name: str, path: Path) -> Pool:
+    if path.suffix.lower() == ".npz" and "base" in _sizes(path):
+        arrays = read_arrays(path)
+        if arrays["base"].ndim == 3:
+            return _given_ensembles(name, path, arrays)
+    table = read_table(path, "labels")
+    main, classes = _apart(table)
+    columns = {column: labels_of_column(table, column) for column in main}
+    ensemble = Ensemble.from_labels(columns, blank_samples="keep")
+    return Pool(name, _codes(ensemble), classes)
+
+
+def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) -> Pool:
+    labels = arrays["base"]
+    if labels.dtype.kind not in "iu":
+        raise DataError(f"{path}: 'base' must hold whole numbers, but holds {labels.dtype.name}")
+    if labels.size == 0:
+        raise DataError(f"{path}: 'base' is empty (shape {labels.shape})")
+    if labels.max() > np.iinfo(np.int32).max:
+        raise DataError(
+            f"{path}: 'base' holds the label {labels.max()}, which 32 bits cannot; number the "
+            "clusters from 0"
+        )
+    classes = next((arrays[key] for key in CLASSES if key in arrays), None)
+    if classes is not None and classes.size != labels.shape[1]:
+        raise DataError(
+            f"{path}: {classes.size} classes for {labels.shape[1]} samples; they must be as many"
+        )
+    if classes is not None and (classes != classes).any():
+        raise DataError(f"{path}: the classes must be known for every sample")
+    known = None if classes is None else by_first_appearance(classes.ravel())
+    return Pool(name, np.where(labels < 0, -1, labels).astype(np.int32), known)
+
+
+def _features_of(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+    table = read_table(path, "features")
+    main, classes = _apart(table)
+    return numbers(table, main), classes
+
+
+def _apart(table: Table) -> tuple[list[str], NDArray[np.int64] | None]:
+    """The columns of the matrix, and the classes beside it."""
+    known = [name for name in CLASSES if name in table.columns]
+    if len(known) > 1 and table.lines is not None:
+        raise DataError(
+            f"{table.path}: any of the columns {quoted(known)} may hold the classes; rename all but "
+            "one of them"
+        )
+    found = known[0] if known else None
+    main = [name for name in table.main if name != found]
+    if not main:
+        raise DataError(f"{table.path}: no column is left beside the classes")
+    if found is None:
+        _refuse_unequal(table)
+        return main, None
+    classes: Column = labels_of_column(table, found)
+    if any(value is None or value != value for value in classes):
+        raise DataError(f"{table.path}: the classes in {found!r} must be known for every sample")
+    _, codes = np.unique(np.asarray(classes).astype(str), return_inverse=True)
+    return main, by_first_appearance(codes)
+
+
+def _refuse_unequal(table: Table) -> None:
+    """Classes of another length than the matrix are a mistake, not absent."""
+    if table.path.suffix.lower() not in (".npz", ".mat"):
+        return
+    for name, size in _sizes(table.path).items():
+        if name in CLASSES and f"{name}_0" not in table.main:
+            turned = "; turn the matrix round: samples are its rows" * (size == len(table.main))
+            raise DataError(
+                f"{table.path}: {size} classes in {name!r} for {table.n_rows} samples; they must "
+                f"be as many{turned}"
+            )
+
+
+def _members_of(
+    X: NDArray[np.float64],
+    classes: NDArray[Any] | None,
+    how: Generate,
+    seed: int,
+    missing: float,
+    n_jobs: int | None,
+) -> Ensemble:
+    clusters: Any = how.clusters
+    if clusters == "classes":
+        clusters = len(np.unique(np.asarray(classes)))
+    if how.kind == "kmeans":
+        return kmeans_pool(X, how.pool, clusters, random_state=seed, n_jobs=n_jobs)
+    if how.kind == "spectral":
+        return spectral_pool(X, how.pool, clusters, random_state=seed, n_jobs=n_jobs)
+    if how.kind == "features":
+        return feature_pool(X, how.pool, clusters, random_state=seed, n_jobs=n_jobs)
+    return subsample_pool(
+        X, how.pool, clusters, share=1 - missing, random_state=seed, n_jobs=n_jobs
+    )
+
+
+def _codes(ensemble: Ensemble) -> NDArray[np.int32]:
+    return np.asarray(ensemble.labels[ensemble.inverse], dtype=np.int32)

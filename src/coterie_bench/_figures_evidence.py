@@ -1,0 +1,201 @@
+"""The evidence itself: what co-association is worth, and what methods make of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.core.types import FloatArray
+from coterie.ensemble import Ensemble
+from coterie.evaluate import evidence_quality
+from coterie.evidence import (
+    cluster_reliability,
+    coassociation,
+    locally_weighted_coassociation,
+    transitions,
+)
+from coterie.plot import evidence, matrices
+from coterie.solvers.methods import find_method
+from coterie_bench._figure import COLUMN, BenchFigure, Kind, ensembles_words, file_name, listed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# an ensemble of a data set and the classes of its samples, None where they are not known
+Ensembles = Callable[[str], tuple[Ensemble, Any]]
+# microclusters beyond which a matrix is not solved for the sake of a picture
+LARGEST = 2500
+
+
+def locally_weighted(ensemble: Ensemble) -> FloatArray:
+    """EC-CMS's evidence; on the diagonal what two samples of one microcluster have."""
+    between = locally_weighted_coassociation(ensemble)
+    weight = ensemble.member_weight
+    values = np.repeat(weight, ensemble.n_clusters_per_member) * cluster_reliability(ensemble)
+    np.fill_diagonal(between, ensemble.incidence @ values / ((ensemble.labels >= 0) @ weight))
+    return between
+
+
+# what each method that learns a matrix begins with: both are on one scale
+BEFORE: dict[str, tuple[str, Callable[[Ensemble], FloatArray]]] = {
+    "eccms": ("locally weighted co-association", locally_weighted),
+    "spce": ("co-association", coassociation),
+    "trce": ("mean transitions", transitions),
+    "rce": ("co-association", coassociation),
+    "drec": ("co-association", coassociation),
+}
+
+
+def evidence_figures(
+    spec: Any, usual: Mapping[str, Kind], ensembles: Ensembles | None, left_out: list[str]
+) -> Iterator[BenchFigure]:
+    """Precision and recall of the co-association, and learned matrices beside what they came from."""
+    if ensembles is None:
+        left_out.append("evidence and matrices: the data were not given, only the runs")
+        return
+    learners = [
+        method for method in spec.methods if method.solver in BEFORE and not method.ablation_of
+    ]
+    if not learners:
+        left_out.append(f"matrices: the spec has none of {listed(sorted(BEFORE))}")
+    for data, kind in usual.items():
+        try:
+            ensemble, classes = ensembles(data)
+        except (ValueError, OSError) as error:
+            left_out.append(f"evidence and matrices of {data}: {error}")
+            continue
+        if classes is None:
+            left_out.append(f"evidence and matrices of {data}: its classes are not known")
+            continue
+        where = (
+            f"{data} ({ensemble.n_samples:,} samples in {ensemble.n_microclusters:,} microclusters; "
+            f"{ensembles_words(*kind)}, one ensemble, seed {spec.seed})"
+        )
+        yield BenchFigure(
+            name=file_name("evidence", data),
+            title=f"What co-association is worth, {data}",
+            caption=(
+                f"Pairs of samples of {where} by their co-association: share of all pairs (above), "
+                "and how many of them are of one class (below). Counted exactly over all pairs."
+            ),
+            size=(COLUMN, 3.4),
+            draw=partial(_draw_evidence, ensemble=ensemble, classes=classes),
+        )
+        if ensemble.n_microclusters > LARGEST:
+            left_out.append(
+                f"matrices of {data}: {ensemble.n_microclusters:,} microclusters, more than "
+                f"{LARGEST:,}"
+            )
+            continue
+        yield from _matrix_figures(learners, data, where, ensemble, classes, spec.seed)
+
+
+def _matrix_figures(
+    learners: Sequence[Any], data: str, where: str, ensemble: Ensemble, classes: Any, seed: int
+) -> Iterator[BenchFigure]:
+    # one method may be in two figures
+    learned = lru_cache(maxsize=len(learners) or 1)(
+        partial(_learned, learners, ensemble, len(np.unique(classes)), seed)
+    )
+    order = "ordered by class, inside a class by average link of the first matrix"
+    for place, method in enumerate(learners):
+        before = BEFORE[method.solver][0]
+        yield BenchFigure(
+            name=file_name("matrix", method.name, data),
+            title=f"Before and after {method.name}, {data}",
+            caption=(
+                f"The {before} of {where}, what {method.name} at its default setting makes of it, "
+                f"the difference, and the ideal matrix of the classes; {order}. The colours end at "
+                "the 99.5 % quantile off the diagonal."
+            ),
+            size=(COLUMN, 3.0),
+            draw=partial(
+                _draw_pair, place=place, method=method, learned=learned, ensemble=ensemble,
+                classes=classes,
+            ),
+        )  # fmt: skip
+    alike = [
+        place for place, method in enumerate(learners) if BEFORE[method.solver][1] is coassociation
+    ]
+    if len(alike) > 1:
+        yield BenchFigure(
+            name=file_name("matrices", data),
+            title=f"Learned matrices, {data}",
+            caption=(
+                f"The co-association of {where}, what {listed(learners[i].name for i in alike)} make "
+                f"of it at their default settings, and the ideal matrix of the classes; {order}."
+            ),
+            size=(COLUMN, 0.1 + 1.4 * -(-(len(alike) + 2) // 2)),
+            draw=partial(
+                _draw_all, alike=alike, learners=learners, learned=learned, ensemble=ensemble,
+                classes=classes,
+            ),
+        )  # fmt: skip
+
+
+def _learned(
+    learners: Sequence[Any], ensemble: Ensemble, n_clusters: int, seed: int, place: int
+) -> tuple[FloatArray, bool]:
+    """The matrix that a method arrives at, and whether it arrived."""
+    method = learners[place]
+    own = dict(getattr(method, "default", None) or {})
+    model = find_method(method.solver).load()(n_clusters=n_clusters, random_state=seed, **own)
+    with warnings.catch_warnings():
+        # it is said in the figure
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(ensemble)
+    return np.asarray(model.consensus_matrix_), bool(model.converged_)
+
+
+Learned = Callable[[int], tuple[FloatArray, bool]]
+
+
+def _draw_evidence(figure: Figure, *, ensemble: Ensemble, classes: Any) -> None:
+    evidence(evidence_quality(ensemble, classes), ax=figure.add_subplot())
+
+
+def _draw_pair(
+    figure: Figure,
+    *,
+    place: int,
+    method: Any,
+    learned: Learned,
+    ensemble: Ensemble,
+    classes: Any,
+) -> None:
+    before, of = BEFORE[method.solver]
+    matrix, converged = learned(place)
+    after = _named(method.name, converged)
+    short = "LWCA" if method.solver == "eccms" else before
+    matrices(
+        {short: of(ensemble), after: matrix},
+        classes,
+        ensemble,
+        difference=(short, after),
+        ax=figure.add_subplot(),
+    )
+
+
+def _draw_all(
+    figure: Figure,
+    *,
+    alike: Sequence[int],
+    learners: Sequence[Any],
+    learned: Learned,
+    ensemble: Ensemble,
+    classes: Any,
+) -> None:
+    named = {"co-association": coassociation(ensemble)}
+    for place in alike:
+        matrix, converged = learned(place)
+        named[_named(learners[place].name, converged)] = matrix
+    matrices(named, classes, ensemble, columns=2, ax=figure.add_subplot())
+
+
+def _named(method: str, converged: bool) -> str:
+    return method if converged else f"{method} (not converged)"

@@ -1,0 +1,298 @@
+"""Runs on the workers of a Dask cluster: each in a process of its own there, its record kept here.
+
+A labourer of this process has a post on a worker, an actor in Dask's words: that holds an agent, which
+starts and watches the process of a run as it would be done here, and copies of the pools that were sent
+to it. A post that is lost with its worker takes one run with it, which another does again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from queue import Queue
+from tempfile import mkdtemp
+from time import monotonic, sleep
+from typing import Any
+
+from coterie.core.errors import SchedulerError
+from coterie.scale.engine import active_client
+from coterie_bench._process import FAREWELL, GLANCE, RunProcess
+from coterie_bench._records import Run, RunKey
+from coterie_bench._spec import Caps
+from coterie_bench._worker import Task, in_words
+
+AGENT = "from coterie_bench._remote import attend; attend()"
+# posts that may be lost over one run before it is given up
+LOSSES = 3
+# seconds that a cluster may take to find a place for a post
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Crew:
+    """The workers of a cluster; a seat for each of their threads, the first of every worker first."""
+
+    client: Any
+    seats: tuple[str, ...]
+
+    @classmethod
+    def of(cls, client: Any) -> Crew:
+        """The workers there are now; they need this version of coterie."""
+        client = active_client(client)
+        here = version("coterie")
+        try:
+            there = client.run(version, "coterie")
+        except PackageNotFoundError:
+            raise SchedulerError(
+                f"the workers of {client.scheduler.address} have no coterie; install {here} there"
+            ) from None
+        for address, found in there.items():
+            if found != here:
+                raise SchedulerError(
+                    f"the worker {address} has coterie {found}, but here it is {here}; they must be "
+                    "the same"
+                )
+        if not there:
+            raise SchedulerError(f"the Dask scheduler at {client.scheduler.address} has no workers")
+        threads = client.nthreads()
+        seats = sorted((i, address) for address, count in threads.items() for i in range(count))
+        return cls(client, tuple(address for _, address in seats))
+
+    def joblib(self) -> AbstractContextManager[Any]:
+        """Within it, the workers do what joblib does."""
+        from joblib import parallel_config
+
+        config: AbstractContextManager[Any] = parallel_config("dask", client=self.client)
+        return config
+
+    def facts(self) -> dict[str, Any]:
+        """What machines they are."""
+        processors = {*self.client.run(_processor).values()}
+        return {
+            "count": len({*self.seats}),
+            "threads": len(self.seats),
+            "processors": sorted(processors),
+        }
+
+    def labourer(self, seat: int, caps: Caps, stop: threading.Event) -> RemoteLabourer:
+        """One that works on the worker of a seat."""
+        return RemoteLabourer(self.client, self.seats[seat % len(self.seats)], caps, stop)
+
+
+class RemoteLabourer:
+    """Has runs done by a post on a worker, and takes another post where that one is lost."""
+
+    def __init__(self, client: Any, address: str, caps: Caps, stop: threading.Event) -> None:
+        self._client = client
+        self._address = address
+        self._caps = caps
+        self._stop = stop
+        self._post: Any = None
+        self._sent: set[Path] = set()
+        self.group: tuple[str, str] | None = None
+
+    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
+        """Runs, each kept when it is over; False when asked to stop."""
+        self.group = task.group
+        for key in keys:
+            finished = self._await(task, key)
+            if finished is None:
+                return False
+            keep(finished)
+        return True
+
+    def _await(self, task: Task, key: RunKey) -> Run | None:
+        for _ in range(LOSSES):
+            try:
+                if self._post is None:
+                    self._post = self._take_post()
+                pool = None if task.pool in self._sent else task.pool.read_bytes()
+                finished: Run | None = self._patiently(self._post.do(task, key, pool))
+            except SchedulerError:
+                raise
+            except (OSError, RuntimeError, KeyError, ValueError):
+                # what goes wrong in a run is in its record: this is of the way there
+                self._post = None
+                self._sent.clear()
+                continue
+            self._sent.add(task.pool)
+            return finished
+        message = f"{LOSSES} Dask workers were lost over this run, one after the other"
+        return replace(task.blank(key), message=message)
+
+    def _take_post(self) -> Any:
+        # a worker that is gone must not be named: Dask would wait for it
+        own = [self._address] if self._address in self._client.nthreads() else None
+        future = self._client.submit(
+            Post,
+            self._caps,
+            actor=True,
+            pure=False,
+            workers=own,
+            allow_other_workers=own is not None,
+        )
+        deadline = monotonic() + PATIENCE
+        while not future.done():
+            if self._stop.is_set() or monotonic() > deadline:
+                raise SchedulerError(
+                    f"no worker of {self._client.scheduler.address} took a run within "
+                    f"{PATIENCE:g} s; are there any left?"
+                )
+            sleep(GLANCE)
+        return future.result()
+
+    def _patiently(self, answer: Any) -> Any:
+        """The answer of the post, None when asked to stop."""
+        while not answer.done():
+            if self._stop.is_set():
+                return None
+            sleep(GLANCE)
+        return answer.result()
+
+    def close(self, at_once: bool = True) -> None:
+        """Give up the post, whatever it does."""
+        if self._post is not None:
+            # a worker that is gone has nothing left to be closed
+            with suppress(OSError, RuntimeError, KeyError, ValueError):
+                self._post.close().result(timeout=PATIENCE)
+        self._post = None
+
+
+class Post:
+    """On a worker: an agent that does runs in processes of their own, and the pools they need.
+
+    The agent is a process too, because multiprocessing refuses children to a daemon, which Dask's
+    workers are.
+    """
+
+    def __init__(self, caps: Caps) -> None:
+        self._caps = caps
+        self._folder = Path(mkdtemp(prefix="coterie-bench-", dir=_own_directory()))
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        self._agent: subprocess.Popen[bytes] | None = None
+        self._end: weakref.finalize[..., Post] | None = None
+        self._closed = False
+
+    async def do(self, task: Task, key: RunKey, pool: bytes | None) -> Run | None:
+        """One run, with the file of its pool where it has not been sent before; None when closed."""
+        # Dask has one thread for the actors of a worker, and this would hold it
+        return await asyncio.to_thread(self._do, task, key, pool)
+
+    def _do(self, task: Task, key: RunKey, pool: bytes | None) -> Run | None:
+        try:
+            path = self._folder / task.pool.name
+            if pool is not None:
+                path.write_bytes(pool)
+            finished: Run = self._ask(replace(task, pool=path), key)
+            return finished
+        except Exception as error:
+            if self._closed:
+                return None
+            self._end_agent()
+            return replace(task.blank(key), message=f"on its worker: {in_words(error)}")
+
+    def _ask(self, task: Task, key: RunKey) -> Any:
+        if self._agent is None:
+            self._agent = subprocess.Popen(
+                [sys.executable, "-c", AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            # also where Dask drops the post because nobody asks it any more
+            self._end = weakref.finalize(self, _end, self._agent)
+            self._send(self._caps)
+        self._send((task, key))
+        assert self._agent.stdout is not None
+        return pickle.load(self._agent.stdout)
+
+    def _send(self, message: object) -> None:
+        assert self._agent is not None
+        assert self._agent.stdin is not None
+        pickle.dump(message, self._agent.stdin)
+        self._agent.stdin.flush()
+
+    async def close(self) -> None:
+        """End the agent, whatever it does, and remove the pools."""
+        self._closed = True
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._end_agent()
+        self._remove()
+
+    def _end_agent(self) -> None:
+        if self._end is not None:
+            self._end()
+        self._agent = self._end = None
+
+
+def _own_directory() -> str | None:
+    """The directory of the worker, which Dask clears away also after one that was killed."""
+    from distributed import get_worker
+
+    try:
+        directory: str = get_worker().local_directory
+    except ValueError:
+        # on no worker: the system's place for such things
+        return None
+    return directory
+
+
+def _end(agent: subprocess.Popen[bytes]) -> None:
+    # its input is closed, at which it takes away what it made
+    try:
+        agent.communicate(timeout=FAREWELL)
+    except subprocess.TimeoutExpired:
+        agent.kill()
+        agent.communicate()
+
+
+def attend() -> None:
+    """What the agent does: caps, then runs, through its input; their records through its output.
+
+    Without anybody at the other end it ends, and the process of its run with it.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    # what is printed by whatever is loaded must not come between
+    os.dup2(2, 1)
+    asked: Queue[tuple[Task, RunKey] | None] = Queue()
+    stop = threading.Event()
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                asked.put(pickle.load(sys.stdin.buffer))
+        stop.set()
+        asked.put(None)
+
+    process = RunProcess(pickle.load(sys.stdin.buffer), 1, stop)
+    threading.Thread(target=listen, daemon=True).start()
+    while (wanted := asked.get()) is not None:
+        task, key = wanted
+        found: list[Run] = []
+        if not process.do(task, [key], found.append):
+            break
+        # nobody may be left to read it
+        with suppress(OSError):
+            pickle.dump(found[0], answers)
+            answers.flush()
+    process.close()
+    # what is left in the buffer would be written once more at the end
+    with suppress(OSError):
+        answers.close()
+
+
+def _processor() -> str:
+    from coterie_bench._run import processor
+
+    return f"{processor()}, {platform.system()}, {os.cpu_count()} cores"

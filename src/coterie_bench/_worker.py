@@ -1,0 +1,284 @@
+"""The process that does runs: one ensemble, one method, its settings one after the other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from coterie.ensemble import Ensemble
+from coterie.solvers.methods import METHODS
+from coterie_bench._data import Pool
+from coterie_bench._protocol import ensemble_of, repetition_seed
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
+from coterie_bench._score import digest, score, score_members
+from coterie_bench._spec import DataSource, MethodSpec, Protocol
+
+MIB = 1024**2
+LONGEST_MESSAGE = 300
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs that share an ensemble and a method; no method stands for the members themselves."""
+
+    source: DataSource
+    protocol: Protocol
+    pool: Path
+    members: int
+    missing: float
+    repetition: int
+    method: MethodSpec | None
+    seed: int
+    columns: NDArray[np.int64] | None = None
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Runs of one group may follow each other in a process."""
+        return self.source.name, "" if self.method is None else self.method.name
+
+    def key(self, setting: str) -> RunKey:
+        """The key of the run with a setting."""
+        name = "" if self.method is None else self.method.name
+        return RunKey(self.source.name, self.members, self.missing, self.repetition, name, setting)
+
+    def run_keys(self) -> list[RunKey]:
+        """The keys of all its runs."""
+        if self.method is None:
+            nothing = setting_text({})
+            return [replace(self.key(nothing), method=name) for name in (BASE_AVERAGE, BASE_BEST)]
+        return [self.key(setting) for setting, _ in self.method.settings()]
+
+    def blank(self, key: RunKey) -> Run:
+        """A record of a run without a result."""
+        method = self.method
+        return Run(
+            key=key,
+            solver="" if method is None else method.solver,
+            default=method is None or key.setting == setting_text(method.default),
+            ablation_of="" if method is None else method.ablation_of,
+            status="failed",
+            message="",
+            scores={},
+            n_clusters=None,
+            n_clusters_wanted=None,
+            n_samples=0,
+            n_microclusters=0,
+            seconds=None,
+            peak_mib=None,
+            converged=None,
+            passes=None,
+            seed=self.seed,
+        )
+
+
+def serve(connection: Connection, lifeline: Connection, threads: int) -> None:
+    """Do what comes through the connection until it closes.
+
+    For each run the answer is ``(key, None)`` when it begins and ``(key, Run)`` when it is over.
+    """
+    threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
+    _limit_threads(threads)
+    bench = _Bench()
+    while True:
+        try:
+            task, keys = connection.recv()
+        except EOFError:
+            return
+        bench.warm(task)
+        for key in keys:
+            bench.prepare(task)
+            connection.send((key, None))
+            connection.send((key, bench.run(task, key)))
+
+
+def _die_with(lifeline: Connection) -> None:
+    """A parent that was killed leaves no worker behind."""
+    try:
+        lifeline.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def _limit_threads(threads: int) -> None:
+    import numba
+
+    if "fork" in multiprocessing.get_all_start_methods():
+        # numba keeps a semaphore; made this way it has no name that a killed process leaves behind
+        multiprocessing.set_start_method("fork", force=True)
+    threadpool_limits(threads)
+    numba.set_num_threads(max(1, min(threads, numba.get_num_threads())))
+
+
+class _Bench:
+    """The pool and the ensemble at hand."""
+
+    def __init__(self) -> None:
+        self._pool: tuple[Path, Pool] | None = None
+        self._ensemble: tuple[Any, Ensemble] | None = None
+        self._warm: set[str] = set()
+
+    def warm(self, task: Task) -> None:
+        """Load the kernels of a method, which is no part of its time."""
+        if task.method is None or task.method.solver in self._warm:
+            return
+        self._warm.add(task.method.solver)
+        labels = np.random.default_rng(0).integers(0, 3, (30, 6))
+        with warnings.catch_warnings(), suppress(Exception):
+            warnings.simplefilter("ignore")
+            METHODS[task.method.solver].load()(3, **task.method.default, random_state=0).fit(labels)
+
+    def prepare(self, task: Task) -> tuple[Pool, Ensemble]:
+        """Pool and ensemble of a task, kept until another is needed."""
+        if self._pool is None or self._pool[0] != task.pool:
+            self._pool = (task.pool, Pool.load(task.source.name, task.pool))
+            self._ensemble = None
+        pool = self._pool[1]
+        fill = filling(task.method)
+        wanted = (task.members, task.missing, task.repetition, fill)
+        if self._ensemble is None or self._ensemble[0] != wanted:
+            ensemble = ensemble_of(
+                task.source,
+                pool,
+                task.protocol,
+                task.members,
+                task.missing,
+                task.repetition,
+                task.seed,
+                task.columns,
+            )
+            if fill == "all" and not ensemble.is_complete:
+                ensemble = ensemble.filled(self.seed(task))
+            elif fill == "blank samples":
+                ensemble = blank_samples_filled(ensemble, self.seed(task))
+            self._ensemble = (wanted, ensemble)
+        return pool, self._ensemble[1]
+
+    @staticmethod
+    def seed(task: Task) -> int:
+        return repetition_seed(
+            task.seed, task.source.name, task.members, task.missing, task.repetition
+        )
+
+    def run(self, task: Task, key: RunKey) -> Run:
+        """One run; whatever the method raises becomes part of the record."""
+        pool, ensemble = self.prepare(task)
+        blank = replace(
+            task.blank(key),
+            n_samples=ensemble.n_samples,
+            n_microclusters=ensemble.n_microclusters,
+            seed=self.seed(task),
+        )
+        if task.method is None:
+            average, best = score_members(ensemble, pool.classes)
+            found = average if key.method == BASE_AVERAGE else best
+            return replace(blank, status="ok", scores=found)
+        wanted = task.source.n_clusters or pool.n_classes or usual_clusters(ensemble)
+        blank = replace(blank, n_clusters_wanted=wanted)
+        estimator = METHODS[task.method.solver].load()(
+            wanted, **blank.parameters, random_state=blank.seed
+        )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                seconds, peak = measured(lambda: estimator.fit(ensemble))
+        except MemoryError as error:
+            return replace(blank, status="memory cap", message=in_words(error))
+        except Exception as error:
+            return replace(blank, message=in_words(error))
+        history = getattr(estimator, "history_", [])
+        objective = [float(entry["objective"]) for entry in history if "objective" in entry]
+        return replace(
+            blank,
+            status="ok",
+            scores=score(pool.classes, estimator.labels_),
+            n_clusters=int(estimator.n_clusters_),
+            seconds=seconds,
+            peak_mib=peak,
+            converged=bool(estimator.converged_),
+            passes=int(estimator.n_iter_),
+            objective=tuple(objective),
+            labels_digest=digest(estimator.labels_),
+        )
+
+
+def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothing"]:
+    """Which missing labels are drawn before a method sees them."""
+    if method is None:
+        return "nothing"
+    if method.fill == "random":
+        return "all"
+    return "nothing" if METHODS[method.solver].load()._places_blank_samples else "blank samples"
+
+
+def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:
+    """Random labels for samples without any, which most methods cannot place; others stay partial."""
+    blank = ensemble.blank_samples()
+    if not blank.size:
+        return ensemble
+    labels = ensemble.labels[ensemble.inverse]
+    counts = ensemble.n_clusters_per_member
+    # a stream of its own: the seed itself draws members and fills whole ensembles
+    rng = np.random.default_rng([seed, len(blank)])
+    labels[blank] = rng.integers(0, counts, size=(len(blank), len(counts)))
+    return Ensemble.from_labels(labels)
+
+
+def usual_clusters(ensemble: Ensemble) -> int:
+    """Clusters to ask for where neither the spec nor the classes say: the members' median."""
+    return max(2, int(np.median(ensemble.n_clusters_per_member)))
+
+
+def measured(work: Callable[[], Any]) -> tuple[float, float | None]:
+    """Seconds, and the most memory in MiB above what was held before."""
+    before = _reset_peak()
+    start = perf_counter()
+    work()
+    seconds = perf_counter() - start
+    after = _status("VmHWM")
+    if before is None or after is None:
+        return seconds, None
+    return seconds, max(after - before, 0) / MIB
+
+
+def _reset_peak() -> int | None:
+    """Forget the highest memory so far; bytes held now, or None where the system cannot say."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return None
+    return _status("VmRSS")
+
+
+def _status(field: str) -> int | None:
+    return memory_of(os.getpid(), field)
+
+
+def memory_of(pid: int, field: str = "VmRSS") -> int | None:
+    """Bytes of a process from its status, None where the system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def in_words(error: BaseException) -> str:
+    """Kind and message of an error, cut to a line."""
+    text = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {text}"[:LONGEST_MESSAGE]

@@ -1,0 +1,140 @@
+"""The command ``coterie bench``: run a spec, print its tables, draw its figures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from coterie.cli.arguments import UsageError
+from coterie.cli.outputs import Journal
+from coterie.cli.screen import Screen, Stages
+from coterie.core.text import counted
+from coterie.io import write_table
+from coterie.io.write import check_place, check_writable, whole_file
+from coterie_bench import (
+    as_columns,
+    as_markdown,
+    as_text,
+    plot,
+    read_spec,
+    run,
+    shipped,
+    table,
+)
+from coterie_bench._records import Run
+from coterie_bench._run import usual_directory
+
+PAGES = (".md", ".txt")
+
+
+def bench(arguments: argparse.Namespace, journal: Journal) -> None:
+    """One of the steps."""
+    {"run": _run, "table": _table, "plot": _plot, "specs": _specs}[arguments.step](
+        arguments, journal
+    )
+
+
+def _run(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    out: Path = arguments.out or usual_directory(arguments.spec)
+    with Stages() as stages, _client(arguments.scheduler) as client:
+        stages.begin("making members")
+
+        def follow(done: int, total: int, finished: Run | None) -> None:
+            if finished is None:
+                # from here on runs are kept as they come, also where the command is interrupted
+                journal.written.append(("runs", out))
+                stages.begin("running", total)
+            stages.reach(done, total)
+
+        outcome = run(
+            arguments.spec,
+            out,
+            data=arguments.data,
+            n_jobs=arguments.jobs,
+            client=client,
+            callback=follow,
+        )
+    already = outcome.total - outcome.done_now
+    screen.say(
+        f"{counted(outcome.total, 'run')}"
+        + (f", {already:,} of them done before" if already else "")
+        + f"; {outcome.failed or 'none'} went wrong."
+    )
+    for remark in outcome.remarks:
+        screen.say(f"{remark}.")
+    if outcome.absent:
+        screen.say(f"Not found and left out: {', '.join(outcome.absent)}.")
+    screen.say("The runs are in", outcome.directory, "(coterie bench table, coterie bench plot).")
+
+
+@contextmanager
+def _client(address: str | None) -> Iterator[Any]:
+    """Of the scheduler at an address; None where the runs stay on this machine."""
+    if address is None:
+        yield None
+        return
+    from coterie.cli.partitions import connected, require_dask
+
+    require_dask(f"--scheduler {address}")
+    with connected(address) as client:
+        yield client
+
+
+def _table(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    output: Path | None = arguments.output
+    kind = "" if output is None else output.suffix.lower()
+    if output is not None:
+        (check_place if kind in PAGES else check_writable)(output)
+    summary = table(arguments.directory)
+    if output is None:
+        screen.text(as_text(summary, screen.width))
+        return
+    if kind in PAGES:
+        page = as_markdown(summary) if kind == ".md" else as_text(summary)
+        with whole_file(output) as file:
+            file.write(f"{page}\n".encode())
+    else:
+        write_table(output, as_columns(summary))
+    journal.written.append(("table", output))
+    screen.say("Wrote", output)
+
+
+def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
+    if find_spec("matplotlib") is None:
+        raise UsageError('figures need matplotlib; run: pip install "coterie[bench]"')
+    screen = Screen()
+    with Stages() as stages:
+        saved = plot(
+            arguments.directory,
+            arguments.output,
+            arguments.formats,
+            data=arguments.data,
+            callback=lambda figure: stages.begin(f"drawing {figure.name}"),
+        )
+    captions = saved.files[-1]
+    journal.written += [("figure", path) for path in saved.files]
+    screen.say(
+        f"Wrote {counted(len(saved.files) - 1, 'figure file')}; what each shows is in", captions
+    )
+    for reason in saved.left_out:
+        screen.say(f"Left out: {reason}", indent=2)
+
+
+def _specs(arguments: argparse.Namespace, journal: Journal) -> None:
+    screen = Screen()
+    for name in shipped():
+        spec = read_spec(name)
+        runs = sum(len(method.settings()) for method in spec.methods)
+        screen.say(f"{name}: {spec.title}.")
+        screen.say(
+            f"Data: {', '.join(source.name for source in spec.data)}. "
+            f"{counted(len(spec.methods), 'method')} at {counted(runs, 'setting')}, "
+            f"{counted(spec.protocol.repetitions, 'repetition')}.",
+            indent=2,
+        )
