@@ -24,7 +24,7 @@ def ensemble():
     truth = np.repeat([0, 1, 2], 12)
     members = [np.where(rng.random(36) < 0.25, rng.integers(0, 4, 36), truth) for _ in range(8)]
     made = Ensemble.from_labels(np.stack(members, axis=1))
-    return made.reorder_members(made.canonical_member_order())
+    return made.reorder_members(made.canonical_member_order)
 
 
 @pytest.fixture(scope="module")

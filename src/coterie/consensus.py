@@ -415,7 +415,7 @@ class _LabelRows:
             rows,
             self.ensemble.labels,
             self.ensemble.member_weight,
-            self.ensemble.weights.astype(np.float64),
+            self.ensemble.sizes,
             self.cluster_of,
         )
         return found[inverse.reshape(-1)]

@@ -419,8 +419,7 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
         raise ValueError("the microclusters' weights are not those of their samples")
     if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
         raise ValueError("labels beyond the members' clusters")
-    used = ensemble.labels.astype(np.int64) + ensemble.cluster_offsets[:m]
-    if len(np.unique(used[ensemble.labels >= 0])) != ensemble.n_base_clusters:
+    if len(np.unique(ensemble.base_clusters[ensemble.observed])) != ensemble.n_base_clusters:
         raise ValueError("a member's cluster without samples")
     return ensemble
 
@@ -487,8 +486,8 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
                 f"but has shape {features.shape}"
             )
         return principal_plane(features), f"PCA of {counted(features.shape[1], 'feature')}"
-    weights = ensemble.weights.astype(np.float64)
-    votes = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    weights = ensemble.sizes
+    votes = ensemble.weight_of_cluster
     plane, groups = spectral_plane(ensemble.incidence, weights, votes)
     name = f"spectral coordinates of {counted(ensemble.n_members, 'member')}"
     # more than three groups do not fit on two axes

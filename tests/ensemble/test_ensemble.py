@@ -30,6 +30,43 @@ def test_the_parts_of_a_small_one():
     assert [values.tolist() for values in ensemble.categories] == [[1, 0], [1, 0], [1, 0]]
 
 
+def test_views_by_microcluster_and_by_base_cluster():
+    ensemble = Ensemble.from_labels([[0, 5], [0, -1], [1, 6]], member_weight=[2.0, 3.0])
+    assert ensemble.sizes.dtype == np.float64
+    assert np.array_equal(ensemble.sizes, ensemble.weights)
+    assert np.array_equal(ensemble.observed, ensemble.labels >= 0)
+    assert np.array_equal(ensemble.observed_weight, ensemble.observed @ [2.0, 3.0])
+    assert ensemble.cluster_starts.tolist() == [0, 2]
+    assert ensemble.member_of_cluster.tolist() == [0, 0, 1, 1]
+    assert ensemble.weight_of_cluster.tolist() == [2.0, 2.0, 3.0, 3.0]
+    for row, clusters in zip(ensemble.incidence.toarray(), ensemble.base_clusters, strict=True):
+        assert np.flatnonzero(row).tolist() == clusters[clusters >= 0].tolist()
+    for name in ("sizes", "observed", "observed_weight", "member_of_cluster", "weight_of_cluster"):
+        assert not getattr(ensemble, name).flags.writeable
+
+
+def test_views_neither_change_equality_nor_travel_in_a_pickle():
+    ensemble, other = Ensemble.from_labels(T6), Ensemble.from_labels(T6)
+    before = pickle.dumps(ensemble)
+    assert ensemble.sizes.sum() == 6.0
+    assert ensemble.incidence.shape == (3, 6)
+    assert ensemble == other
+    assert pickle.dumps(ensemble) == before
+    assert dataclasses.replace(ensemble, weights=2 * ensemble.weights).sizes.sum() == 12.0
+
+
+def test_the_order_of_members_is_the_same_however_the_ensemble_was_made():
+    labels = np.random.default_rng(0).integers(0, 3, (40, 6))
+    ensemble = Ensemble.from_labels(labels, sample_weight=np.linspace(0.5, 2.0, 40))
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert "canonical_member_order" not in vars(again)
+    assert np.array_equal(again.canonical_member_order, ensemble.canonical_member_order)
+    some = ensemble.subset(slice(0, 5))
+    assert np.array_equal(
+        pickle.loads(pickle.dumps(some)).canonical_member_order, some.canonical_member_order
+    )
+
+
 def test_incidence_is_one_hot_with_empty_places_for_missing_labels():
     ensemble = Ensemble.from_labels([[0, 5], [0, -1], [1, 6]])
     dense = ensemble.incidence.toarray()

@@ -77,7 +77,7 @@ def test_the_start_of_largest_bound_is_kept():
     few = fit_quietly(BCE(3, n_init=1, random_state=0), labels)
     bounds = []
     ensemble = Ensemble.from_labels(labels)
-    canonical = ensemble.reorder_members(ensemble.canonical_member_order())
+    canonical = ensemble.reorder_members(ensemble.canonical_member_order)
     for first in steps.starts(canonical, 3, 8, np.random.default_rng(0)):
         bounds.append(steps.follow(steps.Problem.of(canonical), first, 500, 0.01).bound)
     many = fit_quietly(BCE(3, n_init=8, random_state=0), labels)

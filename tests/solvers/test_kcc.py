@@ -39,7 +39,7 @@ def noisy(seed, n=60, m=6, missing=0.0, sizes=(3, 4, 5)):
 
 def canonical(labels, **weights):
     ensemble = Ensemble.from_labels(labels, **weights)
-    return ensemble.reorder_members(ensemble.canonical_member_order())
+    return ensemble.reorder_members(ensemble.canonical_member_order)
 
 
 # ---------------------------------------------------------------- equal to the literal method

@@ -67,7 +67,7 @@ def history(model, name):
 def twin_of(model, **options):
     """The transcription on the samples of a fitted model, from the same rows."""
     ensemble = model.ensemble_
-    order = ensemble.canonical_member_order()
+    order = ensemble.canonical_member_order
     canonical = ensemble.reorder_members(order)
     problem = steps.Problem.of(canonical, model, np.random.default_rng(model.random_state))
     rows = [int(np.flatnonzero(ensemble.inverse == row)[0]) for row in problem.first_rows]

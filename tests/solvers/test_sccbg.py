@@ -30,7 +30,7 @@ def fit_quietly(model, labels, **weights):
 
 def canonical(labels, **weights):
     ensemble = Ensemble.from_labels(labels, **weights)
-    return ensemble.reorder_members(ensemble.canonical_member_order())
+    return ensemble.reorder_members(ensemble.canonical_member_order)
 
 
 # ---------------------------------------------------------------- the whole method

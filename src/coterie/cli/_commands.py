@@ -401,7 +401,7 @@ def summarise(
     screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
-        share = np.average((ensemble.labels < 0).mean(axis=1), weights=ensemble.weights)
+        share = np.average((~ensemble.observed).mean(axis=1), weights=ensemble.weights)
         missing = f", {100 * share:.2g} % of labels missing"
     screen.say(
         f"{counted(ensemble.n_members, 'member')}, "

@@ -236,42 +236,76 @@ class Ensemble:
     @cached_property
     def n_clusters_per_member(self) -> NDArray[np.int64]:
         """Base clusters k_j of each member."""
-        return np.array([len(values) for values in self.categories], dtype=np.int64)
+        return _read_only([len(values) for values in self.categories])
 
     @cached_property
     def cluster_offsets(self) -> NDArray[np.int64]:
         """First column of each member in :attr:`incidence`, and k at the end."""
-        return np.concatenate([[0], np.cumsum(self.n_clusters_per_member)])
+        return _read_only(np.concatenate([[0], np.cumsum(self.n_clusters_per_member)]))
+
+    @property
+    def cluster_starts(self) -> NDArray[np.int64]:
+        """First column of each member in :attr:`incidence`."""
+        return self.cluster_offsets[:-1]
 
     @property
     def n_base_clusters(self) -> int:
         """Base clusters k of all members together."""
         return int(self.cluster_offsets[-1])
 
-    @property
+    @cached_property
     def is_complete(self) -> bool:
         """Whether no label is missing."""
-        return not bool((self.labels < 0).any())
+        return bool(self.observed.all())
+
+    @cached_property
+    def sizes(self) -> NDArray[np.float64]:
+        """The :attr:`weights` of the microclusters as floats."""
+        return _read_only(self.weights.astype(np.float64))
+
+    @cached_property
+    def observed(self) -> NDArray[np.bool_]:
+        """Where a member labels a microcluster, N x m."""
+        return _read_only(self.labels >= 0)
+
+    @cached_property
+    def observed_weight(self) -> NDArray[np.float64]:
+        """Total weight of the members that label each microcluster."""
+        return _read_only(self.observed @ self.member_weight)
+
+    @property
+    def base_clusters(self) -> NDArray[np.int64]:
+        """Base cluster of each label, N x m: its column in :attr:`incidence`, -1 where missing."""
+        return np.where(self.observed, self.labels + self.cluster_starts, -1)
 
     @cached_property
     def incidence(self) -> sparse.csr_array:
         """Microclusters by base clusters, N x k, one where it lies in it, members side by side."""
-        observed = self.labels >= 0
-        columns = (self.labels + self.cluster_offsets[:-1])[observed]
-        starts = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
+        columns = self.base_clusters[self.observed]
+        starts = np.concatenate([[0], np.cumsum(self.observed.sum(axis=1))])
         return sparse.csr_array(
             (np.ones(len(columns)), columns, starts),
             shape=(self.n_microclusters, self.n_base_clusters),
         )
 
     @cached_property
+    def member_of_cluster(self) -> NDArray[np.int64]:
+        """Member of each base cluster, in the order of :attr:`incidence`."""
+        return _read_only(np.repeat(np.arange(self.n_members), self.n_clusters_per_member))
+
+    @cached_property
+    def weight_of_cluster(self) -> NDArray[np.float64]:
+        """The :attr:`member_weight` of each base cluster's member, in the order of :attr:`incidence`."""
+        return _read_only(self.member_weight[self.member_of_cluster])
+
+    @cached_property
     def cluster_sizes(self) -> NDArray[np.float64]:
         """Total weight of each base cluster, in the order of :attr:`incidence`."""
-        return np.asarray(self.incidence.T @ self.weights.astype(np.float64))
+        return _read_only(self.incidence.T @ self.sizes)
 
     def blank_samples(self) -> NDArray[np.int64]:
         """Positions of the samples without a label in any member."""
-        blank = np.flatnonzero((self.labels < 0).all(axis=1))
+        blank = np.flatnonzero(~self.observed.any(axis=1))
         return np.flatnonzero(np.isin(self.inverse, blank)) if blank.size else blank
 
     def refuse_blank_samples(self) -> None:
@@ -430,6 +464,7 @@ class Ensemble:
             self.sample_ids,
         )
 
+    @cached_property
     def canonical_member_order(self) -> NDArray[np.int64]:
         """Positions of the members in an order that depends on their partitions only.
 
@@ -441,7 +476,7 @@ class Ensemble:
         _, member = signatures(
             self.labels, self.n_clusters_per_member, self.weights, self.member_weight
         )
-        return np.argsort(member, kind="stable")
+        return _read_only(np.argsort(member, kind="stable"))
 
     def reorder_members(self, order: NDArray[np.int64]) -> Self:
         """The same ensemble with its members in another order; microclusters stay as they are."""
@@ -483,9 +518,8 @@ class Ensemble:
     # ------------------------------------------------------------------ Python's own
 
     def __repr__(self) -> str:
-        absent = self.labels < 0
-        if absent.any():
-            share = (absent.sum(axis=1) * self.weights).sum() / (
+        if not self.is_complete:
+            share = ((~self.observed).sum(axis=1) * self.weights).sum() / (
                 self.weights.sum() * self.n_members
             )
             missing = f"{100 * share:.2g} % of labels missing"
@@ -558,7 +592,7 @@ class Ensemble:
         refuse_blank_members(rows, names)
         member_weight = member_weight.astype(np.float64)
         canonical = canonical_rows(rows, sample_weight, member_weight)
-        return cls(
+        ensemble = cls(
             labels=canonical.codes,
             weights=canonical.weights,
             inverse=canonical.inverse,
@@ -568,6 +602,11 @@ class Ensemble:
             sample_weight=sample_weight,
             sample_ids=sample_ids,
         )
+        # fills the cached property: the signatures of members do not depend on the order of rows
+        vars(ensemble)["canonical_member_order"] = _read_only(
+            np.argsort(canonical.member_signatures, kind="stable")
+        )
+        return ensemble
 
     def _position(self, member: str | int) -> int:
         if isinstance(member, str):
@@ -588,6 +627,12 @@ def require_ensemble(given: object, name: str = "ensemble") -> None:
             f"{name} must be an Ensemble, but is {type(given).__name__}; "
             "make one with coterie.Ensemble.from_labels(labels)"
         )
+
+
+def _read_only(values: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(values)
+    array.flags.writeable = False
+    return array
 
 
 def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:

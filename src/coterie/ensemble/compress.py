@@ -95,6 +95,7 @@ class CanonicalRows:
     inverse: NDArray[np.int32]
     weights: NDArray[np.int64] | NDArray[np.float64]
     categories: tuple[NDArray[Any], ...]
+    member_signatures: NDArray[np.uint64]
 
 
 def canonical_rows(
@@ -112,7 +113,7 @@ def canonical_rows(
         weights = np.rint(weights).astype(np.int64)
     codes = np.ascontiguousarray(rows.codes)
     n_codes = np.array([len(categories) for categories in rows.categories], dtype=np.int64)
-    signature, _ = signatures(codes, n_codes, weights, member_weight)
+    signature, member_signatures = signatures(codes, n_codes, weights, member_weight)
     # as in the signatures: the last digits of a sum of float weights depend on the order of samples
     leading = weights if weights.dtype.kind == "i" else weights.astype(np.float32)
     order = np.lexsort((signature, -leading))
@@ -123,4 +124,4 @@ def canonical_rows(
     categories = tuple(
         values[old[old >= 0]] for values, old in zip(rows.categories, old_of, strict=True)
     )
-    return CanonicalRows(codes, rank[rows.inverse], weights[order], categories)
+    return CanonicalRows(codes, rank[rows.inverse], weights[order], categories, member_signatures)

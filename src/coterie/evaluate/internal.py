@@ -101,7 +101,7 @@ def cophenetic_correlation(
     from coterie.numerics.linkage import Dendrogram, weighted_linkage
 
     require_dense(ensemble, 24, "The cophenetic correlation", memory_budget)
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     dissimilarity = coassociation(ensemble, memory_budget=memory_budget)
     np.subtract(1.0, dissimilarity, out=dissimilarity)
     if dendrogram is None:
@@ -166,7 +166,7 @@ def pac(
     check_parameters("pac", {"lower": lower, "upper": upper}, domain)
     if not lower < upper:
         raise ParameterError(f"pac: lower must be below upper, but is {lower} with upper {upper}")
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     together = coassociation(ensemble, memory_budget=memory_budget)
     ambiguous = 0.0
     for begin in range(0, len(weights), BLOCK):

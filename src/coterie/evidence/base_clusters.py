@@ -104,9 +104,10 @@ def mean_over_members(
     per_pair = 24 + 16 * ensemble.n_base_clusters / ensemble.n_microclusters
     require_dense(ensemble, per_pair, purpose, memory_budget)
     weight = ensemble.member_weight
-    prior = np.repeat(weight, ensemble.n_clusters_per_member)
     alike = np.ascontiguousarray(likeness_to_base_clusters(ensemble, similarity).T)
-    total = np.asarray(sparse.csr_array(ensemble.incidence.multiply(prior)) @ alike)
+    total = np.asarray(
+        sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster)) @ alike
+    )
     if ensemble.is_complete:
         total /= weight.sum()
         return total

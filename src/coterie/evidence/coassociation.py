@@ -93,8 +93,8 @@ def weighted_coassociation(
 
     values = by_member(ensemble, member_values)
     require_dense(ensemble, 8, "The weighted co-association", memory_budget)
-    per_cluster = np.repeat(values, ensemble.n_clusters_per_member)
-    return weighted_agreements(ensemble.labels, per_cluster, ensemble.cluster_offsets[:-1])
+    per_cluster = values[ensemble.member_of_cluster]
+    return weighted_agreements(ensemble.labels, per_cluster, ensemble.cluster_starts)
 
 
 def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
@@ -163,7 +163,7 @@ def coassociation_operator(
     """
     require_ensemble(ensemble)
     values = np.ones(ensemble.n_members) if member_values is None else member_values
-    per_cluster = np.repeat(by_member(ensemble, values), ensemble.n_clusters_per_member)
+    per_cluster = by_member(ensemble, values)[ensemble.member_of_cluster]
     incidence = ensemble.incidence
     transposed = sparse.csr_array(incidence.T)
 

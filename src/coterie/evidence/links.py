@@ -183,7 +183,7 @@ def simrank(
     check_parameters("simrank", given, {"decay": DECAY, "n_rounds": Integer(2)})
     wide = ensemble.n_base_clusters / ensemble.n_microclusters
     require_dense(ensemble, 24 + 24 * wide + 24 * wide**2, "The SimRank similarity", memory_budget)
-    r = ensemble.weights.astype(np.float64)
+    r = ensemble.sizes
     by_label = _label_shares(ensemble)
     inside = sparse.csr_array(ensemble.incidence.multiply(r[:, None]) / ensemble.cluster_sizes)
     samples = np.zeros((len(r), len(r)))
@@ -265,7 +265,7 @@ def _shared_strength(overlap: FloatArray) -> FloatArray:
 
 def _label_shares(ensemble: Ensemble) -> sparse.csr_array:
     """The incidence with rows that sum to one: each label a microcluster has counts the same."""
-    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    prior = ensemble.weight_of_cluster
     weighted = sparse.csr_array(ensemble.incidence.multiply(prior))
     total = weighted.sum(axis=1)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)

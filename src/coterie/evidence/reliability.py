@@ -36,7 +36,7 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
     require_ensemble(ensemble)
     check_parameters("cluster_reliability", {"theta": theta}, {"theta": THETA})
     m, k = ensemble.n_members, ensemble.n_base_clusters
-    member_of = np.repeat(np.arange(m), ensemble.n_clusters_per_member)
+    member_of = ensemble.member_of_cluster
     by_member = sparse.csr_array((np.ones(k), (np.arange(k), member_of)), shape=(k, m))
     entropy = np.empty(k)
     for rows, table in contingency_by_members(ensemble):
@@ -73,10 +73,8 @@ def locally_weighted_coassociation(
     per_pair = bytes_of_shares(ensemble)
     require_dense(ensemble, per_pair, "The locally weighted co-association matrix", memory_budget)
     weight = ensemble.member_weight
-    values = cluster_reliability(ensemble, theta) * np.repeat(
-        weight, ensemble.n_clusters_per_member
-    )
-    together = weighted_agreements(ensemble.labels, values, ensemble.cluster_offsets[:-1])
+    values = cluster_reliability(ensemble, theta) * ensemble.weight_of_cluster
+    together = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
     if ensemble.is_complete:
         together /= weight.sum()
     else:
@@ -96,6 +94,6 @@ def member_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.flo
     array([0.643, 0.488])
     """
     sizes = ensemble.cluster_sizes
-    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+    member = ensemble.member_of_cluster
     total = np.bincount(member, weights=sizes * cluster_reliability(ensemble, theta))
     return np.asarray(total / np.bincount(member, weights=sizes))

@@ -50,14 +50,13 @@ def cluster_support(
             f"cluster_support: labels must lie in 0 .. {n_clusters - 1}, but go from "
             f"{labels.min()} to {labels.max()}"
         )
-    chosen = sparse.csr_array(
-        (ensemble.weights.astype(np.float64), (np.arange(n), labels)), shape=(n, n_clusters)
-    )
+    chosen = sparse.csr_array((ensemble.sizes, (np.arange(n), labels)), shape=(n, n_clusters))
     weight = ensemble.member_weight
-    per_cluster = np.repeat(weight, ensemble.n_clusters_per_member)
-    inside = np.asarray((ensemble.incidence.T @ chosen).toarray()) * per_cluster[:, None]
+    inside = (
+        np.asarray((ensemble.incidence.T @ chosen).toarray()) * ensemble.weight_of_cluster[:, None]
+    )
     together = np.asarray(ensemble.incidence @ inside)
-    observed = (ensemble.labels >= 0).astype(np.float64)
+    observed = ensemble.observed.astype(np.float64)
     seen = observed @ (np.asarray(observed.T @ chosen) * weight[:, None])
     support = np.zeros((n, n_clusters))
     np.divide(together, seen, out=support, where=seen > 0)

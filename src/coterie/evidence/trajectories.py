@@ -77,7 +77,7 @@ def trajectory_similarity(
     links = _strongest_links(
         coassociation(ensemble, memory_budget=memory_budget), n_neighbors or usual
     )
-    walk = random_walk(links, ensemble.weights.astype(np.float64))
+    walk = random_walk(links, ensemble.sizes)
     return cosines(trajectory_products(walk, n_steps or usual))
 
 

@@ -50,7 +50,7 @@ def transitions(
             raise ParameterError(
                 f"member_values must be positive, but the least of them is {chance.min():g}"
             )
-    values = np.repeat(chance, ensemble.n_clusters_per_member) / ensemble.cluster_sizes
-    steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_offsets[:-1])
-    steps /= ((ensemble.labels >= 0) @ chance)[:, None]
+    values = chance[ensemble.member_of_cluster] / ensemble.cluster_sizes
+    steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
+    steps /= (ensemble.observed @ chance)[:, None]
     return steps

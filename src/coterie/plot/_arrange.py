@@ -188,10 +188,10 @@ def pooled_coassociation(
     )
     inside = np.asarray((shares @ ensemble.incidence).toarray())
     weight = ensemble.member_weight
-    together = (inside * np.repeat(weight, ensemble.n_clusters_per_member)) @ inside.T
+    together = (inside * ensemble.weight_of_cluster) @ inside.T
     if ensemble.is_complete:
         return together / weight.sum()
-    observed = np.asarray(shares @ (ensemble.labels >= 0).astype(np.float64))
+    observed = np.asarray(shares @ ensemble.observed.astype(np.float64))
     return share(together, (observed * weight) @ observed.T)
 
 

@@ -170,7 +170,7 @@ def _read(
         if labels is not None:
             codes, names = label_codes("plot.matrix", "labels", labels, of.n_samples)
         if codes is None:
-            rows, heavy = np.arange(of.n_microclusters), of.weights.astype(np.float64)
+            rows, heavy = np.arange(of.n_microclusters), of.sizes
             codes = np.zeros(len(rows), dtype=np.int64)
         else:
             rows = of.inverse.astype(np.int64)

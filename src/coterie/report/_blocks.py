@@ -75,7 +75,7 @@ class Blocks:
             Largest number of blocks.
         """
         order, words = _display_order(ensemble, labels, overlap, rival, lead)
-        weight = ensemble.weights.astype(np.float64)[order]
+        weight = ensemble.sizes[order]
         groups = labels[order]
         samples = total_count(ensemble)
         # weights that are no counts say nothing of how many samples there are
@@ -121,7 +121,7 @@ class Blocks:
 def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[np.float64]:
     """Mean co-association between groups of samples, given their weight in each base cluster."""
     columns = sparse.csc_array(inside)
-    per_cluster = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    per_cluster = ensemble.weight_of_cluster
     together = np.zeros((inside.shape[0], inside.shape[0]))
     for start in range(0, inside.shape[1], COLUMNS):
         part = columns[:, start : start + COLUMNS].toarray()
@@ -186,7 +186,7 @@ def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[n
     from coterie.evidence import coassociation
 
     shares = coassociation(ensemble)
-    weight = ensemble.weights.astype(np.float64)
+    weight = ensemble.sizes
     rank = np.zeros(len(labels), dtype=np.int64)
     for cluster in np.unique(labels):
         rows = np.flatnonzero(labels == cluster)

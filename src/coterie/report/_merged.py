@@ -73,7 +73,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
         The nearest other cluster of each, -1 for none.
     """
     ensemble, labels = votes.ensemble, votes.labels
-    weight = ensemble.weights.astype(np.float64)
+    weight = ensemble.sizes
     sizes = np.bincount(labels, weights=weight, minlength=votes.n_clusters)
     found = []
     for cluster in np.argsort(-sizes, kind="stable")[:CLUSTERS].tolist():
@@ -139,7 +139,7 @@ def _parts(
 
 def _coassociation(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Co-association of a few rows, 0 for two that no member saw both."""
-    by_base = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    by_base = ensemble.weight_of_cluster
     inside = sparse.csr_array(ensemble.incidence[rows])
     together = (inside @ sparse.csr_array(inside.multiply(by_base)).T).toarray()
     labelled = (ensemble.labels[rows] >= 0).astype(np.float64)
@@ -150,7 +150,7 @@ def _coassociation(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def _per_member(ensemble: Ensemble, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.add.reduceat(values, ensemble.cluster_offsets[:-1])
+    return np.add.reduceat(values, ensemble.cluster_starts)
 
 
 def _alike(

@@ -140,8 +140,8 @@ def _coverage(reading: Reading) -> str:
     ensemble = reading.ensemble
     if ensemble.is_complete:
         return "no label missing"
-    weight = ensemble.weights.astype(np.float64)
-    absent = float(weight @ (ensemble.labels < 0).mean(axis=1) / weight.sum())
+    weight = ensemble.sizes
+    absent = float(weight @ (~ensemble.observed).mean(axis=1) / weight.sum())
     return f"{percent(absent)} of labels missing"
 
 

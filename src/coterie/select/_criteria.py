@@ -91,7 +91,7 @@ def profile(
     """
     wanted = set(wanted)
     criteria = {name: np.full(len(ks), np.nan) for name in CRITERIA if name in wanted}
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     heights, own = _cuts(ensemble, ks, memory_budget)
     if step is not None:
         step()
@@ -169,7 +169,7 @@ def against_members(ensemble: Ensemble, labels: Labels) -> tuple[float, float]:
     by its value for independent labels of the same sizes: 0 nested, 1 as by chance, NaN where
     nothing can cross. ANMI is the mean of the normalised mutual information.
     """
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     found = expected = information = 0.0
     for j, influence in enumerate(ensemble.member_weight):
         member = ensemble.labels[:, j]
@@ -197,8 +197,8 @@ def eigengaps(
     the incidence Z of microclusters and base clusters, the matrix is Z Z' and has the eigenvalues
     of Z' Z, so the smaller of the two is formed. NaN at k = N, where there is no next one.
     """
-    root = np.sqrt(ensemble.weights.astype(np.float64))
-    per_cluster = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    root = np.sqrt(ensemble.sizes)
+    per_cluster = ensemble.weight_of_cluster
     degree = ensemble.incidence @ (per_cluster * ensemble.cluster_sizes)
     scale = np.divide(root, np.sqrt(degree), out=np.zeros_like(root), where=degree > 0)
     n, k = ensemble.n_microclusters, ensemble.n_base_clusters
@@ -245,15 +245,13 @@ def _cuts(ensemble: Ensemble, ks: NDArray[np.int64], memory_budget: Budget) -> t
     require_dense(ensemble, 16, "The co-association matrix and its linkage", memory_budget)
     dissimilarity = coassociation(ensemble, memory_budget=memory_budget)
     np.subtract(1.0, dissimilarity, out=dissimilarity)
-    dendrogram = weighted_linkage(
-        dissimilarity, ensemble.weights.astype(np.float64), overwrite=True
-    )
+    dendrogram = weighted_linkage(dissimilarity, ensemble.sizes, overwrite=True)
     return dendrogram.heights, np.stack([dendrogram.cut(int(k)) for k in ks])
 
 
 def _cuts_of_seen(half: Ensemble, ks: NDArray[np.int64], memory_budget: Budget) -> Labels:
     """The partitions of what a half of the members saw; -1 for the rest, of which it says nothing."""
-    seen = np.asarray((half.labels >= 0).any(axis=1))
+    seen = np.asarray(half.observed.any(axis=1))
     if seen.all():
         return _cuts(half, ks, memory_budget)[1]
     labels = np.full((len(ks), len(seen)), -1, dtype=np.int64)
@@ -297,7 +295,7 @@ def _resampled(
 
 def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[Array, float]:
     """Share of the pairs of samples with co-association up to 0, 1 / GRID, ... 1; and the PAC."""
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     together = coassociation(ensemble, memory_budget=memory_budget)
     counts, ambiguous = np.zeros(GRID + 1), 0.0
     low, high = AMBIGUOUS

@@ -185,7 +185,7 @@ class Plan:
         partitions: NDArray[np.int64] | None = None,
     ) -> Profile:
         """The criteria at each k, NaN where k is 1 or more than there are microclusters."""
-        order = ensemble.canonical_member_order()
+        order = ensemble.canonical_member_order
         splits = [rng.permutation(len(order)) for _ in range(self.splits)]
         possible = np.flatnonzero((ks >= 2) & (ks <= ensemble.n_microclusters))
         whole = Profile(

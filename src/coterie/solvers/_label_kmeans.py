@@ -57,11 +57,11 @@ class LabelRows:
     def of(cls, ensemble: Ensemble) -> Self:
         """The rows of an ensemble."""
         offsets = ensemble.cluster_offsets
-        member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+        member = ensemble.member_of_cluster
         sizes = ensemble.cluster_sizes
         return cls(
             incidence=ensemble.incidence,
-            weights=ensemble.weights.astype(np.float64),
+            weights=ensemble.sizes,
             offsets=offsets,
             member=member,
             shares=sizes / np.add.reduceat(sizes, offsets[:-1])[member],

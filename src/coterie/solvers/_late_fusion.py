@@ -65,12 +65,12 @@ class Fusion:
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int) -> Self:
         """The problem that an ensemble poses."""
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         prior = ensemble.member_weight
         unit = sparse.diags_array(1.0 / np.sqrt(ensemble.cluster_sizes))
         known = sparse.csr_array(ensemble.incidence @ unit)
         root = np.sqrt(weights)
-        value = np.sqrt(np.repeat(prior, ensemble.n_clusters_per_member))
+        value = np.sqrt(ensemble.weight_of_cluster)
         scaled = sparse.diags_array(root) @ known @ sparse.diags_array(value)
         guide = leading_left_vectors(sparse.csr_array(scaled), n_clusters) / root[:, None]
         return cls(

@@ -83,7 +83,7 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         ensemble = _as_ensemble(labels, sample_weight, member_weight)
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
-        order = ensemble.canonical_member_order()
+        order = ensemble.canonical_member_order
         # the last digits of a BLAS product depend on its threads, and labels can on those digits
         with one_blas_thread():
             partition = self._solve(

@@ -121,7 +121,7 @@ class CSPA(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 48, "The co-association graph", self.memory_budget)
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         graph = coassociation(ensemble, memory_budget=self.memory_budget)  # 1
         graph *= weights  # 2
         graph *= weights[:, None]

@@ -101,7 +101,7 @@ def cut_embedding(
     """
     n = len(embedding)
     points = embedding
-    counts = ensemble.weights.astype(np.float64) if weights is None else weights
+    counts = ensemble.sizes if weights is None else weights
     if companions is not None:
         points = np.vstack([embedding, companions[0]])
         counts = np.concatenate([counts, companions[1]])

@@ -226,7 +226,7 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, lam: float) -> Self:
         """The problem that an ensemble poses."""
-        share = np.sqrt(np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member))
+        share = np.sqrt(ensemble.weight_of_cluster)
         rows, singular, _ = np.linalg.svd(ensemble.incidence.toarray() * share, full_matrices=False)
         some = singular > ROUNDING * singular[0]
         rows, squares = rows[:, some], singular[some] ** 2

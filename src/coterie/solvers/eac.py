@@ -96,7 +96,7 @@ class EAC(LabelConsensus):
         require_dense(ensemble, 16, "The co-association matrix and its linkage", self.memory_budget)
         dissimilarity = coassociation(ensemble, memory_budget=self.memory_budget)
         np.subtract(1.0, dissimilarity, out=dissimilarity)
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         dendrogram = weighted_linkage(
             dissimilarity,
             weights,

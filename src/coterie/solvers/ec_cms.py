@@ -330,7 +330,7 @@ def enhance(
         if confidence is not None:
             raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
         require_dense(source, BYTES_PER_PAIR[precision], "The enhanced matrix", memory_budget)
-        source = source.reorder_members(source.canonical_member_order()).with_fewer_copies()
+        source = source.reorder_members(source.canonical_member_order).with_fewer_copies()
         similarity = _evidence(source, evidence, theta, memory_budget)
         shares, weights = coassociation(source, memory_budget=memory_budget), source.weights
     else:
@@ -369,11 +369,8 @@ def _evidence(
     if evidence == "lwca":
         between = locally_weighted_coassociation(ensemble, theta, memory_budget=budget)
         # two samples of one microcluster: the mean reliability of their base clusters
-        weight = ensemble.member_weight
-        values = np.repeat(weight, ensemble.n_clusters_per_member)
-        values = values * cluster_reliability(ensemble, theta)
-        seen = (ensemble.labels >= 0) @ weight
-        np.fill_diagonal(between, ensemble.incidence @ values / seen)
+        values = ensemble.weight_of_cluster * cluster_reliability(ensemble, theta)
+        np.fill_diagonal(between, ensemble.incidence @ values / ensemble.observed_weight)
     elif evidence == "pts":
         between = trajectory_similarity(ensemble, memory_budget=budget)
     else:
@@ -408,6 +405,6 @@ def _member_weights(ensemble: Ensemble, evidence: str | ArrayLike, theta: float)
     if not isinstance(evidence, str) or evidence != "lwca":
         return ensemble.member_weight
     sizes, reliability = ensemble.cluster_sizes, cluster_reliability(ensemble, theta)
-    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+    member = ensemble.member_of_cluster
     total = np.bincount(member, weights=sizes * reliability)
     return np.asarray(ensemble.member_weight * total / np.bincount(member, weights=sizes))

@@ -182,7 +182,7 @@ def cut_rows(similarity: FloatArray, n_vectors: int) -> FloatArray:
 
 def group_votes(ensemble: Ensemble, groups: IntArray) -> FloatArray:
     """Step 4: share of each group's base clusters that hold a microcluster, N x groups."""
-    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    prior = ensemble.weight_of_cluster
     of_group = sparse.csr_array((prior, (np.arange(len(groups)), groups)))
     held = np.asarray((ensemble.incidence @ of_group).toarray())
     return held / of_group.sum(axis=0)

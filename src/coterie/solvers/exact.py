@@ -85,7 +85,7 @@ def _merge(
 ) -> NDArray[np.int64]:
     from coterie.numerics.linkage import weighted_linkage
 
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     sizes = np.bincount(labels, weights=weights, minlength=count).astype(np.float64)
     between = np.zeros((count, count))
     if similarity is not None:
@@ -104,12 +104,12 @@ def _between_components(
     ensemble: Ensemble, labels: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
     """Co-association between components: agreements over observations, pooled."""
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
     inside = np.asarray((chosen.T @ ensemble.incidence).toarray())
-    value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    value = ensemble.weight_of_cluster
     together = (inside * value) @ inside.T
-    observed = np.asarray(chosen.T @ (ensemble.labels >= 0).astype(np.float64))
+    observed = np.asarray(chosen.T @ ensemble.observed.astype(np.float64))
     seen = (observed * ensemble.member_weight) @ observed.T
     shares = np.zeros((count, count))
     np.divide(together, seen, out=shares, where=seen > 0)
@@ -120,7 +120,7 @@ def _split_widest(
     ensemble: Ensemble, labels: NDArray[np.int64], embedding: NDArray[np.float64] | None
 ) -> NDArray[np.int64]:
     """Split the cluster of widest scatter in two."""
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     views: list[Any] = [ensemble.incidence]
     if embedding is not None:
         views.insert(0, embedding)

@@ -129,7 +129,7 @@ class HBGF(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        prior = ensemble.weight_of_cluster
         links = sparse.csr_array(ensemble.incidence.multiply(prior))
         if self.partition == "metis":
             graph, sizes = _whole_graph(ensemble, links, prior)
@@ -164,7 +164,7 @@ def _whole_graph(
     ensemble: Ensemble, links: sparse.csr_array, prior: NDArray[np.float64]
 ) -> tuple[sparse.csr_array, NDArray[np.float64]]:
     """All vertices, microclusters first, their links, and their weights."""
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     weighted = sparse.csr_array(links.multiply(weights[:, None]))
     graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
     return graph, np.concatenate([weights, prior])

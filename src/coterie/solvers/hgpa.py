@@ -132,7 +132,7 @@ class HGPA(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         incidence = ensemble.incidence  # 1
-        price = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)  # 2
+        price = ensemble.weight_of_cluster  # 2
         if self.hyperedge_weight == "size":
             price = price * ensemble.cluster_sizes
         labels, used = partition_hypergraph(  # 3

@@ -144,7 +144,7 @@ def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np
         return shares
     purpose = f"The features of N = {n:,} microclusters by k = {k:,} base clusters"
     require(16.0 * (n + k) * k, purpose, ADVICE, memory_budget)
-    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    prior = ensemble.weight_of_cluster
     table = contingency(ensemble).toarray() * prior
     table *= prior[:, None]
     lower, order, rank, _ = lapack.dpstrf(table, lower=1, overwrite_a=1)

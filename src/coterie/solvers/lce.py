@@ -149,7 +149,7 @@ class LCE(LabelConsensus):
         alike = linked_clusters(ensemble, self.links, memory_budget=self.memory_budget)
         alike *= self.decay
         np.fill_diagonal(alike, 1.0)
-        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        prior = ensemble.weight_of_cluster
         refined = refined_matrix(ensemble, alike)
         refined *= prior
         spectrum = bipartite_spectrum(refined, ensemble.weights, self.n_clusters)

@@ -139,9 +139,7 @@ class LWEA(LabelConsensus):
             ensemble, self.theta, memory_budget=self.memory_budget
         )
         np.subtract(1.0, apart, out=apart)
-        cut, dendrogram = cut_dendrogram(
-            apart, ensemble.weights.astype(np.float64), self.n_clusters, "average"
-        )
+        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
         return cut.partition(
             ensemble.member_weight * member_reliability(ensemble, self.theta),
             by_base_cluster={"cluster_reliability_": cluster_reliability(ensemble, self.theta)},

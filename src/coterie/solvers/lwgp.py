@@ -125,7 +125,7 @@ class LWGP(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)
-        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        prior = ensemble.weight_of_cluster
         links = ensemble.incidence.multiply(reliability * prior)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
         cut = cut_embedding(

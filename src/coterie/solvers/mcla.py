@@ -128,7 +128,7 @@ class MCLA(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        votes = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        votes = ensemble.weight_of_cluster
         graph = likeness_graph(ensemble, votes)  # 1
         found, used = partition_graph(  # 2
             graph,
@@ -173,7 +173,7 @@ class MCLA(LabelConsensus):
 def likeness_graph(ensemble: Ensemble, votes: NDArray[np.float64]) -> sparse.csr_array:
     """Step 1: Jaccard likeness of base clusters of different members, times both their votes."""
     shared = sparse.coo_array(contingency(ensemble))
-    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)
+    member = ensemble.member_of_cluster
     other = member[shared.row] != member[shared.col]
     row, col, both = shared.row[other], shared.col[other], shared.data[other]
     sizes = ensemble.cluster_sizes

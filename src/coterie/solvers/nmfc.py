@@ -199,12 +199,12 @@ class Problem:
     def of(cls, ensemble: Ensemble) -> Self:
         """The problem that an ensemble poses."""
         member = ensemble.member_weight / ensemble.member_weight.sum()
-        value = np.repeat(member, ensemble.n_clusters_per_member)
+        value = member[ensemble.member_of_cluster]
         shared = contingency(ensemble)
         return cls(
             incidence=ensemble.incidence,
             value=value,
-            weights=ensemble.weights.astype(np.float64),
+            weights=ensemble.sizes,
             square=float(value @ (shared.power(2) @ value)),
         )
 

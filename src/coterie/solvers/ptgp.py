@@ -151,7 +151,7 @@ class PTGP(LabelConsensus):
         )
         once = np.ones(ensemble.n_microclusters)
         links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)
-        links *= np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        links *= ensemble.weight_of_cluster
         embedding = tcut_embedding(links, once, self.n_clusters)
         cut = cut_embedding(
             ensemble,

@@ -358,10 +358,10 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, lam1: float, lam2: float) -> Self:
         """The problem that an ensemble poses."""
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         roots = np.sqrt(weights)
         value = ensemble.member_weight / ensemble.member_weight.sum()
-        per_cluster = np.sqrt(np.repeat(value, ensemble.n_clusters_per_member))
+        per_cluster = np.sqrt(value[ensemble.member_of_cluster])
         factor = ensemble.incidence.toarray() * per_cluster
         factor *= roots[:, None]
         basis, singular, _ = np.linalg.svd(factor, full_matrices=False)

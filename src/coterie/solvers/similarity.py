@@ -203,7 +203,7 @@ class SimilarityConsensus(LabelConsensus):
             self.memory_budget,
         )
         between, own = self._similarity(ensemble)
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         if not self.weighted:
             weights = np.ones_like(weights)
         as_it_is: dict[str, Any] = {"consensus_matrix_": between}
@@ -298,9 +298,9 @@ def _made_by(function: Callable[[Ensemble], ArrayLike], ensemble: Ensemble) -> F
 
 def _mean_reliability(ensemble: Ensemble, theta: float) -> FloatArray:
     """Locally weighted co-association of two samples of one microcluster."""
-    prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    prior = ensemble.weight_of_cluster
     total = ensemble.incidence @ (prior * cluster_reliability(ensemble, theta))
-    return np.asarray(total / ((ensemble.labels >= 0) @ ensemble.member_weight))
+    return np.asarray(total / ensemble.observed_weight)
 
 
 def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> FloatArray:
@@ -326,5 +326,5 @@ def _through_base_clusters(
     """Links to base clusters: the mean similarity with their samples."""
     inside = ensemble.incidence.multiply(weights[:, None]).tocsc()
     links = np.asarray(similarity @ inside) / (ensemble.incidence.T @ weights)
-    links *= np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    links *= ensemble.weight_of_cluster
     return tcut_embedding(links, weights, n_clusters)

@@ -112,7 +112,7 @@ class USENC(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        prior = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        prior = ensemble.weight_of_cluster
         links = ensemble.incidence.multiply(prior)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
         cut = cut_embedding(

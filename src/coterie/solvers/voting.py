@@ -148,8 +148,8 @@ class MajorityVoting(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         c = self.n_clusters
         labels, reference = first_reference(ensemble, c, self.reference, rng)  # 1
-        weights = ensemble.weights.astype(np.float64)
-        all_votes = float(weights @ ((ensemble.labels >= 0) @ ensemble.member_weight))
+        weights = ensemble.sizes
+        all_votes = float(weights @ ensemble.observed_weight)
         votes = np.zeros((len(labels), c))
         agreed = 0.0
         history: list[Pass] = []
@@ -221,7 +221,7 @@ def mean_agreement(ensemble: Ensemble) -> FloatArray:
     """Mean NMI of each member with the others it shares samples with, weighted; 0 if there are none."""
     from coterie.numerics.agreement import member_agreements
 
-    agreement = member_agreements(ensemble.labels, ensemble.weights.astype(np.float64))
+    agreement = member_agreements(ensemble.labels, ensemble.sizes)
     weight = np.where(np.isnan(agreement), 0.0, ensemble.member_weight)
     np.fill_diagonal(weight, 0.0)
     total = weight.sum(axis=1)
@@ -237,7 +237,7 @@ def rename(ensemble: Ensemble, labels: IntArray, n_clusters: int, *, cover: bool
     )
     overlaps = np.asarray((ensemble.incidence.T @ chosen).toarray())
     names = np.empty(len(overlaps), dtype=np.int64)
-    for begin, end in zip(ensemble.cluster_offsets[:-1], ensemble.cluster_offsets[1:], strict=True):
+    for begin, end in zip(ensemble.cluster_starts, ensemble.cluster_offsets[1:], strict=True):
         names[begin:end] = _align(overlaps[begin:end], cover)
     names[overlaps[np.arange(len(names)), names] == 0] = -1
     return names
@@ -257,7 +257,7 @@ def _align(overlap: FloatArray, cover: bool) -> IntArray:
 
 def count_votes(ensemble: Ensemble, names: IntArray, n_clusters: int) -> FloatArray:
     """Weight of the members that vote for each name, N x c."""
-    value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    value = ensemble.weight_of_cluster
     voting = np.flatnonzero(names >= 0)
     ballot = sparse.csr_array(
         (value[voting], (voting, names[voting])), shape=(len(names), n_clusters)

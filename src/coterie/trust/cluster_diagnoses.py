@@ -56,7 +56,7 @@ def clusters(ensemble: Ensemble, labels: Any) -> Table:
 def clusters_of(votes: ClusterVotes) -> Table:
     """The table from votes that are there already."""
     ensemble, c = votes.ensemble, votes.n_clusters
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     weight = np.bincount(votes.labels, weights=weights, minlength=c)
     trusted = np.bincount(votes.labels, weights=weights * votes.confidence(), minlength=c)
     together, seen = _pair_sums(votes)
@@ -120,7 +120,7 @@ def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.flo
         "Ask for fewer clusters.",
     )
     ensemble = votes.ensemble
-    by_base = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    by_base = ensemble.weight_of_cluster
     seen_by = _seen(votes)
     together = (
         votes.overlap.T @ sparse.csr_array(votes.overlap.multiply(by_base[:, None]))
@@ -146,10 +146,10 @@ def _cohesion(
 ) -> NDArray[np.float64]:
     """Mean co-association inside, a sample and itself being no pair."""
     ensemble = votes.ensemble
-    weights = ensemble.weights.astype(np.float64)
+    weights = ensemble.sizes
     # r samples make r (r - 1) ordered pairs; one of weight below one makes none
     selves = weights**2 - np.maximum(weights * (weights - 1), 0.0)
-    says = (ensemble.labels >= 0) @ ensemble.member_weight
+    says = ensemble.observed_weight
     alone = np.bincount(votes.labels, weights=selves * says, minlength=votes.n_clusters)
     pairs = seen - alone
     # what is left of a cluster without pairs is rounding
@@ -171,7 +171,7 @@ def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
     seen = _seen(votes)
     entries = votes.overlap.tocoo()
     base, cluster = entries.coords
-    member = np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member)[base]
+    member = ensemble.member_of_cluster[base]
     union = ensemble.cluster_sizes[base] + seen[member, cluster] - entries.data
     best = np.zeros((ensemble.n_members, c))
     np.maximum.at(best, (member, cluster), entries.data / union)

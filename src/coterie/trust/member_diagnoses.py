@@ -65,8 +65,8 @@ def members_of(votes: ClusterVotes, member_weights: ArrayLike | None) -> Table:
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
         raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
-    observed = ensemble.labels >= 0
-    row_weights = ensemble.weights.astype(np.float64)
+    observed = ensemble.observed
+    row_weights = ensemble.sizes
     information, rand = _with_consensus(votes)
     redundancy, like = _most_like(member_agreement(ensemble))
     return Table(
@@ -99,7 +99,7 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     require_ensemble(ensemble)
     from coterie.numerics.agreement import member_agreements
 
-    return member_agreements(ensemble.labels, ensemble.weights.astype(np.float64))
+    return member_agreements(ensemble.labels, ensemble.sizes)
 
 
 def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -126,7 +126,7 @@ def _with_consensus(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[n
     """NMI and ARI of each member with the partition, over what it labelled."""
     ensemble, overlap = votes.ensemble, votes.overlap
     m = ensemble.n_members
-    member_of = np.repeat(np.arange(m), ensemble.n_clusters_per_member)
+    member_of = ensemble.member_of_cluster
     entries = overlap.tocoo()
     base, cluster = entries.coords
     member = member_of[base].astype(np.int64)

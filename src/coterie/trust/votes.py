@@ -74,7 +74,7 @@ class ClusterVotes:
         n_clusters = int(labels.max()) + 1
         size = ensemble.n_microclusters
         chosen = sparse.csr_array(
-            (ensemble.weights.astype(np.float64), (np.arange(size), labels)),
+            (ensemble.sizes, (np.arange(size), labels)),
             shape=(size, n_clusters),
         )
         overlap = sparse.csr_array(ensemble.incidence.T @ chosen)
@@ -180,7 +180,7 @@ class ClusterVotes:
 
         So no permutation of the members can change the last digit of a confidence.
         """
-        return self.ensemble.canonical_member_order().tolist()
+        return self.ensemble.canonical_member_order.tolist()
 
     @cached_property
     def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
@@ -191,7 +191,7 @@ class ClusterVotes:
         ensemble, order = self.ensemble, self._member_order
         starts = ensemble.cluster_offsets
         columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order])
-        weight = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        weight = ensemble.weight_of_cluster
         shares = sparse.csr_array(self.shares[columns].multiply(weight[columns][:, None]))
         said = np.zeros(ensemble.n_microclusters)
         for j in order:

@@ -211,7 +211,7 @@ class Problem:
         return cls(
             labels=np.ascontiguousarray(ensemble.labels),
             offsets=ensemble.cluster_offsets,
-            weights=ensemble.weights.astype(np.float64),
+            weights=ensemble.sizes,
             member_weight=ensemble.member_weight,
         )
 

@@ -248,7 +248,7 @@ class CESHL(LabelConsensus):
             ),
             member_weights=np.add.reduceat(
                 problem.multiplicity * weights * ensemble.cluster_sizes,
-                ensemble.cluster_offsets[:-1],
+                ensemble.cluster_starts,
             ),
             converged=converged,
             history=tuple(history),
@@ -315,14 +315,13 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
         """The problem that an ensemble poses."""
-        offsets = ensemble.cluster_offsets
         multiplicity = _by_edge(ensemble)
         return cls(
-            weights=ensemble.weights.astype(np.float64),
+            weights=ensemble.sizes,
             edge_weights=edge_weights,
             multiplicity=multiplicity,
-            edges=np.where(ensemble.labels >= 0, ensemble.labels + offsets[:-1], -1),
-            member_of=np.repeat(np.arange(ensemble.n_members), ensemble.n_clusters_per_member),
+            edges=ensemble.base_clusters,
+            member_of=ensemble.member_of_cluster,
             least_degree=max(settings.degree_floor, LEAST_FLOOR)
             * (ensemble.incidence @ (multiplicity * edge_weights)),
             n_clusters=settings.n_clusters,
@@ -356,7 +355,7 @@ def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
 def edge_quality(ensemble: Ensemble) -> FloatArray:
     """Step 1: agreements over observations among the pairs inside each base cluster, (1)."""
     multiplicity = _by_edge(ensemble)
-    seen = (ensemble.labels >= 0).astype(np.float64) * ensemble.weights[:, None]
+    seen = ensemble.observed.astype(np.float64) * ensemble.weights[:, None]
     together = contingency(ensemble).power(2) @ multiplicity
     observed = (ensemble.incidence.T @ seen) ** 2 @ ensemble.member_weight
     return np.asarray(together / observed)
@@ -556,7 +555,7 @@ class Fit:
 
 
 def _by_edge(ensemble: Ensemble) -> FloatArray:
-    return np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+    return ensemble.weight_of_cluster
 
 
 def _edge_mass(problem: Problem) -> FloatArray:

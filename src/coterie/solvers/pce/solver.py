@@ -307,7 +307,7 @@ class Problem:
     def of(cls, ensemble: Ensemble, settings: PCE, rng: np.random.Generator) -> Self:
         """The problem that an ensemble poses."""
         labels = ensemble.labels.astype(np.int64)
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         seen = np.flatnonzero((labels >= 0).any(axis=1))
         first_rows = rng.choice(
             seen,

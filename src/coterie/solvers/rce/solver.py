@@ -261,9 +261,9 @@ class Problem:
         joined = weighted_coassociation(ensemble, votes, memory_budget=memory_budget)
         seen = np.full((1, 1), votes.sum())
         if not ensemble.is_complete:
-            observed = (ensemble.labels >= 0).astype(np.float64)
+            observed = ensemble.observed.astype(np.float64)
             seen = (observed * votes) @ observed.T
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         return cls(joined, seen, weights, np.sqrt(weights), lam1, lam2)
 
 

@@ -240,23 +240,23 @@ class Problem:
         """The problem that an ensemble poses."""
         from coterie.solvers.sccbg.kernels import RowPrograms
 
-        value = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
+        value = ensemble.weight_of_cluster
         overlaps = contingency(ensemble).tocoo()
         rows, columns = overlaps.coords
         apart = rows != columns
         data = gamma * overlaps.data * value[rows] * value[columns]
         links = sparse.csr_array((data[apart], (rows[apart], columns[apart])), shape=overlaps.shape)
         links.sort_indices()
-        observed = (ensemble.labels >= 0).astype(np.float64)
+        observed = ensemble.observed.astype(np.float64)
         programs = RowPrograms(
             starts=links.indptr,
             ends=links.indices,
             links=links.data,
-            seen=np.repeat(observed, ensemble.n_clusters_per_member, axis=1),
+            seen=observed[:, ensemble.member_of_cluster],
             target=np.asarray(ensemble.incidence.toarray()),
             value=value,
         )
-        return cls(programs, ensemble.weights.astype(np.float64), n_clusters)
+        return cls(programs, ensemble.sizes, n_clusters)
 
 
 @dataclass

@@ -305,10 +305,10 @@ class Problem:
         """The problem that an ensemble poses."""
         prior = ensemble.member_weight
         n_votes = float(prior.sum())
-        weights = ensemble.weights.astype(np.float64)
+        weights = ensemble.sizes
         labels, by_cluster = ensemble.labels, ensemble.incidence.tocsc()
         base = (
-            np.where(labels >= 0, labels + ensemble.cluster_offsets[:-1], -1),
+            ensemble.base_clusters,
             by_cluster.indptr.astype(np.int64),
             by_cluster.indices.astype(np.int64),
         )

@@ -292,14 +292,14 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, settings: TRCE) -> Self:
         """The problem that an ensemble poses."""
-        seen = ensemble.labels >= 0
-        weights = ensemble.weights.astype(np.float64)
+        seen = ensemble.observed
+        weights = ensemble.sizes
         prior = ensemble.member_weight
         by_cluster = ensemble.incidence.tocsc()
         return cls(
             weights=weights,
             base=(
-                np.where(seen, ensemble.labels + ensemble.cluster_offsets[:-1], -1),
+                ensemble.base_clusters,
                 by_cluster.indptr.astype(np.int64),
                 by_cluster.indices.astype(np.int64),
                 ensemble.cluster_sizes,
