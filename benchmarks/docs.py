@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from coterie_bench import as_markdown, read_spec, run, table
-from coterie_bench._figure import BenchFigure, file_name
-from coterie_bench._figures import figures, save_figures
 from coterie_bench._results import _ensembles
 from coterie_bench._store import RunStore
+from coterie_bench.figures import figures, save_figures
+from coterie_bench.figures._plan import BenchFigure, file_name
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("COTERIE_DATA", ROOT.parent / "shared" / "data"))

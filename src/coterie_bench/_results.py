@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
 from coterie_bench._data import Pool, data_folders, find
-from coterie_bench._figure import BenchFigure, usual_kind
-from coterie_bench._figures import Saved, figures, save_figures
 from coterie_bench._protocol import ensemble_of, made_partial, read_columns
 from coterie_bench._records import Run
 from coterie_bench._spec import Spec
 from coterie_bench._store import RunStore
 from coterie_bench._summary import Summary, summarise
+from coterie_bench.figures import Saved, figures, save_figures
+from coterie_bench.figures._plan import BenchFigure, usual_kind
 
 
 def table(directory: str | PathLike[str]) -> Summary:

@@ -26,6 +26,7 @@ from coterie import (
     trust,
 )
 from coterie.solvers.methods import METHODS
+from coterie_bench import pictures
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
 
 # a clumsy user's values: of the wrong type, size, sign and length
@@ -180,7 +181,7 @@ def of_pictures() -> Iterator[tuple[str, Call]]:
         "names": ["a", "b"], "values": [1.0, 2.0], "spread": [0.1, 0.2], "absent": None,
         "notes": {"a": "n"}, "stressed": ["a"], "log": False, "form": "{:.3g}", "ax": None,
     }  # fmt: skip
-    yield "bars", (plot.bars, bars)
+    yield "bars", (pictures.bars, bars)
     distributions = {
         "ks": [2, 3], "grid": [0.0, 1.0], "values": [[0.0, 1.0], [0.5, 1.0]], "recommended": 2,
         "ambiguous": (0.1, 0.9),
@@ -196,18 +197,18 @@ def of_pictures() -> Iterator[tuple[str, Call]]:
         "x": [1, 2], "lines": {"a": [1.0, 2.0]}, "spread": {"a": [0.1, 0.1]}, "partial": None,
         "levels": {"l": 1.0}, "marked": 1, "scale": None,
     }  # fmt: skip
-    yield "curves", (plot.curves, lines)
+    yield "curves", (pictures.curves, lines)
     panels = {
         "named": {"a": MATRIX, "b": MATRIX}, "labels": PARTITION, "ensemble": ENSEMBLE,
         "difference": ("a", "b"), "ideal": True, "columns": 2, "max_rows": 400,
     }  # fmt: skip
-    yield "matrices", (plot.matrices, panels)
+    yield "matrices", (pictures.matrices, panels)
     one = {"source": MATRIX, "labels": PARTITION, "ensemble": ENSEMBLE, "dendrogram": None}
     yield "matrix", (plot.matrix, {**one, "order": None, "max_rows": 10})
     ranked = {"names": ["a", "b"], "ranks": [1.0, 2.0], "critical_difference": 0.5}
-    yield "ranks", (plot.ranks, ranked)
+    yield "ranks", (pictures.ranks, ranked)
     mapped = {"values": [[1.0, 2.0]], "rows": [1], "columns": ["a", "b"], "marked": (1, "a")}
-    yield "score_map", (plot.score_map, mapped)
+    yield "score_map", (pictures.score_map, mapped)
     followed = {"labels": [PARTITION, PARTITION], "ks": [2, 3], "recommended": 2}
     yield "tracking", (plot.tracking, followed)
     shares = {"values": [0.5] * ROWS, "labels": PARTITION, "sample_weight": ONES, "bins": 20}

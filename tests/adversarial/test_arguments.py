@@ -22,6 +22,7 @@ from coterie import (
     plot,
     select_k,
 )
+from coterie_bench import pictures
 from tests.adversarial import arguments
 from tests.adversarial.numerics import noisy
 
@@ -175,7 +176,7 @@ def test_terms_beside_which_the_others_are_rounding(method, parameter):
 
 
 def test_ranks_that_nothing_joins():
-    ax = plot.ranks(["a", "b"], [1.0, 1.0], 0.0)
+    ax = pictures.ranks(["a", "b"], [1.0, 1.0], 0.0)
     assert [line for line in ax.lines if line.get_gid() == "group"] == []
 
 

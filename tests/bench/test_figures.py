@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.core.errors import DataError
-from coterie_bench._figure import BenchFigure, BenchFigures, file_name, usual_kind
-from coterie_bench._figures import figures, save_figures
-from coterie_bench._figures_parameters import read_study
 from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
+from coterie_bench.figures import figures, save_figures
+from coterie_bench.figures._parameters import read_study
+from coterie_bench.figures._plan import BenchFigure, BenchFigures, file_name, usual_kind
 
 
 @dataclass(frozen=True)

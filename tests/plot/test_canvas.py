@@ -11,24 +11,25 @@ from matplotlib.figure import Figure
 
 from coterie import Ensemble, ParameterError, plot
 from coterie.evaluate import evidence_quality
-from coterie.plot._palette import OKABE_ITO, _apart, _rgb, _views
 from coterie.plot.canvas import ENTRIES, legend_beside, shown
+from coterie.plot.colours import OKABE_ITO, _apart, _rgb, _views
+from coterie_bench import pictures
 
 LABELS = np.array([[0, 0], [0, 0], [1, 1], [1, 0]])
 HISTORY = [{"pass": 1, "objective": 1.0, "residual": 0.1}]
 EVERY = {
     "matrix": lambda ax: plot.matrix(Ensemble.from_labels(LABELS), ax=ax),
-    "bars": lambda ax: plot.bars(["a", "b"], [1.0, np.nan], ax=ax),
+    "bars": lambda ax: pictures.bars(["a", "b"], [1.0, np.nan], ax=ax),
     "cdf": lambda ax: plot.cdf([2], [0.0, 1.0], [[0.5, 1.0]], ax=ax),
-    "curves": lambda ax: plot.curves([1, 2], {"a": [0.1, 0.2], "b": [0.3, np.nan]}, ax=ax),
-    "evidence": lambda ax: plot.evidence(
+    "curves": lambda ax: pictures.curves([1, 2], {"a": [0.1, 0.2], "b": [0.3, np.nan]}, ax=ax),
+    "evidence": lambda ax: pictures.evidence(
         evidence_quality(Ensemble.from_labels(LABELS), [0, 0, 1, 1]), ax=ax
     ),
-    "matrices": lambda ax: plot.matrices(
+    "matrices": lambda ax: pictures.matrices(
         {"a": np.eye(3)}, [0, 0, 1, 1], Ensemble.from_labels(LABELS), ax=ax
     ),
-    "ranks": lambda ax: plot.ranks(["a", "b", "c"], [1.0, 2.2, 2.8], 1.0, ax=ax),
-    "score_map": lambda ax: plot.score_map([[0.1, 0.2]], [1], [1, 2], ax=ax),
+    "ranks": lambda ax: pictures.ranks(["a", "b", "c"], [1.0, 2.2, 2.8], 1.0, ax=ax),
+    "score_map": lambda ax: pictures.score_map([[0.1, 0.2]], [1], [1, 2], ax=ax),
     "delta_area": lambda ax: plot.delta_area([2, 3], [0.5, 0.1], ax=ax),
     "criteria": lambda ax: plot.criteria([2, 3], {"pac": [0.1, 0.2]}, ax=ax),
     "convergence": lambda ax: plot.convergence(HISTORY, ax=ax),
@@ -40,7 +41,7 @@ EVERY = {
 
 
 def test_every_public_picture_is_tried_here():
-    assert sorted(EVERY) == sorted(set(plot.__all__) - {"palette"})
+    assert sorted(EVERY) == sorted({*plot.__all__, *pictures.__all__} - {"palette"})
 
 
 @pytest.mark.parametrize("name", EVERY)

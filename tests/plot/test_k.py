@@ -10,7 +10,7 @@ from matplotlib.colors import same_color
 
 from coterie import ParameterError
 from coterie.plot import cdf, criteria, delta_area, tracking
-from coterie.plot._palette import ACCENT
+from coterie.plot.colours import ACCENT
 
 KS = np.array([2, 3, 4])
 GRID = np.linspace(0, 1, 5)

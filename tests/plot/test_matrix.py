@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import coassociation
 from coterie.plot import matrix
-from coterie.plot._arrange import Runs, bin_shares, block_means, leaf_order, pooled_coassociation
+from coterie.plot.arrange import Runs, bin_shares, block_means, leaf_order, pooled_coassociation
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
 

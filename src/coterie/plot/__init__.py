@@ -1,39 +1,25 @@
-"""Pictures: arrays in, matplotlib Axes out.
+"""Pictures of one result: arrays in, matplotlib Axes out.
 
-Every function takes ``ax=`` and returns the Axes that it drew on. Without ``ax`` it makes a figure of
-its own, apart from pyplot: ``ax.figure.savefig("picture.pdf")`` writes it, and nothing else changes.
+Every function takes ``ax=`` and returns the Axes it drew on. Without ``ax`` it makes a new figure that
+pyplot does not manage: write it with ``ax.figure.savefig("picture.pdf")``.
 """
 
-from coterie.plot._bars import bars
 from coterie.plot._convergence import convergence
-from coterie.plot._criteria import criteria
-from coterie.plot._curves import curves
-from coterie.plot._evidence import evidence
-from coterie.plot._k import cdf, delta_area
-from coterie.plot._matrices import matrices
-from coterie.plot._matrix import matrix
-from coterie.plot._members import member_agreement
-from coterie.plot._palette import palette
-from coterie.plot._ranks import ranks
+from coterie.plot._k import cdf, criteria, delta_area
+from coterie.plot._matrix import matrix, member_agreement
 from coterie.plot._samples import confidence, embedding
-from coterie.plot._score_map import score_map
 from coterie.plot._tracking import tracking
+from coterie.plot.colours import palette
 
 __all__ = [
-    "bars",
     "cdf",
     "confidence",
     "convergence",
     "criteria",
-    "curves",
     "delta_area",
     "embedding",
-    "evidence",
-    "matrices",
     "matrix",
     "member_agreement",
     "palette",
-    "ranks",
-    "score_map",
     "tracking",
 ]

@@ -9,9 +9,9 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.types import FloatArray
-from coterie.plot._check import numbers, refuse_records
-from coterie.plot._palette import OKABE_ITO, QUIET
 from coterie.plot.canvas import axes, note, panels, plain
+from coterie.plot.checks import numbers, refuse_records
+from coterie.plot.colours import OKABE_ITO, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

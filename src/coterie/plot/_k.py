@@ -1,34 +1,224 @@
-"""Choosing k: the distribution of the co-association for each k, and its gain from k to k."""
+"""Pictures for choosing k: the criteria, and the distribution of the co-association."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.core.errors import ParameterError
-from coterie.core.params import check_parameters
-from coterie.plot._check import K, numbers
-from coterie.plot._choice import (
-    Choice,
-    counted,
-    is_choice,
-    k_axis,
-    mark_recommended,
-    needed,
-    with_choice,
-)
-from coterie.plot._palette import ACCENT, OKABE_ITO, QUIET
-from coterie.plot.canvas import axes, legend_beside, plain
+from coterie.core.params import Integer, check_parameters
+from coterie.core.types import FloatArray, IntArray
+from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
+from coterie.plot.checks import MAPPING, K, numbers, numbers_by_name, require_selection
+from coterie.plot.colours import ACCENT, INK, OKABE_ITO, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+# ------------------------------------------------------------------ a Selection or arrays in
+
+
+# more tick labels than this on an axis of k run into each other
+TICKS = 10
+
+
+class SelectionLike(Protocol):
+    """What ``coterie.select_k`` returns, as far as it is drawn."""
+
+    @property
+    def ks(self) -> Any: ...
+    @property
+    def recommended(self) -> int: ...
+
+
+def _is_selection(ks: object) -> bool:
+    """Whether a Selection came in the place of ks."""
+    return hasattr(ks, "ks")
+
+
+def _from_selection(choice: Any, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What was given, and the rest out of the Selection."""
+    return tuple(getattr(choice, name) if value is None else value for name, value in given.items())
+
+
+def _require(owner: str, name: str, value: Any) -> Any:
+    """The value, which only a Selection would have made superfluous."""
+    if value is None:
+        raise ParameterError(f"{owner}: {name} is needed, unless the first argument is a Selection")
+    return value
+
+
+def _cluster_counts(owner: str, ks: Any) -> IntArray:
+    """The numbers of clusters, ascending."""
+    require_selection(owner, "ks", ks)
+    given = numbers(owner, "ks", ks.ks if _is_selection(ks) else ks, (None,))
+    if (given != np.rint(given)).any() or (given < 1).any():
+        raise ParameterError(f"{owner}: ks must be whole numbers of at least 1, but is {ks!r:.60}")
+    if (np.diff(given) <= 0).any():
+        raise ParameterError(f"{owner}: ks must be ascending without repeats, but is {ks!r:.60}")
+    return given.astype(np.int64)
+
+
+def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> list[Artist]:
+    """A line at the recommended k, if it is on the axis; one cluster is said in words instead."""
+    if recommended is None or recommended not in counts or recommended == 1:
+        return []
+    return [ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)]
+
+
+def _k_axis(ax: Axes, counts: IntArray) -> None:
+    """Whole numbers along the axis of k."""
+    every = -(-len(counts) // TICKS)
+    ax.set_xticks(counts[::every])
+    ax.set_xlim(counts[0] - 0.5, counts[-1] + 0.5)
+
+
+# ------------------------------------------------------------------ criteria
+
+
+# the criteria of select_k as they are to be read; the arrow points to where it is better
+KNOWN = {
+    "anmi": "ANMI ↑",
+    "cophenetic": "cophenetic correlation ↑",
+    "crossing": "crossing ↓",
+    "delta_area": "delta area ↑",
+    "eigengap": "eigengap ↑",
+    "lifetime": "lifetime ↑",
+    "pac": "PAC ↓",
+    "stability": "stability ↑",
+}
+
+
+def criteria(
+    ks: ArrayLike | SelectionLike,
+    values: Mapping[str, ArrayLike] | None = None,
+    *,
+    null: Mapping[str, ArrayLike] | None = None,
+    votes: Mapping[str, int] | None = None,
+    recommended: int | None = None,
+    columns: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw every criterion over k, beside what it would be for data without structure.
+
+    Parameters
+    ----------
+    ks : array of shape (K,), or Selection
+        The numbers of clusters; a Selection brings all the rest.
+    values : mapping of name to array of shape (K,)
+        The criteria; NaN where undefined.
+    null : mapping of name to array of shape (K,), optional
+        The same under the null model, drawn dashed; criteria without one may be left out.
+    votes : mapping of name to int, optional
+        The k that each criterion prefers, ringed.
+    recommended : int, optional
+        The k of the recommendation; 1 stands for no structure.
+    columns : int, optional
+        Panels side by side; by default what fits.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Each of ``ax.child_axes`` is the panel of one criterion, in the order of ``values``: its
+        ``lines[0]`` the criterion, ``lines[1]`` the null model (if given).
+
+    Examples
+    --------
+    >>> from coterie.plot import criteria
+    >>> ax = criteria([2, 3, 4], {"pac": [0.2, 0.0, 0.1]}, votes={"pac": 3}, recommended=3)
+    >>> panel = ax.child_axes[0]
+    >>> panel.get_title(loc="left"), panel.lines[0].get_ydata().tolist()
+    ('PAC ↓', [0.2, 0.0, 0.1])
+    """
+    if _is_selection(ks):
+        values, null, votes, recommended = _from_selection(
+            ks, {"criteria": values, "null": null, "votes": votes, "recommended": recommended}
+        )
+    check_parameters(
+        "plot.criteria",
+        {"null": null, "votes": votes, "recommended": recommended, "columns": columns},
+        {
+            "null": MAPPING,
+            "votes": MAPPING,
+            "recommended": K,
+            "columns": Integer(1, 1000, optional=True),
+        },
+    )
+    counts = _cluster_counts("plot.criteria", ks)
+    found = numbers_by_name(
+        "plot.criteria", "values", _require("plot.criteria", "values", values), len(counts)
+    )
+    if not found:
+        raise ParameterError("plot.criteria: values is empty: there is no criterion to draw")
+    without = numbers_by_name("plot.criteria", "null", null or {}, len(counts))
+    preferred = {} if votes is None else dict(votes)
+    for argument, names in (("null", without), ("votes", preferred)):
+        stray = [name for name in names if name not in found]
+        if stray:
+            raise ParameterError(
+                f"plot.criteria: {argument} names {stray[0]!r}, which values does not hold"
+            )
+    if columns is None:
+        columns = min(len(found), 1 if len(found) == 1 else 2 if len(found) <= 4 else 3)
+    columns = int(columns)
+    rows = -(-len(found) // columns)
+    ax = axes(ax, (max(2.9 * columns + 0.6, 4.6), 1.9 * rows + 0.9))
+    handles: dict[str, Artist] = {}
+    drawn = panels(ax, len(found), columns, (44.0, 44.0))
+    for (name, line), panel in zip(found.items(), drawn, strict=True):
+        (handles["measured"],) = panel.plot(
+            counts, line, color=OKABE_ITO[0], marker="o", markersize=3.5
+        )
+        if name in without:
+            (handles["without structure"],) = panel.plot(
+                counts, without[name], color=QUIET, linestyle=(0, (4, 2)), zorder=1
+            )
+        at = np.flatnonzero(counts == preferred.get(name, -1))
+        if at.size and np.isfinite(line[at[0]]):
+            handles["this criterion's choice"] = _ring(panel, counts[at], line[at])
+        for mark in _mark_recommended(panel, counts, recommended):
+            handles[f"recommended k = {recommended}"] = mark
+        title = KNOWN.get(name) or shown(name.replace("_", " "))
+        panel.set_title(title, loc="left", fontsize="medium")
+        panel.margins(y=0.12)
+        _k_axis(panel, counts)
+        panel.tick_params(labelsize="small")
+        plain(panel)
+    for panel in drawn[-columns:]:
+        panel.set_xlabel("k")
+    legend_under(ax, list(handles.values()), list(handles), drop=38.0)
+    if recommended == 1:
+        ax.set_title(
+            "recommended: one cluster, no stable structure", loc="left", pad=20.0, fontsize="medium"
+        )
+    return ax
+
+
+def _ring(panel: Axes, at: IntArray, level: FloatArray) -> Artist:
+    (ring,) = panel.plot(
+        at,
+        level,
+        linestyle="none",
+        marker="o",
+        markersize=10.0,
+        markerfacecolor="none",
+        markeredgecolor=INK,
+        markeredgewidth=1.4,
+        zorder=4,
+    )
+    return ring
+
+
+# ------------------------------------------------------------------ distribution of the co-association
+
 
 def cdf(
-    ks: ArrayLike | Choice,
+    ks: ArrayLike | SelectionLike,
     grid: ArrayLike | None = None,
     values: ArrayLike | None = None,
     *,
@@ -67,17 +257,17 @@ def cdf(
     >>> ax.lines[1].get_ydata().tolist()
     [0.6, 0.7, 1.0]
     """
-    if is_choice(ks):
-        grid, values, recommended = with_choice(
+    if _is_selection(ks):
+        grid, values, recommended = _from_selection(
             ks, {"cdf_grid": grid, "cdf": values, "recommended": recommended}
         )
     check_parameters("plot.cdf", {"recommended": recommended}, {"recommended": K})
-    counts = counted("plot.cdf", ks)
-    points = numbers("plot.cdf", "grid", needed("plot.cdf", "grid", grid), (None,))
+    counts = _cluster_counts("plot.cdf", ks)
+    points = numbers("plot.cdf", "grid", _require("plot.cdf", "grid", grid), (None,))
     curves = numbers(
         "plot.cdf",
         "values",
-        needed("plot.cdf", "values", values),
+        _require("plot.cdf", "values", values),
         (len(counts), len(points)),
         nan=True,
     )
@@ -109,7 +299,7 @@ def cdf(
 
 
 def delta_area(
-    ks: ArrayLike | Choice,
+    ks: ArrayLike | SelectionLike,
     values: ArrayLike | None = None,
     *,
     recommended: int | None = None,
@@ -140,19 +330,21 @@ def delta_area(
     >>> delta_area([2, 3, 4], [0.5, 0.2, 0.02]).lines[0].get_ydata().tolist()
     [0.5, 0.2, 0.02]
     """
-    if is_choice(ks):
-        values, recommended = with_choice(ks, {"delta_area": values, "recommended": recommended})
+    if _is_selection(ks):
+        values, recommended = _from_selection(
+            ks, {"delta_area": values, "recommended": recommended}
+        )
     check_parameters("plot.delta_area", {"recommended": recommended}, {"recommended": K})
-    counts = counted("plot.delta_area", ks)
-    given = needed("plot.delta_area", "values", values)
+    counts = _cluster_counts("plot.delta_area", ks)
+    given = _require("plot.delta_area", "values", values)
     gains = numbers("plot.delta_area", "values", given, (len(counts),), nan=True)
     ax = axes(ax, (5.2, 3.6))
     ax.plot(counts, gains, color=OKABE_ITO[0], marker="o", markersize=5)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=0)
-    mark = mark_recommended(ax, counts, recommended)
+    mark = _mark_recommended(ax, counts, recommended)
     if mark:
         legend_beside(ax, mark, [f"recommended\nk = {recommended}"])
-    k_axis(ax, counts)
+    _k_axis(ax, counts)
     ax.set_xlabel("k")
     ax.set_ylabel("relative gain in area")
     plain(ax)

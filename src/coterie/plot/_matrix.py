@@ -1,7 +1,8 @@
-"""The consensus matrix, reordered so that clusters are blocks."""
+"""Matrices of samples and of members, reordered so that what is alike is adjacent."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,15 +13,19 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Integer, check_parameters
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot._arrange import Arrangement, Runs, arrange
-from coterie.plot._check import label_codes, numbers, refuse_records, weights
-from coterie.plot._palette import INK, SEQUENTIAL, palette
+from coterie.plot.arrange import Arrangement, Runs, arrange, similarity_order
 from coterie.plot.canvas import axes, colour_bar, note, settle, shown
+from coterie.plot.checks import label_codes, numbers, refuse_records, weights
+from coterie.plot.colours import INK, SEQUENTIAL, palette
+from coterie.trust import member_agreement as member_agreement_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from coterie.numerics.linkage import Dendrogram
+
+# ------------------------------------------------------------------ samples
+
 
 Order = Literal["dendrogram", "cluster", "given"]
 # a name under a block narrower than this share of the axis would run into its neighbours
@@ -92,7 +97,7 @@ def matrix(
         {"order": order, "max_rows": max_rows},
         {"order": Choice(("dendrogram", "cluster", "given", None)), "max_rows": Integer(2)},
     )
-    values, of, runs, names = _read(source, ensemble, weights, labels)
+    values, of, runs, names = _read_matrix(source, ensemble, weights, labels)
     if order is None:
         order = "cluster" if names and dendrogram is None else "dendrogram"
     if order == "cluster" and not names:
@@ -136,7 +141,7 @@ def runs_are_weighted(arranged: Arrangement) -> bool:
     return bool((width != np.rint(width)).any())
 
 
-def _read(
+def _read_matrix(
     source: Ensemble | ArrayLike,
     ensemble: Ensemble | None,
     given_weights: ArrayLike | None,
@@ -258,3 +263,125 @@ def _mark_clusters(ax: Axes, runs: Runs, names: list[Any], *, by_cluster: bool) 
     ax.tick_params(axis="y", length=0)
     hidden = int((~wide).sum())
     ax.set_ylabel("cluster" if not hidden else f"cluster ({hidden:,} too small to name)")
+
+
+# ------------------------------------------------------------------ members
+
+
+# a pair of members that share no sample
+NOTHING = "#D9D9D9"
+# more names than this along a side cannot be read
+NAMED = 40
+# numbers are written into the cells of a matrix no larger than this
+WRITTEN = 12
+
+
+def member_agreement(
+    source: Ensemble | ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    order: str = "similarity",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how far each member agrees with each other one, like beside like.
+
+    Parameters
+    ----------
+    source : Ensemble, or array of shape (m, m)
+        An ensemble stands for the NMI (arithmetic mean) of its members, each pair over the samples
+        that both label. An array is drawn as it is. NaN, for a pair without a sample in common, is
+        drawn grey.
+    names : sequence of str, optional
+        Names of the members, with an array; an ensemble has them.
+    order : {"similarity", "given"}, default "similarity"
+        By average link of the agreement, or as it is.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.images[0]`` holds the reordered (m, m) array; the tick labels name its rows.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.plot import member_agreement
+    >>> labels = {"a": [0, 0, 1, 1], "noise": [0, 1, 0, 1], "b": ["x", "x", "y", "y"]}
+    >>> ax = member_agreement(Ensemble.from_labels(labels))
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a', 'b', 'noise']
+    >>> ax.images[0].get_array().tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    check_parameters(
+        "plot.member_agreement", {"order": order}, {"order": Choice(("similarity", "given"))}
+    )
+    agreement, members = _read_agreement(source, names)
+    if order == "similarity":
+        turn = similarity_order(np.nan_to_num(agreement), np.ones(len(agreement)))
+    else:
+        turn = np.arange(len(agreement))
+    drawn = agreement[np.ix_(turn, turn)]
+    side = float(np.clip(2.2 + 0.22 * min(len(drawn), NAMED), 4.0, 7.2))
+    own, ax = ax is None, axes(ax, (side + 1.2, side))
+    low = min(0.0, float(np.nan_to_num(drawn).min()))
+    ax.set_facecolor(NOTHING)
+    image = ax.imshow(drawn, cmap=SEQUENTIAL, vmin=low, vmax=1.0, aspect="equal")
+    words = "NMI of two members" if isinstance(source, Ensemble) else "agreement"
+    colour_bar(ax, image, words)
+    if len(drawn) <= NAMED:
+        named = [shown(members[j]) for j in turn]
+        ax.set_yticks(np.arange(len(drawn)), named)
+        ax.set_xticks(np.arange(len(drawn)), named, rotation=90)
+        ax.tick_params(length=0, labelsize="small" if len(drawn) > WRITTEN else "medium")
+    else:
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ordered = "ordered by similarity" if order == "similarity" else "as given"
+        ax.set_xlabel(f"{len(drawn):,} members, {ordered}")
+    if len(drawn) <= WRITTEN:
+        _write_numbers(ax, drawn, low)
+    if own:
+        settle(ax)
+    return ax
+
+
+def _read_agreement(
+    source: Ensemble | ArrayLike, names: Sequence[str] | None
+) -> tuple[FloatArray, tuple[str, ...]]:
+    if isinstance(source, Ensemble):
+        if names is not None:
+            raise ParameterError(
+                "plot.member_agreement: names goes with an array; an Ensemble has them"
+            )
+        return member_agreement_of(source), source.members
+    refuse_records("plot.member_agreement", "source", source, "ensemble")
+    shape = np.shape(source)
+    size = shape[0] if shape else None
+    agreement = numbers("plot.member_agreement", "source", source, (size, size), nan=True)
+    if not np.allclose(agreement, agreement.T, rtol=0.0, atol=1e-6, equal_nan=True):
+        raise ParameterError("plot.member_agreement: source must be symmetric, but is not")
+    found = (
+        tuple(f"member_{j}" for j in range(len(agreement)))
+        if names is None
+        else tuple(str(name) for name in names)
+    )
+    if len(found) != len(agreement):
+        raise ParameterError(
+            f"plot.member_agreement: names must hold {len(agreement)} names, but holds {len(found)}"
+        )
+    return agreement, found
+
+
+def _write_numbers(ax: Axes, drawn: FloatArray, low: float) -> None:
+    middle = low + 0.6 * (1.0 - low)
+    for (row, column), value in np.ndenumerate(drawn):
+        ax.text(
+            column,
+            row,
+            "–" if np.isnan(value) else f"{value:.2f}",
+            ha="center",
+            va="center",
+            fontsize="small",
+            color="white" if value > middle else "black",
+        )

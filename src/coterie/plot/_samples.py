@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from coterie.core.params import SEED, Integer, check_parameters
 from coterie.core.random import RandomState, generator
 from coterie.core.types import FloatArray
-from coterie.plot._check import label_codes, numbers, refuse_records, shares, weights
-from coterie.plot._palette import INK, OKABE_ITO, palette
 from coterie.plot.canvas import COLUMN, axes, legend_beside, note, plain, shown
+from coterie.plot.checks import label_codes, numbers, refuse_records, shares, weights
+from coterie.plot.colours import INK, OKABE_ITO, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Cluster tracking: how the samples move when k grows."""
+"""Cluster tracking: how samples move between clusters as k grows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from coterie.core.errors import ParameterError
 from coterie.core.params import check_parameters
 from coterie.core.types import FloatArray, IntArray
-from coterie.plot._check import K, label_codes, weights
-from coterie.plot._choice import refuse_choiceless
-from coterie.plot._palette import ACCENT, palette
 from coterie.plot.canvas import axes, shown
+from coterie.plot.checks import K, label_codes, require_selection, weights
+from coterie.plot.colours import ACCENT, palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +65,7 @@ def tracking(
         recommended = labels.recommended if recommended is None else recommended
         labels = labels.labels
     else:
-        refuse_choiceless("plot.tracking", "labels", labels)
+        require_selection("plot.tracking", "labels", labels)
     check_parameters("plot.tracking", {"recommended": recommended}, {"recommended": K})
     columns, sizes = _columns(labels)
     n = len(columns[0])

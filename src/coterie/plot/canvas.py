@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coterie.core.errors import ParameterError
-from coterie.plot._palette import QUIET
+from coterie.plot.colours import QUIET
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -18,6 +18,8 @@ MISSING = 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
 # legend entries below each other before a second column is opened, and in all
 COLUMN, ENTRIES = 16, 32
 LONGEST = 28
+# room under the Axes for ticks and the axis's name, in points
+UNDER = 30.0
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -92,28 +94,42 @@ def legend_beside(
     )
 
 
-def legend_below(ax: Axes, handles: Sequence[Artist], names: Sequence[str], drop: float) -> Legend:
-    """A legend in one row, its top so far (in shares of the height) below the Axes."""
+def legend_under(
+    ax: Axes, handles: Sequence[Artist], names: Sequence[str], *, drop: float = UNDER
+) -> Legend | None:
+    """A legend in as many columns as fit, its top ``drop`` points below the Axes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    if not handles:
+        return None
+    # a character of the legend's font is about half as wide as it is high
+    height = float(FontProperties(size="small").get_size_in_points())
+    entry = (max(len(name) for name in names) * 0.55 + 4.2) * height
+    room = ax.get_window_extent().width / (ax.figure.dpi / 72) * 1.15
     return _legend(
         ax,
         handles,
         names,
         loc="upper center",
-        bbox_to_anchor=(0.5, -drop),
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + ScaledTranslation(0.0, -drop / 72, ax.figure.dpi_scale_trans),
         borderaxespad=0.0,
-        ncols=max(len(handles), 1),
+        ncols=max(1, min(len(handles), int(room / entry))),
+        fontsize="small",
+        columnspacing=1.0,
     )
 
 
-def _legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **placed: Any) -> Legend:
-    # matplotlib leaves out entries that begin with an underscore: the names are put in afterwards
+def _legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **position: Any) -> Legend:
+    # matplotlib leaves out entries that begin with an underscore: the names are set afterwards
     legend = ax.legend(
         handles=list(handles),
         labels=["x"] * len(handles),
         frameon=False,
         alignment="left",
         handlelength=1.4,
-        **placed,
+        **position,
     )
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)

@@ -1,4 +1,4 @@
-"""A score over something that was varied: the size of the ensemble, missing labels, a parameter."""
+"""Lines: scores over a varied quantity, and precision and recall of the evidence."""
 
 from __future__ import annotations
 
@@ -11,18 +11,49 @@ from numpy.typing import ArrayLike
 from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Real, check_parameters
 from coterie.core.types import FloatArray
-from coterie.plot._check import MAPPING, NAMES, numbers
-from coterie.plot._palette import INK, QUIET
-from coterie.plot._series import legend_under, strokes
-from coterie.plot.canvas import axes, note, plain, shown
+from coterie.evaluate import EvidenceQuality
+from coterie.plot.canvas import axes, legend_under, note, panels, plain, shown
+from coterie.plot.checks import MAPPING, NAMES, numbers_by_name
+from coterie.plot.colours import INK, OKABE_ITO, QUIET, palette
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+# ------------------------------------------------------------------ many lines in one picture
+
+
+MARKERS = "osD^vPX*<>hp"
+# coprime with the number of markers, so that pairs repeat late
+STROKES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.6)),
+    (0, (1.2, 1.2)),
+    (0, (5, 1.4, 1.2, 1.4)),
+    (0, (8, 2)),
+)
+
+
+def strokes(count: int) -> list[dict[str, Any]]:
+    """How to draw each of so many lines."""
+    return [
+        {
+            "color": colour,
+            "marker": MARKERS[place % len(MARKERS)],
+            "linestyle": STROKES[place % len(STROKES)],
+            "linewidth": 1.2,
+            "markersize": 4.0,
+        }
+        for place, colour in enumerate(palette(count))
+    ]
+
+
+# ------------------------------------------------------------------ curves
+
+
 # values that span more than this are laid out by their logarithm
 DECADES = 30.0
-OWNER = "plot.curves"
+OWNER = "pictures.curves"
 Scale = Literal["linear", "log", "even"]
 
 
@@ -72,7 +103,7 @@ def curves(
 
     Examples
     --------
-    >>> from coterie.plot import curves
+    >>> from coterie_bench.pictures import curves
     >>> ax = curves([0.01, 1, 100], {"eac": [0.4, 0.5, 0.3]}, marked=1, xlabel="theta")
     >>> ax.get_xscale(), ax.lines[0].get_ydata().tolist()
     ('log', [0.4, 0.5, 0.3])
@@ -94,9 +125,9 @@ def curves(
         raise ParameterError(f"{OWNER}: x is empty: there is nothing to draw")
     if not lines:
         raise ParameterError(f"{OWNER}: lines is empty: there is nothing to draw")
-    found = _by_name("lines", lines, len(given))
-    bands = _by_name("spread", spread or {}, len(given))
-    hollow = _by_name("partial", partial or {}, len(given))
+    found = numbers_by_name(OWNER, "lines", lines, len(given))
+    bands = numbers_by_name(OWNER, "spread", spread or {}, len(given))
+    hollow = numbers_by_name(OWNER, "partial", partial or {}, len(given))
     for argument, names in (("spread", bands), ("partial", hollow)):
         if stray := names.keys() - found.keys():
             raise ParameterError(
@@ -250,13 +281,74 @@ def _ticks(ax: Axes, given: Sequence[Any], places: FloatArray, scale: str) -> No
         ax.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 5, 10]))
 
 
-def _by_name(argument: str, given: Mapping[str, ArrayLike], length: int) -> dict[str, FloatArray]:
-    if not isinstance(given, Mapping):
+# ------------------------------------------------------------------ evidence
+
+
+def evidence(
+    quality: EvidenceQuality, *, name: str = "co-association", ax: Axes | None = None
+) -> Axes:
+    """Draw how many pairs of samples have each value, and how many of them are truly together.
+
+    Parameters
+    ----------
+    quality : EvidenceQuality
+        From :func:`coterie.evaluate.evidence_quality`.
+    name : str, default "co-association"
+        What the values are.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.child_axes`` are two panels. The upper one has a bar per level, the share of all pairs
+        (logarithmic: most pairs are never together). The lower one has three lines: precision at or
+        above a value, recall at or above it, and precision of the pairs at that value.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evaluate import evidence_quality
+    >>> from coterie_bench.pictures import evidence
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> ax = evidence(evidence_quality(ensemble, ["a", "a", "b", "b"]))
+    >>> ax.child_axes[1].lines[1].get_ydata().tolist()
+    [1.0, 1.0, 0.5]
+    """
+    if not isinstance(quality, EvidenceQuality):
         raise ParameterError(
-            f"{OWNER}: {argument} must be a mapping of name to numbers, "
-            f"but is {type(given).__name__}"
+            "pictures.evidence: quality must be what coterie.evaluate.evidence_quality returns, "
+            f"but is {type(quality).__name__}"
         )
-    return {
-        str(name): numbers(OWNER, f"{argument}[{name!r}]", line, (length,), nan=True)
-        for name, line in given.items()
-    }
+    ax = axes(ax, (4.8, 4.4))
+    upper, lower = panels(ax, 2, 1, (0.0, 16.0))
+    step = float(quality.values[1])
+    share = quality.share
+    upper.set_yscale("log")
+    if (share > 0).any():
+        upper.bar(
+            quality.values[share > 0], share[share > 0], 0.8 * step, color=OKABE_ITO[4], linewidth=0
+        )
+    upper.set_ylabel("share of pairs")
+    upper.tick_params(labelbottom=False)
+    styles = (
+        ("precision at or above", quality.precision, OKABE_ITO[0], "o", "-"),
+        ("recall at or above", quality.recall, OKABE_ITO[5], "s", (0, (5, 1.6))),
+        ("precision at the value", quality.precision_at, QUIET, "", (0, (1.2, 1.2))),
+    )
+    handles = [
+        lower.plot(
+            quality.values, line, color=colour, marker=marker, linestyle=stroke, markersize=3.5,
+            linewidth=1.2,
+        )[0]
+        for _, line, colour, marker, stroke in styles
+    ]  # fmt: skip
+    lower.set_ylim(-0.03, 1.03)
+    lower.set_ylabel("precision, recall")
+    lower.set_xlabel(name)
+    for panel in (upper, lower):
+        panel.set_xlim(-0.7 * step, 1 + 0.7 * step)
+        plain(panel)
+    if np.isnan(quality.recall).all():
+        note(upper, "no two samples are of one class")
+    legend_under(lower, handles, [words for words, *_ in styles])
+    return ax

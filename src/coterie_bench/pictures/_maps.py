@@ -1,8 +1,8 @@
-"""Matrices over the same samples side by side, in one order: before, after, the difference, the truth."""
+"""Maps in colour: a score over two parameters, and matrices of one ensemble side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +12,163 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind, check_parameters
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot._arrange import Runs, arrange, bin_count, bin_shares, block_means
-from coterie.plot._check import FLAG, MAPPING, label_codes, numbers
-from coterie.plot._palette import INK, SEQUENTIAL
-from coterie.plot.canvas import axes, note, panels, shown
+from coterie.plot.arrange import Runs, arrange, bin_count, bin_shares, block_means
+from coterie.plot.canvas import axes, colour_bar, note, panels, settle, shown
+from coterie.plot.checks import FLAG, MAPPING, NAMES, label_codes, numbers
+from coterie.plot.colours import INK, SEQUENTIAL
+from coterie_bench.pictures._curves import place_of, word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OWNER = "plot.matrices"
+# ------------------------------------------------------------------ scores over two parameters
+
+
+SCORE_MAP = "pictures.score_map"
+# a score is written into each cell of a map no wider than this
+WRITTEN = 7
+NOTHING = "#D9D9D9"
+
+
+def score_map(
+    values: ArrayLike,
+    rows: Sequence[Any],
+    columns: Sequence[Any],
+    *,
+    row_name: str | None = None,
+    column_name: str | None = None,
+    name: str | None = None,
+    marked: tuple[Any, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a score for each pair of values of two parameters, dark where it is high.
+
+    Parameters
+    ----------
+    values : array of shape (R, C)
+        NaN where there is no result, drawn grey with a cross.
+    rows, columns : sequences of R and C values
+        The parameters' values, spaced evenly; the first row is drawn at the bottom.
+    row_name, column_name : str, optional
+        The parameters.
+    name : str, optional
+        What the score is, beside the colour bar.
+    marked : pair of values, optional
+        Row and column of the cell that a frame stands around, such as the default setting.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        ``ax.images[0]`` holds the values. A ring marks the highest.
+
+    Examples
+    --------
+    >>> from coterie_bench.pictures import score_map
+    >>> ax = score_map([[0.2, 0.5], [0.4, 0.1]], [0.1, 0.2], [1, 10], marked=(0.1, 10))
+    >>> ax.images[0].get_array().tolist(), [t.get_text() for t in ax.get_xticklabels()]
+    ([[0.2, 0.5], [0.4, 0.1]], ['1', '10'])
+    """
+    check_parameters(
+        SCORE_MAP,
+        {"rows": rows, "columns": columns, "marked": marked},
+        {
+            "rows": NAMES,
+            "columns": NAMES,
+            "marked": Kind(
+                lambda value: (
+                    value is None or (isinstance(value, tuple | list) and len(value) == 2)
+                ),
+                "None or a pair (row, column)",
+            ),
+        },
+    )
+    down, across = [*rows], [*columns]
+    drawn = numbers(SCORE_MAP, "values", values, (len(down), len(across)), nan=True)
+    if np.isnan(drawn).all():
+        raise ParameterError(f"{SCORE_MAP}: values holds no result: there is nothing to draw")
+    own, ax = ax is None, axes(ax, (5.4, 4.2))
+    low, high = float(np.nanmin(drawn)), float(np.nanmax(drawn))
+    if high == low:
+        # one colour for one value, whatever it is
+        low, high = low - 0.5, high + 0.5
+    image = ax.imshow(drawn, cmap=SEQUENTIAL, vmin=low, vmax=high, origin="lower", aspect="auto")
+    colour_bar(ax, image, "score" if name is None else shown(name, 60))
+    ax.set_facecolor(NOTHING)
+    for row, column in np.argwhere(np.isnan(drawn)).tolist():
+        ax.plot(column, row, marker="x", color=INK, markersize=5, linestyle="none")
+    _write(ax, drawn, low, high)
+    ax.set_yticks(np.arange(len(down)), [word(value) for value in down])
+    ax.set_xticks(np.arange(len(across)), [word(value) for value in across])
+    if sum(len(word(value)) for value in across) > 36:
+        ax.tick_params(axis="x", labelrotation=90)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if row_name is not None:
+        ax.set_ylabel(shown(row_name))
+    if column_name is not None:
+        ax.set_xlabel(shown(column_name))
+    notes = _marks(ax, drawn, down, across, marked)
+    ax.set_title(notes, fontsize="small", loc="left")
+    if own:
+        settle(ax)
+    return ax
+
+
+def _write(ax: Axes, drawn: FloatArray, low: float, high: float) -> None:
+    if max(drawn.shape) > WRITTEN:
+        return
+    for (row, column), value in np.ndenumerate(drawn):
+        if np.isfinite(value):
+            ax.text(
+                column,
+                row,
+                f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}",
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if value > low + 0.6 * (high - low) else "black",
+            )
+
+
+def _marks(
+    ax: Axes,
+    drawn: FloatArray,
+    down: list[Any],
+    across: list[Any],
+    marked: tuple[Any, Any] | None,
+) -> str:
+    """The frame around the default and the ring at the best; what they say, for the title."""
+    from matplotlib.patches import Rectangle
+
+    row, column = np.unravel_index(np.nanargmax(drawn), drawn.shape)
+    words = f"best {drawn[row, column]:.3f}"
+    best = int((drawn == drawn[row, column]).sum())
+    if max(drawn.shape) > WRITTEN and best == 1:
+        ax.plot(
+            column, row, marker="o", markersize=6, linestyle="none",
+            markerfacecolor="none", markeredgecolor="white",
+        )  # fmt: skip
+        words = f"○ {words}"
+    found = (
+        (None, None) if marked is None else (place_of(marked[0], down), place_of(marked[1], across))
+    )
+    if found[0] is not None and found[1] is not None:
+        at = (found[0], found[1])
+        frame = Rectangle(
+            (at[1] - 0.5, at[0] - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.6, zorder=4
+        )
+        frame.set_clip_on(False)
+        ax.add_patch(frame)
+        value = drawn[at]
+        words += f"; □ default {'without a result' if np.isnan(value) else f'{value:.3f}'}"
+    return words
+
+
+# ------------------------------------------------------------------ matrices
+
+
+MATRICES = "pictures.matrices"
 # white is no change; orange and purple differ for every kind of eye
 DIVERGING = "PuOr"
 # the colours end at this quantile of what is drawn off the diagonal: single high pairs hide the rest
@@ -73,14 +221,14 @@ def matrices(
     --------
     >>> from coterie import Ensemble
     >>> from coterie.evidence import coassociation
-    >>> from coterie.plot import matrices
+    >>> from coterie_bench.pictures import matrices
     >>> ensemble = Ensemble.from_labels([[0, 0], [1, 1], [1, 1]])
     >>> ax = matrices({"co-association": coassociation(ensemble)}, ["a", "b", "b"], ensemble)
     >>> [panel.images[0].get_array().tolist() for panel in ax.child_axes][1]
     [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
     """
     check_parameters(
-        OWNER,
+        MATRICES,
         {
             "named": named,
             "columns": columns,
@@ -108,15 +256,17 @@ def matrices(
     )
     require_ensemble(ensemble)
     if not named:
-        raise ParameterError(f"{OWNER}: named is empty: there is no matrix to draw")
+        raise ParameterError(f"{MATRICES}: named is empty: there is no matrix to draw")
     n = ensemble.n_microclusters
     given = {
-        str(name): numbers(OWNER, f"named[{name!r}]", values, (n, n))
+        str(name): numbers(MATRICES, f"named[{name!r}]", values, (n, n))
         for name, values in named.items()
     }
     for name in difference or ():
         if name not in given:
-            raise ParameterError(f"{OWNER}: difference names {name!r}, which named does not hold")
+            raise ParameterError(
+                f"{MATRICES}: difference names {name!r}, which named does not hold"
+            )
     drawn, truth, runs, pooled = _arranged(given, labels, ensemble, max_rows)
     shown_panels: list[tuple[str, FloatArray, str]] = [
         (name, values, SEQUENTIAL) for name, values in drawn.items()
@@ -153,7 +303,7 @@ def matrices(
 def _arranged(
     given: dict[str, FloatArray], labels: Any, ensemble: Ensemble, max_rows: int
 ) -> tuple[dict[str, FloatArray], FloatArray, Runs, bool]:
-    codes, names = label_codes(OWNER, "labels", labels, ensemble.n_samples)
+    codes, names = label_codes(MATRICES, "labels", labels, ensemble.n_samples)
     weight = ensemble.sample_weight
     heavy = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
     runs = Runs.of(ensemble.inverse.astype(np.int64), codes, heavy)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coterie.core.text import counted
-from coterie.plot import bars, curves, ranks
-from coterie_bench._figure import (
+from coterie_bench._records import BASE_AVERAGE
+from coterie_bench._summary import Cell, Ranking, Score, Summary
+from coterie_bench.figures._plan import (
     COLUMN,
     PANELS,
     BenchFigure,
@@ -25,8 +26,7 @@ from coterie_bench._figure import (
     panel_grid,
     stopped_words,
 )
-from coterie_bench._records import BASE_AVERAGE
-from coterie_bench._summary import Cell, Ranking, Score, Summary
+from coterie_bench.pictures import bars, curves, ranks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

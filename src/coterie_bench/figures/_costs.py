@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.core.text import counted
-from coterie.plot import bars, curves
-from coterie_bench._figure import (
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
+from coterie_bench._summary import Cost, Summary
+from coterie_bench.figures._plan import (
     PANELS,
     BenchFigure,
     Kind,
@@ -21,8 +22,7 @@ from coterie_bench._figure import (
     panel_grid,
     stopped_words,
 )
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
-from coterie_bench._summary import Cost, Summary
+from coterie_bench.pictures import bars, curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,13 +12,13 @@ from typing import Any
 from coterie.core.errors import DataError, ParameterError
 from coterie.io.write import whole_file
 from coterie.plot.canvas import MISSING
-from coterie_bench._figure import BenchFigure, BenchFigures, usual_kind
-from coterie_bench._figures_costs import costs, objectives
-from coterie_bench._figures_evidence import Ensembles, evidence_figures
-from coterie_bench._figures_parameters import over_parameters
-from coterie_bench._figures_scores import ablations, over_ensembles, rankings
 from coterie_bench._records import Run
 from coterie_bench._summary import summarise
+from coterie_bench.figures._costs import costs, objectives
+from coterie_bench.figures._evidence import Ensembles, evidence_figures
+from coterie_bench.figures._parameters import over_parameters
+from coterie_bench.figures._plan import BenchFigure, BenchFigures, usual_kind
+from coterie_bench.figures._scores import ablations, over_ensembles, rankings
 
 FORMATS = ("svg", "png", "pdf")
 # what makes a figure readable in a column, and the same bytes wherever it is drawn
@@ -55,7 +55,7 @@ def figures(runs: Sequence[Run], spec: Any, ensembles: Ensembles | None = None) 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from coterie_bench._figures import figures
+    >>> from coterie_bench.figures import figures
     >>> from coterie_bench._records import Run, RunKey
     >>> method = SimpleNamespace(name="eac", solver="eac", default={}, grid={}, ablation_of="")
     >>> spec = SimpleNamespace(

@@ -48,6 +48,17 @@ def refuse_records(owner: str, name: str, given: object, field: str) -> None:
         )
 
 
+def require_selection(owner: str, name: str, given: Any) -> None:
+    """Refuse what is neither a Selection nor arrays; a model has one only if it chose k itself."""
+    if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
+        what = "None" if given is None else f"a {type(given).__name__} that did not choose k"
+        raise ParameterError(
+            f"{owner}: {name} is {what}; pass a Selection: what select_k returns, or the selection_ of "
+            'a ConsensusClustering("auto")'
+        )
+    refuse_records(owner, name, given, "selection")
+
+
 def numbers(
     owner: str, name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:
@@ -69,6 +80,20 @@ def numbers(
             f"{owner}: {name} must be finite, but entry {where} is {float(array[place])!r}"
         )
     return array
+
+
+def numbers_by_name(
+    owner: str, name: str, given: Mapping[str, ArrayLike], length: int
+) -> dict[str, FloatArray]:
+    """A vector of this length per name; NaN is allowed."""
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"{owner}: {name} must be a mapping of name to numbers, but is {type(given).__name__}"
+        )
+    return {
+        str(key): numbers(owner, f"{name}[{key!r}]", values, (length,), nan=True)
+        for key, values in given.items()
+    }
 
 
 def shares(owner: str, name: str, given: ArrayLike, length: int | None) -> FloatArray:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.core.text import counted
-from coterie.plot import curves, score_map
 from coterie.solvers.methods import METHODS
-from coterie_bench._figure import (
+from coterie_bench._records import BASE_AVERAGE, Run
+from coterie_bench.figures._plan import (
     COLUMN,
     BenchFigure,
     Kind,
@@ -24,7 +24,7 @@ from coterie_bench._figure import (
     listed,
     metric_words,
 )
-from coterie_bench._records import BASE_AVERAGE, Run
+from coterie_bench.pictures import curves, score_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,9 +19,16 @@ from coterie.evidence import (
     locally_weighted_coassociation,
     transitions,
 )
-from coterie.plot import evidence, matrices
 from coterie.solvers.methods import find_method
-from coterie_bench._figure import COLUMN, BenchFigure, Kind, ensembles_words, file_name, listed
+from coterie_bench.figures._plan import (
+    COLUMN,
+    BenchFigure,
+    Kind,
+    ensembles_words,
+    file_name,
+    listed,
+)
+from coterie_bench.pictures import evidence, matrices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,9 @@ import pytest
 from coterie import Ensemble, ParameterError
 from coterie.evaluate import evidence_quality
 from coterie.evidence import coassociation
-from coterie.plot import bars, curves, evidence, matrices, ranks, score_map
-from coterie.plot._ranks import joined
-from coterie.plot._series import strokes
+from coterie_bench.pictures import bars, curves, evidence, matrices, ranks, score_map
+from coterie_bench.pictures._bars import joined
+from coterie_bench.pictures._curves import strokes
 
 NAN = float("nan")
 
