@@ -28,7 +28,7 @@ from coterie.core.params import (
 from coterie.core.random import child_seeds, generator
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble
-from coterie.ensemble.read import index_ids
+from coterie.ensemble.ids import index_ids
 from coterie.generate.features import as_numbers, refuse_not_finite
 from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
 from coterie.generate.pools import (

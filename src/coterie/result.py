@@ -23,7 +23,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.tables import Table
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
-from coterie.ensemble.columns import is_void
+from coterie.ensemble.missing import is_missing
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import METHODS
@@ -472,7 +472,7 @@ def _classes(truth: Any) -> NDArray[Any]:
         classes = np.array(truth)
     if classes.dtype.kind == "O":
         for place, value in np.ndenumerate(classes):
-            if is_void(value):
+            if is_missing(value):
                 classes[place] = None
     return np.asarray(classes)
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.core.errors import DataError
+from coterie.ensemble.missing import is_missing_text
 from coterie.io import _text, read_table
-from coterie.io.table import is_missing
 
 
 def table_of(folder: Path, text: str, name: str = "t.csv", as_text: tuple[str, ...] = ()):
@@ -97,7 +97,7 @@ def test_quoted_cells_with_commas_and_line_breaks(tmp_path_factory, rows):
         found = [*table.columns[name]]
         for row, value in zip(rows, found, strict=True):
             cell = row[j].strip()
-            assert value is None if is_missing(cell) else str(value) == cell
+            assert value is None if is_missing_text(cell) else str(value) == cell
 
 
 def test_byte_order_mark_windows_line_ends_and_blank_lines(tmp_path):

@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         if _is_the_users(error):
-            _tell(f"error: {_words(error)}")
+            _tell(f"error: {_words(error, _command(argv))}")
             return 2
         _tell(
             f"error: a fault in coterie, not in your data ({type(error).__name__}: {error}); please "
@@ -172,7 +173,13 @@ def _lacks_cache(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and "no locator available" in str(error)
 
 
-def _words(error: Exception) -> str:
+def _command(argv: Sequence[str] | None) -> str:
+    return next(iter(sys.argv[1:] if argv is None else argv), "")
+
+
+def _words(error: Exception, command: str = "") -> str:
+    if isinstance(error, CoterieError) and error.advice:
+        return error.text(partial(_as_option, command))
     if _lacks_cache(error):
         return (
             "numba has no directory to keep compiled kernels in; let the environment variable "
@@ -184,6 +191,14 @@ def _words(error: Exception) -> str:
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}{error.strerror}"
     return str(error) or "out of memory"
+
+
+def _as_option(command: str, parameter: str, value: str | None) -> str:
+    """The option that a parameter of the library has on the command line."""
+    option = {"sample_ids": "--id"}.get(parameter, f"--{parameter}")
+    if command == "combine" and parameter == "columns":
+        option = "--label"
+    return option if value is None else f"{option} {value}"
 
 
 def _tell(message: str) -> None:

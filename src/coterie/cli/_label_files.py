@@ -7,7 +7,7 @@ from typing import Any
 
 from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
-from coterie.ensemble.checks import distinguished
+from coterie.ensemble.read import with_suffixes
 from coterie.io import Table
 from coterie.io.read import labels_of
 from coterie.io.table import LONGEST_NUMBER, as_number, ids, labels
@@ -44,7 +44,7 @@ def label_ensemble(
     if len(tables) == 1:
         return Ensemble.from_labels(next(iter(found.values())))
     _check_same_rows(tables)
-    names = distinguished([f"{name}.{column}" for name, its in found.items() for column in its])
+    names = with_suffixes([f"{name}.{column}" for name, its in found.items() for column in its])
     columns = [values for its in found.values() for values in its.values()]
     return Ensemble.from_labels(dict(zip(names, columns, strict=True)))
 

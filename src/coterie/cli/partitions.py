@@ -23,7 +23,7 @@ from coterie.cli.arguments import UsageError, is_pattern
 from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
-from coterie.core.errors import DataError, LabelError, ParameterError
+from coterie.core.errors import CoterieError, DataError
 from coterie.core.params import nearest
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
@@ -96,7 +96,7 @@ def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
         from coterie.scale import fit_dask
 
         names = [str(file) for file in files]
-        with _named_in_options(arguments):
+        with _mistakes_in_data():
             columns = _features(arguments, arguments.data, names)
             selection = None
             if isinstance(arguments.clusters, tuple):
@@ -133,7 +133,7 @@ def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], st
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
-            with _named_in_options(arguments):
+            with _mistakes_in_data():
                 features = _features(arguments, paths[0], names)
                 stages.begin("drawing a sample")
                 data, rows = _sample(names, features, arguments, client)
@@ -317,7 +317,7 @@ def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> li
             f"{path}: {'column' if one else 'columns'} {quoted(wordy)} "
             f"{'holds' if one else 'hold'} {kinds[wordy[0]]}, not numbers; leave "
             f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
-            "sample's id (--id)"
+            "column of ids (--id)"
         )
     return kept
 
@@ -381,12 +381,9 @@ def _read_labels(
     from coterie.scale import ensemble_from_dask
 
     stages.begin("reading")
-    try:
-        return ensemble_from_dask(
-            files, columns=columns, id=arguments.id, client=client, callback=stages.reach
-        )
-    except LabelError as error:
-        raise DataError(_in_options(arguments, str(error))) from error
+    return ensemble_from_dask(
+        files, columns=columns, id=arguments.id, client=client, callback=stages.reach
+    )
 
 
 def _sample(
@@ -431,22 +428,11 @@ def _write_labels(
 
 
 @contextmanager
-def _named_in_options(arguments: argparse.Namespace) -> Iterator[None]:
-    """What is wrong with features, as a mistake in the data."""
+def _mistakes_in_data() -> Iterator[None]:
+    """Raise DataError for what scikit-learn's checks of the features find."""
     try:
         yield
-    except (DataError, ParameterError):
+    except CoterieError:
         raise
-    except LabelError as error:
-        raise DataError(_in_options(arguments, str(error))) from error
     except ValueError as error:
-        # what is wrong with numbers is found where they are, and named there
-        raise DataError(_in_options(arguments, str(error))) from error
-
-
-def _in_options(arguments: argparse.Namespace, message: str) -> str:
-    """Advice in the words of the command line."""
-    columns = "--label" if arguments.command == "combine" else "--columns"
-    for ours, option in (("with id=", "with --id"), ("with columns=", f"with {columns}")):
-        message = message.replace(ours, option)
-    return message
+        raise DataError(str(error)) from error

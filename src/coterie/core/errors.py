@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from string import Formatter
+
+Spelling = Callable[[str, str | None], str]
+
+
+def as_argument(parameter: str, value: str | None) -> str:
+    """A parameter, and its value if one is known, as Python writes them."""
+    return f"{parameter}=" if value is None else f"{parameter}={value!r}"
+
+
+def with_advice(
+    message: str, advice: str, values: Mapping[str, str], spelling: Spelling = as_argument
+) -> str:
+    """A message and its advice, the parameters in braces spelled out."""
+    if not advice:
+        return message
+    parameters = {field for _, field, _, _ in Formatter().parse(advice) if field}
+    spelled = {name: spelling(name, values.get(name)) for name in parameters}
+    return f"{message}; {advice.format_map(spelled)}"
+
 
 class CoterieError(Exception):
     """Base of every error that says what the caller can do about it.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    advice : str
+        What to do about it. Parameters are written in braces, as in ``"leave it out with {drop}"``:
+        the error's text names the argument (``drop=``), the command line its option (``--drop``).
+    values : mapping of parameter to str
+        What to give for a parameter of the advice, where that is known.
 
     Examples
     --------
@@ -15,6 +46,20 @@ class CoterieError(Exception):
     ...     print(error)
     EAC: n_clusters must be a whole number of at least 1 or None, but is 0
     """
+
+    def __init__(
+        self, message: str = "", advice: str = "", values: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.advice = advice
+        self.values = dict(values or {})
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, spelling: Spelling = as_argument) -> str:
+        """Message and advice, its parameters in another spelling if one is given."""
+        return with_advice(super().__str__(), self.advice, self.values, spelling)
 
 
 class ParameterError(CoterieError, ValueError):

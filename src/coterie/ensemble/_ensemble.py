@@ -16,22 +16,25 @@ from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import shown
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.text import counted
-from coterie.ensemble._join import join_tables
 from coterie.ensemble.checks import (
     checked_rows,
     checked_weights,
-    distinguished,
     refuse_blank_members,
-    refuse_namesakes,
 )
-from coterie.ensemble.columns import Missing
 from coterie.ensemble.compress import (
     DistinctRows,
     canonical_rows,
     distinct_rows_of_columns,
     distinct_rows_of_matrix,
 )
-from coterie.ensemble.read import index_ids, read_labels, read_members
+from coterie.ensemble.ids import id_vector, index_ids
+from coterie.ensemble.missing import Missing
+from coterie.ensemble.read import (
+    members_of_labels,
+    members_of_tables,
+    members_of_vectors,
+    with_suffixes,
+)
 
 # a weight is a number of copies to the methods; beside more than these, one sample is rounding
 MOST_COPIES = 2.0**40
@@ -144,7 +147,7 @@ class Ensemble:
         if not isinstance(blank_samples, str) or blank_samples not in ("refuse", "keep"):
             raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
         ensemble = cls._from_read(
-            read_labels(labels, names, missing),
+            members_of_labels(labels, names, missing),
             sample_weight,
             member_weight,
             index_ids(labels) if sample_ids is None else sample_ids,
@@ -173,7 +176,7 @@ class Ensemble:
         3
         """
         ensemble = cls._from_read(
-            read_members(members, names, missing), sample_weight, member_weight, sample_ids
+            members_of_vectors(members, names, missing), sample_weight, member_weight, sample_ids
         )
         ensemble.refuse_blank_samples()
         return ensemble
@@ -210,7 +213,7 @@ class Ensemble:
         >>> ensemble.sample_ids.tolist(), ensemble.members
         (['ann', 'bob', 'cy', 'dee'], ('north.cluster', 'south.cluster'))
         """
-        names, columns, ids = join_tables(tables, id, label, missing)
+        names, columns, ids = members_of_tables(tables, id, label, missing)
         rows = distinct_rows_of_columns(columns)
         ensemble = cls._assemble(rows, names, None, checked_weights(member_weight, len(names)), ids)
         ensemble.refuse_blank_samples()
@@ -415,7 +418,7 @@ class Ensemble:
         rows = DistinctRows(codes, pairs.inverse, self.categories + other.categories)
         return self._assemble(
             rows,
-            distinguished([*self.members, *other.members]),
+            with_suffixes([*self.members, *other.members]),
             self.sample_weight if self.sample_weight is not None else other.sample_weight,
             np.concatenate([self.member_weight, other.member_weight]),
             self.sample_ids if self.sample_ids is not None else other.sample_ids,
@@ -570,11 +573,7 @@ class Ensemble:
             matrix, missing = content
             rows = distinct_rows_of_matrix(matrix, names, missing)
         n = len(rows.inverse)
-        ids = None if sample_ids is None else np.array(sample_ids)
-        if ids is not None and ids.shape != (n,):
-            raise LabelError(f"sample_ids must hold {n} names, but has shape {ids.shape}")
-        if ids is not None:
-            refuse_namesakes(ids)
+        ids = None if sample_ids is None else id_vector(sample_ids, n)
         weight = (
             None if sample_weight is None else checked_weights(sample_weight, n, "sample_weight")
         )

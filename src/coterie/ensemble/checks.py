@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.errors import LabelError
 from coterie.core.params import as_float, shown
 from coterie.core.text import counted
-from coterie.ensemble.columns import is_hashable, is_void
 from coterie.ensemble.compress import DistinctRows
 
 # squares of weights, and squares of their sums, stay far from the ends of the number range
@@ -51,40 +50,6 @@ def refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
             f"{counted(len(blank), 'member')} without any label: {first}"
             f"{', ...' if len(blank) > 5 else ''}; leave out such members"
         )
-
-
-def distinguished(names: Sequence[str]) -> list[str]:
-    """The names, those changed that stand before already.
-
-    Examples
-    --------
-    >>> from coterie.ensemble.checks import distinguished
-    >>> distinguished(["a", "b", "a"])
-    ['a', 'b', 'a_2']
-    """
-    found: dict[str, None] = {}
-    for name in names:
-        new, count = name, 2
-        while new in found:
-            new, count = f"{name}_{count}", count + 1
-        found[new] = None
-    return [*found]
-
-
-def refuse_namesakes(ids: NDArray[Any]) -> None:
-    """Refuse ids that two samples share, or that name none."""
-    if ids.dtype.kind not in "OfmM" and len(np.unique(ids)) == len(ids):
-        return
-    seen: dict[Any, int] = {}
-    for row, name in enumerate(ids.tolist()):
-        if is_void(name) or not is_hashable(name):
-            raise LabelError(f"sample_ids: {name!r} in row {row} is no name of a sample")
-        if name in seen:
-            raise LabelError(
-                f"sample_ids holds {name!r} in rows {seen[name]} and {row}; every sample needs a name "
-                "of its own"
-            )
-        seen[name] = row
 
 
 def checked_weights(

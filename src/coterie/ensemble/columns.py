@@ -12,58 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import LabelError
-
-Missing = Any
-
-
-@dataclass(frozen=True)
-class MissingValues:
-    """The values that stand for "no label", beside NaN, None and NA, which always do."""
-
-    numbers: tuple[int, ...]
-    others: frozenset[Hashable]
-
-    @classmethod
-    def named(cls, missing: Missing) -> MissingValues:
-        """From the user's ``missing=``: None, one value, or several."""
-        if missing is None:
-            return cls((), frozenset())
-        if isinstance(missing, np.ndarray):
-            given = missing.ravel().tolist()
-        elif isinstance(missing, str | bytes) or not isinstance(missing, Iterable):
-            given = [missing]
-        else:
-            given = [*missing]
-        numbers, others = set(), set()
-        for value in given:
-            if is_void(value):
-                continue
-            if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_):
-                number = value if isinstance(value, Integral | Decimal) else float(value)
-                if not isinstance(number, Integral) and not _is_whole(number):
-                    raise LabelError(
-                        f"missing={value!r}: labels are whole numbers or names, "
-                        "so no label can have this value"
-                    )
-                numbers.add(int(number))
-            elif is_hashable(value):
-                others.add(value)
-            else:
-                raise LabelError(
-                    f"missing={missing!r}: {type(value).__name__} values are no labels"
-                )
-        return cls(tuple(sorted(numbers)), frozenset(others))
-
-    def and_names(self, names: Iterable[Hashable]) -> MissingValues:
-        """These, and names that stand for missing as well."""
-        return MissingValues(self.numbers, self.others | {*names})
-
-    def mask(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where integer values stand for missing."""
-        found = np.zeros(values.shape, dtype=np.bool_)
-        for number in self.numbers:
-            found |= values == number
-        return found
+from coterie.ensemble.missing import MissingValues, is_hashable, is_missing, is_whole
 
 
 @dataclass(frozen=True)
@@ -93,53 +42,17 @@ class Categorical:
         return known[self.codes]
 
 
-def is_void(value: Any) -> bool:
-    """NaN, None, NA or NaT, also of decimal and complex numbers and of pyarrow's scalars."""
-    if value is None:
-        return True
-    if isinstance(value, float | complex | np.inexact):
-        return bool(np.isnan(value))
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    # known by name, so that neither pandas nor pyarrow is imported for them
-    kind = type(value)
-    if kind.__module__ == "pyarrow.lib":
-        return getattr(value, "is_valid", True) is False
-    return kind.__name__ in ("NAType", "NaTType")
-
-
-def is_hashable(value: object) -> bool:
-    """Whether a value can be told from others; a tuple that holds a list cannot."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def whole_numbers(
-    values: NDArray[Any], member: str, missing: MissingValues, first_row: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A numeric column (or chunk of it) as integers and the mask of its missing entries."""
-    if values.dtype.kind == "f":
-        absent = np.isnan(values)
-        solid = np.where(absent, 0, values).astype(np.float64, copy=False)
-        for wrong, why in (
-            (np.isinf(solid), "an infinite value is not a label"),
-            (solid != np.floor(solid), "labels must be whole numbers or names: bin or round first"),
-            (np.abs(solid) > 2.0**53, "too large for a whole number: pass it as an integer"),
-        ):
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise LabelError(
-                    f"member {member!r}, row {first_row + row}: {solid[row].item()!r} ({why})"
-                )
-        integers = solid.astype(np.int64)
-        return integers, absent | missing.mask(integers)
-    integers = values.astype(np.int64)
-    return integers, missing.mask(integers)
+def first_non_label(values: NDArray[np.floating[Any]]) -> tuple[int, str] | None:
+    """Row of the first float that cannot be a label and why, or None; NaN is a missing label."""
+    present = np.where(np.isnan(values), 0, values).astype(np.float64, copy=False)
+    for wrong, reason in (
+        (np.isinf(present), "an infinite value is not a label"),
+        (present != np.floor(present), "labels must be whole numbers or names: bin or round first"),
+        (np.abs(present) > 2.0**53, "too large for a whole number: pass it as an integer"),
+    ):
+        if wrong.any():
+            return int(np.argmax(wrong)), reason
+    return None
 
 
 def encode(
@@ -152,8 +65,14 @@ def encode(
     if column.dtype.kind in "iuf" and not (
         column.dtype.kind == "u" and column.size and column.max() > np.iinfo(np.int64).max
     ):
-        integers, absent = whole_numbers(column, member, missing)
-        return _number(integers, absent)
+        empty = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
+        if column.dtype.kind == "f":
+            if (wrong := first_non_label(column)) is not None:
+                row, reason = wrong
+                raise LabelError(f"member {member!r}, row {row}: {float(column[row])!r} ({reason})")
+            column = np.where(empty, 0, column)
+        integers = column.astype(np.int64)
+        return _number(integers, empty | missing.mask(integers))
     if column.dtype.kind in "bUS":
         kind = {"b": bool, "U": str, "S": bytes}[column.dtype.kind]
         absent = np.zeros(len(column), dtype=np.bool_)
@@ -252,7 +171,7 @@ def _number_objects(
     categories: list[object] = []
     codes = np.full(len(column), -1, dtype=np.int32)
     for row, value in enumerate(column):
-        if is_void(value):
+        if is_missing(value):
             continue
         key = _key(value, member, row)
         # True equals 1 to Python, not here
@@ -276,7 +195,7 @@ def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
         return "number", int(value)
     if isinstance(value, Real | Decimal):
         number = value if isinstance(value, Decimal) else float(value)
-        if not _is_whole(number):
+        if not is_whole(number):
             raise LabelError(
                 f"member {member!r}, row {row}: {number!r} "
                 "(labels must be whole numbers or names: bin or round first)"
@@ -287,10 +206,3 @@ def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
     raise LabelError(
         f"member {member!r}, row {row}: {type(value).__name__} values cannot be labels"
     )
-
-
-def _is_whole(number: float | Decimal) -> bool:
-    if isinstance(number, Decimal):
-        # not by its remainder: that of a number of many digits is an error
-        return number.is_finite() and number == number.to_integral_value()
-    return number.is_integer()

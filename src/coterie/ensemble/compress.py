@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.ensemble.columns import MissingValues, dense_codes, encode
+from coterie.ensemble.columns import dense_codes, encode
+from coterie.ensemble.missing import MissingValues
 
 # labels handled at a time: a few megabytes, so that the working copies stay in cache
 CHUNK_LABELS = 2**18

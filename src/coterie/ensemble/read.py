@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.errors import LabelError
-from coterie.ensemble.columns import Categorical, Missing, MissingValues, encode
+from coterie.ensemble.columns import Categorical, encode
+from coterie.ensemble.ids import checked_ids, id_array, kind_of_ids, refuse_id_columns
+from coterie.ensemble.missing import Missing, MissingValues
 
 Columns = list[tuple[NDArray[np.int32], NDArray[Any]]]
 # a numeric matrix is compressed chunk by chunk; everything else arrives as coded columns
 Content = Columns | tuple[NDArray[Any], MissingValues]
-# of fewer samples a clustering may well give each its own label
-FEWEST_IDS = 8
 
 
-def read_labels(
+def members_of_labels(
     labels: object, names: Sequence[str] | None, missing: Missing
 ) -> tuple[list[str], Content]:
     """Names of the members and their content, from any table of labels (rows are samples)."""
@@ -30,18 +30,25 @@ def read_labels(
     _refuse_lazy(labels)
     columns = table_columns(labels, "labels")
     if columns is not None:
-        found, coded = _coded([*columns.values()], [*columns] if names is None else names, absent)
-        refuse_ids(found, coded, "make it the index of the frame or give it as sample_ids=")
-        return found, coded
+        member_names, coded = _coded(
+            [*columns.values()], [*columns] if names is None else names, absent
+        )
+        refuse_id_columns(
+            {name: categories for name, (_, categories) in zip(member_names, coded, strict=True)},
+            len(coded[0][0]),
+            "make it the index of the frame, give it as {sample_ids}, or leave it out",
+            stacklevel=4,
+        )
+        return member_names, coded
     if sparse.issparse(labels):
         raise LabelError("labels must be dense: a sparse matrix cannot tell 0 from missing")
     if isinstance(labels, np.ndarray) or hasattr(labels, "__array__"):
         matrix = np.ma.asarray(labels) if np.ma.isMaskedArray(labels) else np.asarray(labels)
         _refuse_shape(matrix)
-        found = _named(names, matrix.shape[1])
+        member_names = _checked_names(names, matrix.shape[1])
         if matrix.dtype.kind in "iu" and not np.ma.isMaskedArray(matrix):
-            return found, (matrix, absent)
-        return _coded([matrix[:, j] for j in range(matrix.shape[1])], found, absent)
+            return member_names, (matrix, absent)
+        return _coded([matrix[:, j] for j in range(matrix.shape[1])], member_names, absent)
     if isinstance(labels, Sequence) and not isinstance(labels, str | bytes):
         rows = _rectangle(labels)
         return _coded([*zip(*rows, strict=True)], names, absent)
@@ -51,12 +58,12 @@ def read_labels(
     )
 
 
-def read_members(
+def members_of_vectors(
     members: object, names: Sequence[str] | None, missing: Missing
 ) -> tuple[list[str], Content]:
     """Names of the members and their content, from a list of label vectors."""
     if isinstance(members, Mapping):
-        return read_labels(members, names, missing)
+        return members_of_labels(members, names, missing)
     if not isinstance(members, Sequence | np.ndarray) or isinstance(members, str | bytes):
         raise LabelError(
             f"members must be a list of label vectors, but is {type(members).__name__}"
@@ -67,80 +74,165 @@ def read_members(
     return _coded(columns, names, MissingValues.named(missing))
 
 
+# ---------------------------------------------------------------------- tables joined by an id
+
+
+def members_of_tables(
+    tables: Sequence[object] | Mapping[str, object],
+    id: str,
+    label: str | Sequence[str] | None,
+    missing: Missing,
+) -> tuple[list[str], Columns, NDArray[Any]]:
+    """Member names, coded members over all ids, and the ids in order of first appearance."""
+    if isinstance(tables, str | bytes) or not isinstance(tables, Sequence | Mapping):
+        raise LabelError(f"tables must be a sequence or a mapping of tables, but is {tables!r}")
+    # column names are read as text
+    id = str(id)
+    if isinstance(tables, Mapping):
+        named = [(str(name), table) for name, table in tables.items()]
+    else:
+        named = [(f"table_{i}", table) for i, table in enumerate(tables)]
+    if not named:
+        raise LabelError("tables is empty; give at least one table")
+    absent = MissingValues.named(missing)
+    position: dict[Any, int] = {}
+    kinds: dict[str, str] = {}
+    rows_of_tables: list[NDArray[np.int64]] = []
+    members: list[tuple[str, NDArray[np.int64], object]] = []
+    for name, table in named:
+        columns = table_columns(table, name)
+        if columns is None:
+            raise LabelError(
+                f"{name} must be a dataframe or a mapping of columns, but is {type(table).__name__}"
+            )
+        ids = _table_ids(columns, id, name, kinds)
+        rows = np.array([position.setdefault(key, len(position)) for key in ids], dtype=np.int64)
+        rows_of_tables.append(rows)
+        for column in _label_columns(columns, id, label, name):
+            members.append((f"{name}.{column}", rows, columns[column]))
+    coded = []
+    for member, rows, values in members:
+        codes, categories = encode(values, member, absent)
+        if len(codes) != len(rows):
+            raise LabelError(f"member {member!r} has {len(codes)} labels for {len(rows)} ids")
+        if label is None:
+            refuse_id_columns(
+                {member: categories},
+                len(rows),
+                "name the columns of labels with {label}",
+                stacklevel=4,
+            )
+        full = np.full(len(position), -1, dtype=np.int32)
+        full[rows] = codes
+        coded.append((full, categories))
+    _warn_of_separate_tables([name for name, _ in named], rows_of_tables, len(position))
+    return with_suffixes([member for member, _, _ in members]), coded, id_array([*position])
+
+
+def with_suffixes(names: Sequence[str]) -> list[str]:
+    """Member names, with a suffix where a name is taken.
+
+    Examples
+    --------
+    >>> from coterie.ensemble.read import with_suffixes
+    >>> with_suffixes(["a", "b", "a"])
+    ['a', 'b', 'a_2']
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        new, count = name, 2
+        while new in taken:
+            new, count = f"{name}_{count}", count + 1
+        taken[new] = None
+    return [*taken]
+
+
+def _table_ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
+    """The ids of one table, of the same kind as those of the tables before."""
+    if id not in columns:
+        raise LabelError(f"{table} has no column {id!r}; its columns are {', '.join(columns)}")
+    column: Any = columns[id]
+    values = column.cells() if isinstance(column, Categorical) else column
+    ids = checked_ids(values, f"{table}, column {id!r}")
+    if not ids:
+        return ids
+    kinds[table] = kind_of_ids(ids)
+    other = next((name for name, kind in kinds.items() if kind != kinds[table]), None)
+    if other is not None:
+        raise LabelError(
+            f"the ids of {other} and {table} cannot be joined: {id!r} holds {kinds[other]} in the "
+            f"first and {kinds[table]} in the second; convert one of them"
+        )
+    return ids
+
+
+def _label_columns(
+    columns: dict[str, object], id: str, label: str | Sequence[str] | None, table: str
+) -> list[str]:
+    if label is None:
+        wanted = [column for column in columns if column != id]
+    else:
+        several = isinstance(label, Sequence) and not isinstance(label, str | bytes)
+        wanted = [str(name) for name in label] if several else [str(label)]
+    for column in wanted:
+        if column not in columns:
+            raise LabelError(
+                f"{table} has no column {column!r}; its columns are {', '.join(columns)}"
+            )
+    if not wanted:
+        raise LabelError(f"{table} has no column of labels beside the id {id!r}")
+    return wanted
+
+
+def _warn_of_separate_tables(
+    names: Sequence[str], rows_of_tables: Sequence[NDArray[np.int64]], n_samples: int
+) -> None:
+    """Warn of tables that no chain of shared samples connects with the first."""
+    reached = np.zeros(n_samples, dtype=np.bool_)
+    reached[rows_of_tables[0]] = True
+    waiting = [*range(1, len(names))]
+    while connected := [i for i in waiting if reached[rows_of_tables[i]].any()]:
+        for i in connected:
+            reached[rows_of_tables[i]] = True
+        waiting = [i for i in waiting if i not in connected]
+    separate = [names[i] for i in waiting if len(rows_of_tables[i])]
+    if separate and len(rows_of_tables[0]):
+        warnings.warn(
+            f"{', '.join(separate[:5])}{', ...' if len(separate) > 5 else ''} and {names[0]} have no "
+            "id in common, directly or through other tables, so nothing shows which of their "
+            "clusters belong together. Check that all tables write the ids in the same way",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+# ---------------------------------------------------------------------- columns
+
+
 def table_columns(table: object, name: str) -> dict[str, object] | None:
     """Columns of a mapping or dataframe by their names; None where it is neither."""
     if isinstance(table, Mapping):
-        names, values = [*table], [_vector(column) for column in table.values()]
+        columns, values = [*table], [_vector(column) for column in table.values()]
     else:
         try:
             frame = nw.from_native(table, eager_only=True, pass_through=True)
             if not isinstance(frame, nw.DataFrame):
                 return None
             # by position: a pandas frame may have numbers for column names
-            names, values = frame.columns, [_series_values(s) for s in frame.iter_columns()]
+            columns, values = frame.columns, [_series_values(s) for s in frame.iter_columns()]
         except DuplicateError:
-            # arrow's own word for it; the others say columns
-            where = "column_names" if hasattr(table, "column_names") else "columns"
-            names, values = [*getattr(table, where)], []
-    columns = [str(column) for column in names]
-    if (twice := _repeated(columns)) is not None:
+            # pyarrow calls them column_names, the others columns
+            attribute = "column_names" if hasattr(table, "column_names") else "columns"
+            columns, values = [*getattr(table, attribute)], []
+    texts = [str(column) for column in columns]
+    if (twice := _repeated(texts)) is not None:
         raise LabelError(f"{name} has two columns named {twice!r}; names must differ")
-    return dict(zip(columns, values, strict=True))
-
-
-def index_ids(table: object) -> NDArray[Any] | None:
-    """The samples' names that a pandas frame has in its index, where it names each of them once.
-
-    An index that only counts from 0 says no more than the row numbers do. Whole numbers stay what
-    they are; every other kind of name becomes text.
-    """
-    index: Any = getattr(table, "index", None)
-    if not hasattr(table, "iloc") or not hasattr(index, "is_unique"):
-        return None
-    if getattr(index, "nlevels", 1) > 1 or not index.is_unique or index.hasnans:
-        return None
-    values = np.asarray(index)
-    if values.dtype.kind in "iu":
-        return None if np.array_equal(values, np.arange(len(values))) else values.copy()
-    names = np.array([str(value) for value in index])
-    return names if len(np.unique(names)) == len(names) else None
-
-
-def refuse_ids(names: Sequence[str], columns: Columns, advice: str) -> None:
-    """Refuse named columns of text that differ in every row; warn once of such numbers.
-
-    That is an id that nobody named, hardly a clustering.
-    """
-    n = len(columns[0][0])
-    if n < FEWEST_IDS:
-        return
-    suspects = []
-    for name, (_, categories) in zip(names, columns, strict=True):
-        if len(categories) < n:
-            continue
-        if categories.dtype.kind in "OUS" and any(
-            isinstance(value, str | bytes) for value in categories.tolist()
-        ):
-            raise LabelError(
-                f"column {name!r} holds another text in each of the {n} rows: that is an id, not a "
-                f"clustering; {advice}, or leave it out"
-            )
-        suspects.append(repr(name))
-    if suspects:
-        several = len(suspects) > 1
-        warnings.warn(
-            f"column{'s' if several else ''} {', '.join(suspects[:5])}"
-            f"{', ...' if len(suspects) > 5 else ''} hold{'' if several else 's'} another number in "
-            f"each of the {n} rows, as ids do: as a member that says nothing; if it is an id, "
-            f"{advice}",
-            UserWarning,
-            stacklevel=4,
-        )
+    return dict(zip(texts, values, strict=True))
 
 
 def _vector(values: object) -> object:
-    """One label vector, out of a dataframe's column or an arrow array where it is one."""
-    if type(values) in (list, tuple, np.ndarray):
+    """One label vector; a dataframe's column or an arrow array is unwrapped."""
+    if isinstance(values, list | tuple | np.ndarray) and not np.ma.isMaskedArray(values):
         # asking narwhals takes longer than a short vector takes to read
         return values
     series = nw.from_native(values, series_only=True, pass_through=True)
@@ -164,22 +256,24 @@ def _series_values(series: nw.Series[Any]) -> object:
 def _coded(
     columns: Sequence[object], names: Sequence[str] | None, missing: MissingValues
 ) -> tuple[list[str], Columns]:
-    found = _named(names, len(columns))
-    coded = [encode(column, name, missing) for column, name in zip(columns, found, strict=True)]
+    member_names = _checked_names(names, len(columns))
+    coded = [
+        encode(column, name, missing) for column, name in zip(columns, member_names, strict=True)
+    ]
     lengths = [len(codes) for codes, _ in coded]
     if len(set(lengths)) > 1:
         usual = max(lengths, key=lengths.count)
         odd = next(j for j, length in enumerate(lengths) if length != usual)
         raise LabelError(
-            f"member {found[odd]!r} has {lengths[odd]} labels, but the others have {usual}; "
+            f"member {member_names[odd]!r} has {lengths[odd]} labels, but the others have {usual}; "
             "every member needs one label (or a missing one) per sample"
         )
     if lengths[0] == 0:
         raise LabelError("no samples: the members are empty")
-    return found, coded
+    return member_names, coded
 
 
-def _named(names: Sequence[str] | None, count: int) -> list[str]:
+def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     if count == 0:
         raise LabelError("no members: an ensemble needs at least one clustering")
     if names is None:
@@ -190,16 +284,18 @@ def _named(names: Sequence[str] | None, count: int) -> list[str]:
         or getattr(names, "ndim", 1) == 0
     ):
         raise LabelError(f"names must be a sequence of names, one per member, but is {names!r}")
-    found = [str(name) for name in names]
-    if len(found) != count:
-        raise LabelError(f"names must hold {count} names, one per member, but holds {len(found)}")
-    if (twice := _repeated(found)) is not None:
+    member_names = [str(name) for name in names]
+    if len(member_names) != count:
+        raise LabelError(
+            f"names must hold {count} names, one per member, but holds {len(member_names)}"
+        )
+    if (twice := _repeated(member_names)) is not None:
         raise LabelError(f"two members are named {twice!r}; names must differ")
-    return found
+    return member_names
 
 
 def _repeated(names: Sequence[str]) -> str | None:
-    """The first name that was there before, if there is one."""
+    """The first name that occurs a second time, if there is one."""
     known: set[str] = set()
     for name in names:
         if name in known:
@@ -208,13 +304,16 @@ def _repeated(names: Sequence[str]) -> str | None:
     return None
 
 
+# ---------------------------------------------------------------------- tables and arrays refused
+
+
 def _refuse_lazy(labels: object) -> None:
-    """Refuse a dask collection, which would load all of itself here."""
-    if type(labels).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    """Refuse a dask collection, all of which would be loaded into memory here."""
+    library = type(labels).__module__.partition(".")[0]
+    if library in ("dask", "dask_expr"):
         raise LabelError(
-            f"labels is a {type(labels).__module__.partition('.')[0]} collection, all of which would be "
-            "loaded here; compress it where it is with coterie.scale.ensemble_from_dask(labels), and "
-            "give what that returns"
+            f"labels is a {library} collection, and reading it here would load all of it; "
+            "make the ensemble with coterie.scale.ensemble_from_dask(labels) instead"
         )
 
 

@@ -17,7 +17,8 @@ from scipy.optimize import linear_sum_assignment
 
 from coterie.core.budget import require
 from coterie.core.params import Choice, as_numbers, check_parameters
-from coterie.ensemble.columns import dense_codes, is_void
+from coterie.ensemble.columns import dense_codes
+from coterie.ensemble.missing import is_missing
 
 Average = Literal["arithmetic", "max", "min", "geometric"]
 AVERAGE = Choice(get_args(Average))
@@ -315,7 +316,7 @@ def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
     known: dict[Any, int] = {}
     codes = np.empty(len(labels := [*labels]), dtype=np.int32)
     for row, label in enumerate(labels):
-        if is_void(label):
+        if is_missing(label):
             raise ValueError(f"{name} has no label in row {row}; leave out such samples first")
         try:
             codes[row] = known.setdefault(label, len(known))

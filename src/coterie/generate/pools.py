@@ -16,7 +16,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind, Real, check_parameters
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
-from coterie.ensemble.read import index_ids
+from coterie.ensemble.ids import index_ids
 from coterie.generate.features import as_features, count_distinct_rows, largest
 from coterie.generate.members import MemberPlan, Progress, fit_members
 from coterie.generate.spectral import GaussianSpectral

@@ -11,7 +11,8 @@ import numpy as np
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
-from coterie.io.table import Column, Table, is_missing, quoted, repeated
+from coterie.ensemble.missing import is_missing_text
+from coterie.io.table import Column, Table, quoted, repeated
 
 ROWS_AT_A_TIME = 2**16
 # bytes of a text besides its letters
@@ -147,7 +148,7 @@ class _Texts:
         for text in part.dictionary.take(used[len(texts) :]).to_pylist():
             if text is not None and text not in self._known:
                 # nothing is spelled as in text files
-                blank = isinstance(text, str) and is_missing(text)
+                blank = isinstance(text, str) and is_missing_text(text)
                 self._known[text] = None if blank else text
                 held += STRING + len(text)
             texts.append(self._known.get(text))

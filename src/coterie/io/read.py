@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError
+from coterie.ensemble.ids import differs_in_every_row
 from coterie.io.arrays import Purpose, read_mat, read_npy, read_npz
 from coterie.io.parquet import read_parquet
 from coterie.io.table import Column, Table, ids, labels, numbers
@@ -142,16 +143,13 @@ def labels_of(
 
 
 def _refuse_unnamed_ids(table: Table, names: Sequence[str]) -> None:
-    """A column that differs in every row is an id that nobody named, hardly a clustering."""
-    if table.n_rows < 8:
-        return
     for name in names:
-        values = table.column(name)
-        distinct = {*values} if isinstance(values, list) else np.unique(values)
-        if len(distinct) == table.n_rows:
+        if differs_in_every_row(table.column(name)):
             raise DataError(
-                f"{table.path}: column {name!r} holds another value in every row and cannot be a "
-                f"clustering; name it as the id (--id {name}) or list the members (--label)"
+                f"{table.path}: column {name!r} holds a different value in every row: it looks like "
+                "an id, not a clustering",
+                "name it as the id ({id}), or list the columns of labels ({label})",
+                {"id": name},
             )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,13 @@ from numpy.typing import NDArray
 from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.core.params import nearest
+from coterie.ensemble.columns import first_non_label
+from coterie.ensemble.ids import SampleIds, checked_ids
+from coterie.ensemble.missing import MISSING_LABEL_TEXT
 
 Column = NDArray[Any] | list[Any]
 # letters; longer cells are not even tried
 LONGEST_NUMBER = 1000
-# every way to write NaN that Python reads as a number
-_NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
-# cells of texts that hold nothing
-MISSING = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
-# of labels, written out where a column holds names
-NO_LABEL = "-1"
 
 
 @dataclass(frozen=True)
@@ -109,8 +105,9 @@ def numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
         one = len(wordy) == 1
         raise DataError(
             f"{table.path}: {'column' if one else 'columns'} {quoted(wordy)} "
-            f"{'holds' if one else 'hold'} text, not numbers; leave {'it' if one else 'them'} out "
-            f"(--drop), list the features (--columns), or name the sample's id (--id)"
+            f"{'holds' if one else 'hold'} text, not numbers",
+            f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), or "
+            "name the column of ids ({id})",
         )
     require(
         8.0 * table.n_rows * len(names),
@@ -139,54 +136,20 @@ def numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
 def labels(table: Table, name: str) -> Column:
     """A column as labels: whole numbers or names; other numbers are refused with their place."""
     column = table.column(name)
-    if isinstance(column, np.ndarray) and column.dtype.kind == "f":
-        for wrong, why in (
-            (np.isinf(column), "an infinite value is not a label"),
-            (
-                ~np.isnan(column) & (column != np.floor(column)),
-                "labels are whole numbers or names: bin or round first",
-            ),
-        ):
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise DataError(
-                    f"{table.path}, {table.place(row)}: column {name!r} holds "
-                    f"{float(column[row])!r} ({why})"
-                )
     if isinstance(column, list):
-        return [None if value == NO_LABEL else value for value in column]
+        return [None if value == MISSING_LABEL_TEXT else value for value in column]
+    if column.dtype.kind == "f" and (wrong := first_non_label(column)) is not None:
+        row, reason = wrong
+        raise DataError(
+            f"{table.path}, {table.place(row)}: column {name!r} holds {float(column[row])!r} "
+            f"({reason})"
+        )
     return column
 
 
-def ids(table: Table, name: str) -> list[Any]:
+def ids(table: Table, name: str) -> SampleIds:
     """A column as ids: whole numbers, or text as it was written; each may occur once."""
-    column = table.column(name)
-    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column
-    if all(isinstance(value, float) and value.is_integer() for value in values):
-        values = [int(value) for value in values]
-    seen: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        if value is None or value != value:
-            raise DataError(f"{table.path}, {table.place(row)}: the id {name!r} is missing")
-        if value in seen:
-            raise DataError(
-                f"{table.path}: the id {value!r} stands twice in column {name!r}, in "
-                f"{table.place(seen[value])} and {table.place(row)}; an id may appear once in a file"
-            )
-        seen[value] = row
-    return values
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a text says that there is nothing.
-
-    Examples
-    --------
-    >>> from coterie.io.table import is_missing
-    >>> [is_missing(cell) for cell in ("", " NA ", "Nan", "0", "nancy")]
-    [True, True, True, False, False]
-    """
-    return cell.strip() in MISSING
+    return checked_ids(table.column(name), f"{table.path}, column {name!r}", table.place, DataError)
 
 
 def _refuse_stray_cell(table: Table, name: str, column: Column) -> None:
@@ -206,8 +169,9 @@ def _refuse_stray_cell(table: Table, name: str, column: Column) -> None:
         more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
         raise DataError(
             f"{table.path}, {table.place(strays[0])}: column {name!r} holds {shown}{more}, which is "
-            f"not a number; {'write decimals with a point' if comma else 'correct it'}, or leave "
-            f"the column out (--drop)"
+            "not a number",
+            f"{'write decimals with a point' if comma else 'correct it'}, or leave the column out "
+            "({drop})",
         )
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
-from coterie.io.table import Column, Table, as_number, is_missing, quoted, repeated
+from coterie.ensemble.missing import is_missing_text
+from coterie.io.table import Column, Table, as_number, quoted, repeated
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # larger blocks are slower: their rows outlive the garbage collector's young generation
@@ -239,7 +240,7 @@ class _Column:
 
 def _value(cell: str) -> int | float | str | None:
     """None for missing, int where it is written as one writes integers, float, or the text."""
-    if is_missing(cell):
+    if is_missing_text(cell):
         return None
     if cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= _LONGEST:
         whole = int(cell)

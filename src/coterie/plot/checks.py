@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import Integer, Kind, as_numbers
 from coterie.core.types import FloatArray
-from coterie.ensemble.columns import MissingValues, encode
+from coterie.ensemble.columns import encode
+from coterie.ensemble.missing import MissingValues
 
 FLAG = Kind(lambda value: isinstance(value, bool | np.bool_), "True or False")
 K = Integer(1, optional=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,8 +15,9 @@ from coterie.core.params import BUDGET, CALLBACK, Domain, Integer, check_paramet
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
-from coterie.ensemble.columns import Missing
 from coterie.ensemble.compress import DistinctRows
+from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS, refuse_id_columns
+from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.scale._sketch import Sketch
 from coterie.scale._table import LabelTable, merge_tables
@@ -26,8 +26,6 @@ from coterie.scale.source import Layout, Source, is_array, open_labels, read_blo
 
 # tables merged at a time
 SPLIT_EVERY = 8
-# of fewer rows a clustering may well give each its own label
-FEWEST_IDS = 8
 
 
 def ensemble_from_dask(
@@ -113,7 +111,12 @@ def ensemble_from_dask(
             f"{table.blank}; leave out such rows"
         )
     if not is_array(source.collection):
-        _refuse_ids(table, source.layout)
+        refuse_id_columns(
+            dict(zip(source.layout.names, table.categories, strict=True)),
+            table.n_rows,
+            "name it with {id}, or leave it out with {columns}",
+            stacklevel=3,
+        )
     size = len(table.codes)
     rows = DistinctRows(
         table.codes.astype(np.int32), np.arange(size, dtype=np.int32), table.categories
@@ -179,11 +182,11 @@ class _Watch:
         estimate = self._sum.estimate()
         needed = estimate * bytes_per_row(len(self._layout.names))
         if needed > self._budget:
-            raise MemoryBudgetError(self._refusal(estimate, needed))
+            raise self._refusal(estimate, needed)
         if self._callback is not None:
             self._callback(self._done, self._parts)
 
-    def _refusal(self, estimate: float, needed: float) -> str:
+    def _refusal(self, estimate: float, needed: float) -> MemoryBudgetError:
         assert self._sum is not None
         read = (
             f"the {self._parts} partitions"
@@ -192,47 +195,22 @@ class _Watch:
         )
         text = (
             f"about {estimate:,.0f} distinct label rows in {read} ({self._sum.rows:,} rows) need "
-            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self._budget)}. "
+            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self._budget)}"
         )
         unique = np.flatnonzero(self._sum.labels == self._sum.rows)
-        if unique.size and self._sum.rows >= FEWEST_IDS:
+        if unique.size and self._sum.rows >= FEWEST_ROWS_OF_IDS:
             name = self._layout.names[unique[0]]
-            return (
-                f"{text}Column {name!r} differs in every row, as an id does: name it with id=, or "
-                "leave it out with columns=."
+            return MemoryBudgetError(
+                f"{text}. Column {name!r} differs in every row, as an id does",
+                "name it with {id}, or leave it out with {columns}",
             )
         widest = self._layout.names[int(np.argmax(self._sum.labels))]
-        return (
-            f"{text}Give fewer members, or members with fewer clusters (the most are in {widest!r}), "
-            "or raise memory_budget."
+        return MemoryBudgetError(
+            f"{text}. Give fewer members, or members with fewer clusters (the most are in "
+            f"{widest!r}), or raise memory_budget."
         )
 
 
 def bytes_per_row(n_members: int) -> int:
     """What a distinct row takes while it is put in order: its copies, hashes, weight and place."""
     return 10 * n_members + 80
-
-
-def _refuse_ids(table: LabelTable, layout: Layout) -> None:
-    """Refuse text that differs in every row; warn once of such numbers, as for labels in memory."""
-    rows = table.n_rows
-    if rows < FEWEST_IDS:
-        return
-    suspects = []
-    for name, categories in zip(layout.names, table.categories, strict=True):
-        if len(categories) < rows:
-            continue
-        if categories.dtype.kind in "OUS":
-            raise LabelError(
-                f"column {name!r} holds another text in each of the {rows:,} rows: that is an id, not "
-                "a clustering; name it with id=, or leave it out with columns="
-            )
-        suspects.append(repr(name))
-    if suspects:
-        warnings.warn(
-            f"{', '.join(suspects[:5])}{', ...' if len(suspects) > 5 else ''}: another number in each "
-            f"of the {rows:,} rows, as ids have; a member like that says nothing. If it is an id, name "
-            "it with id=",
-            UserWarning,
-            stacklevel=3,
-        )

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.errors import DataError, LabelError, SchedulerError
 from coterie.core.params import CALLBACK, check_parameters
 from coterie.ensemble import Ensemble
-from coterie.ensemble.columns import Missing
+from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.io.parquet import require_pyarrow
 from coterie.io.write import passing_name, whole_file

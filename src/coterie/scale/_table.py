@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import LabelError
-from coterie.ensemble.columns import Categorical, MissingValues, encode
+from coterie.ensemble.columns import Categorical, encode
 from coterie.ensemble.compress import (
     DistinctRows,
     distinct_rows_of_columns,
     distinct_rows_of_matrix,
 )
+from coterie.ensemble.missing import MissingValues
 
 Column = NDArray[Any] | Categorical | list[Any]
 

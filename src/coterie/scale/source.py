@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import DataError, LabelError
 from coterie.core.params import nearest
-from coterie.ensemble.columns import Categorical, Missing, MissingValues
+from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
+from coterie.ensemble.missing import Missing, MissingValues
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import MISSING, NO_LABEL, listed
+from coterie.io.table import listed
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import compute
 
@@ -80,8 +81,8 @@ class Layout:
         extra = [name for name in present if name not in self.wanted()]
         if self.only and extra:
             raise LabelError(
-                f"{place} has a column {extra[0]!r}, which the others have not; every partition "
-                "needs the same columns, or name those to be read with columns="
+                f"{place} has a column {extra[0]!r}, which the others do not have",
+                "give every partition the same columns, or name those to be read with {columns}",
             )
 
 
@@ -334,7 +335,7 @@ def _open_parquet(
     if not parts:
         raise LabelError(f"no samples: {files[0]} has columns but no rows")
     # as where one process reads the files
-    absent = missing.and_names([*MISSING, NO_LABEL])
+    absent = missing.with_texts_of_files()
     layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id)
     places = tuple(
         part.path
@@ -411,8 +412,8 @@ def _check_schema(
     extra = [name for name in present if name not in chosen and name != id]
     if columns is None and extra:
         raise LabelError(
-            f"{file} has a column {extra[0]!r}, which {first} has not; every file needs the same "
-            "columns, or name those to be read with columns="
+            f"{file} has a column {extra[0]!r}, which {first} does not have",
+            "give every file the same columns, or name those to be read with {columns}",
         )
     for name, kind in zip(chosen, kinds, strict=True):
         found = _arrow_kind(schema.field(name).type)

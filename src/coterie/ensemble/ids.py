@@ -1,0 +1,181 @@
+"""Ids of samples: the one rule for arrays, frames, tables, files and partitions.
+
+An id is any hashable value that is not missing, and no two samples share one. Whole numbers are
+integers: 7 and 7.0 are the same id. "7" is another id, and ids of different kinds are never joined.
+
+A named column that differs in each of eight or more rows is an id that nobody named, hardly a
+clustering. Text like that is always refused. Numbers are refused where they come from a file, whose
+label columns the user can name, and elsewhere cause a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.errors import CoterieError, LabelError, with_advice
+from coterie.ensemble.missing import is_hashable, is_missing
+
+# with fewer samples, a clustering may well give each its own label
+FEWEST_ROWS_OF_IDS = 8
+# rows to look at before all of a column: hardly a clustering differs in each of them
+FIRST_ROWS = 100
+
+
+class SampleIds(list[Any]):
+    """Ids that :func:`checked_ids` has accepted, so that nobody checks them again."""
+
+
+def checked_ids(
+    values: Iterable[Any],
+    name: str,
+    row_name: Callable[[int], str] = "row {}".format,
+    error: type[CoterieError] = LabelError,
+) -> SampleIds:
+    """Ids as Python values, whole numbers as integers; missing and repeated ones are refused.
+
+    Parameters
+    ----------
+    values : iterable
+    name : str
+        What holds the ids, for messages: a parameter, or a file and its column.
+    row_name : callable
+        How messages name a row.
+    error : type
+        What is raised.
+
+    Examples
+    --------
+    >>> from coterie.ensemble.ids import checked_ids
+    >>> checked_ids([7.0, 8.0], "customer")
+    [7, 8]
+    >>> checked_ids([7, 8, 7], "customer")
+    Traceback (most recent call last):
+        ...
+    coterie.core.errors.LabelError: customer: the id 7 is in row 0 and row 2; ids must differ
+    """
+    if isinstance(values, SampleIds):
+        return values
+    ids = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if all(isinstance(value, float) and value.is_integer() for value in ids):
+        ids = [int(value) for value in ids]
+    first_row: dict[Any, int] = {}
+    for row, value in enumerate(ids):
+        if is_missing(value):
+            raise error(f"{name}, {row_name(row)}: the id is missing; every sample needs one")
+        if not is_hashable(value):
+            raise error(
+                f"{name}, {row_name(row)}: {value!r} is not a valid sample id; use text or a number"
+            )
+        if (first := first_row.setdefault(value, row)) != row:
+            raise error(
+                f"{name}: the id {value!r} is in {row_name(first)} and {row_name(row)}; "
+                "ids must differ"
+            )
+    return SampleIds(ids)
+
+
+def id_vector(given: object, n_samples: int) -> NDArray[Any]:
+    """The user's ``sample_ids=`` as a vector, checked."""
+    ids = np.array(given)
+    if ids.shape != (n_samples,):
+        raise LabelError(f"sample_ids must hold {n_samples} ids, but has shape {ids.shape}")
+    # numbers and text of numpy cannot be missing, and counting distinct ones is quick
+    if ids.dtype.kind in "OfmM" or len(np.unique(ids)) < n_samples:
+        checked_ids(ids.tolist(), "sample_ids")
+    return ids
+
+
+def id_array(ids: Sequence[Any]) -> NDArray[Any]:
+    """Ids as an array of whole numbers, of text, or else of objects."""
+    kinds = {type(value) for value in ids}
+    # numpy drops zero bytes at the end of a text
+    if kinds == {int} or (kinds == {str} and not any(value.endswith("\0") for value in ids)):
+        return np.array(ids)
+    array = np.empty(len(ids), dtype=object)
+    array[:] = ids
+    return array
+
+
+def index_ids(table: object) -> NDArray[Any] | None:
+    """The index of a pandas frame as ids, or None where it cannot serve as ids.
+
+    An index that counts from 0 says no more than the row numbers do. Whole numbers stay what they
+    are; every other kind of id becomes text.
+    """
+    index: Any = getattr(table, "index", None)
+    if not hasattr(table, "iloc") or not hasattr(index, "is_unique"):
+        return None
+    if getattr(index, "nlevels", 1) > 1 or not index.is_unique or index.hasnans:
+        return None
+    values = np.asarray(index)
+    if values.dtype.kind in "iu":
+        return None if np.array_equal(values, np.arange(len(values))) else values.copy()
+    texts = np.array([str(value) for value in index])
+    return texts if len(np.unique(texts)) == len(texts) else None
+
+
+def kind_of_ids(ids: Sequence[Any]) -> str:
+    """What kind of value ids are, for messages."""
+    for kind, types in (("text", str), ("bytes", bytes), ("truth values", bool), ("dates", date)):
+        if any(isinstance(value, types) for value in ids):
+            return kind
+    return "numbers"
+
+
+def differs_in_every_row(values: Sequence[Any] | NDArray[Any]) -> bool:
+    """Whether a column holds as many different values as rows, enough of them to be ids."""
+    if len(values) < FEWEST_ROWS_OF_IDS or len({*islice(values, FIRST_ROWS)}) < min(
+        len(values), FIRST_ROWS
+    ):
+        return False
+    distinct = np.unique(values) if isinstance(values, np.ndarray) else {*values}
+    return len(distinct) == len(values)
+
+
+def refuse_id_columns(
+    categories: Mapping[str, NDArray[Any]], n_rows: int, advice: str, stacklevel: int
+) -> None:
+    """Refuse columns whose text differs in every row, and warn once about such numbers.
+
+    Parameters
+    ----------
+    categories : mapping of column to ndarray
+        The different values of each column.
+    n_rows : int
+    advice : str
+        How to name an id, its parameters in braces (see CoterieError).
+    stacklevel : int
+        Of the warning, as in :func:`warnings.warn`.
+    """
+    if n_rows < FEWEST_ROWS_OF_IDS:
+        return
+    suspects = []
+    for name, values in categories.items():
+        if len(values) < n_rows:
+            continue
+        if values.dtype.kind in "OUS" and any(
+            isinstance(value, str | bytes) for value in values.tolist()
+        ):
+            raise LabelError(
+                f"column {name!r} holds a different text in each of the {n_rows:,} rows: it looks "
+                "like an id, not a clustering",
+                advice,
+            )
+        suspects.append(repr(name))
+    if suspects:
+        several = len(suspects) > 1
+        warning = with_advice(
+            f"column{'s' if several else ''} {', '.join(suspects[:5])}"
+            f"{', ...' if len(suspects) > 5 else ''} hold{'' if several else 's'} a different number "
+            f"in each of the {n_rows:,} rows, as ids do, and a member like that carries no evidence",
+            f"if it is an id, {advice}",
+            {},
+        )
+        warnings.warn(warning, UserWarning, stacklevel=stacklevel)

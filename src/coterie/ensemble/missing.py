@@ -1,0 +1,123 @@
+"""What counts as missing: the one rule for labels and ids, in memory, in files and in partitions.
+
+NaN, None, NA and NaT are always missing. So are the texts by which files say that a cell is empty.
+Beside these, a label is missing where it equals one of the values of ``missing=`` (-1 by default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.errors import LabelError
+
+Missing = Any
+# every way to write NaN that Python reads as a number
+_NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
+# cells of a file that hold nothing
+MISSING_TEXTS = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
+# the default of missing=, as it is written in a column of text
+MISSING_LABEL_TEXT = "-1"
+
+
+def is_missing(value: Any) -> bool:
+    """NaN, None, NA or NaT, also of decimal and complex numbers and of pyarrow's scalars."""
+    if value is None:
+        return True
+    if isinstance(value, float | complex | np.inexact):
+        return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    # known by name, so that neither pandas nor pyarrow is imported for them
+    kind = type(value)
+    if kind.__module__ == "pyarrow.lib":
+        return getattr(value, "is_valid", True) is False
+    return kind.__name__ in ("NAType", "NaTType")
+
+
+def is_missing_text(cell: str) -> bool:
+    """Whether a cell of a file says that there is no value.
+
+    Examples
+    --------
+    >>> from coterie.ensemble.missing import is_missing_text
+    >>> [is_missing_text(cell) for cell in ("", " NA ", "Nan", "0", "nancy")]
+    [True, True, True, False, False]
+    """
+    return cell.strip() in MISSING_TEXTS
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value can be compared with others by its hash; a tuple that holds a list cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def is_whole(number: float | Decimal) -> bool:
+    """Whether a number has no fraction; infinity and NaN are not whole."""
+    if isinstance(number, Decimal):
+        # not by its remainder: that of a number of many digits is an error
+        return number.is_finite() and number == number.to_integral_value()
+    return number.is_integer()
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """The labels that mean "no label", beside NaN, None and NA, which always do."""
+
+    numbers: tuple[int, ...]
+    others: frozenset[Hashable]
+
+    @classmethod
+    def named(cls, missing: Missing) -> MissingValues:
+        """From the user's ``missing=``: None, one value, or several."""
+        if missing is None:
+            return cls((), frozenset())
+        if isinstance(missing, np.ndarray):
+            given = missing.ravel().tolist()
+        elif isinstance(missing, str | bytes) or not isinstance(missing, Iterable):
+            given = [missing]
+        else:
+            given = [*missing]
+        numbers, others = set(), set()
+        for value in given:
+            if is_missing(value):
+                continue
+            if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_):
+                number = value if isinstance(value, Integral | Decimal) else float(value)
+                if not isinstance(number, Integral) and not is_whole(number):
+                    raise LabelError(
+                        f"missing={value!r}: labels are whole numbers or names, "
+                        "so no label can have this value"
+                    )
+                numbers.add(int(number))
+            elif is_hashable(value):
+                others.add(value)
+            else:
+                raise LabelError(
+                    f"missing={missing!r}: {type(value).__name__} values cannot be labels"
+                )
+        return cls(tuple(sorted(numbers)), frozenset(others))
+
+    def with_texts_of_files(self) -> MissingValues:
+        """These, and every text that means "no label" in a file."""
+        return MissingValues(self.numbers, self.others | MISSING_TEXTS | {MISSING_LABEL_TEXT})
+
+    def mask(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where integer values are missing."""
+        absent = np.zeros(values.shape, dtype=np.bool_)
+        for number in self.numbers:
+            absent |= values == number
+        return absent
