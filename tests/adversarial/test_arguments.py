@@ -108,11 +108,18 @@ def test_labels_that_cannot_be_compared():
         Ensemble.from_members([[(1, [2]), "a"]])
 
 
-@pytest.mark.parametrize("ids", [[float("nan"), 1.0], [[1], [2]], [None, "a"]])
-def test_names_that_name_nothing(ids):
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([float("nan"), 1.0], "sample_ids, row 0: the id is missing"),
+        ([[1], [2]], r"sample_ids, row 0: \[1\] is not a valid sample id"),
+        ([None, "a"], "sample_ids, row 0: the id is missing"),
+    ],
+)
+def test_values_that_are_not_ids(ids, message):
     given = np.empty(2, dtype=object)
     given[:] = ids
-    with pytest.raises(LabelError, match=r"sample_ids: .* is no name of a sample"):
+    with pytest.raises(LabelError, match=message):
         Ensemble.from_labels([[0], [1]], sample_ids=given)
 
 

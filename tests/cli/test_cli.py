@@ -236,7 +236,7 @@ def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):
         ("a,b\n,0\n,0\n,1\n", "t.csv: 1 member without any label: 'a'"),
         ("", "t.csv is empty"),
         ("a,b\n", "t.csv holds a header but no rows"),
-        ("a,b\n0,1\n0.5,1\n", "t.csv, line 3: column 'a' holds 0.5 (labels are whole numbers"),
+        ("a,b\n0,1\n0.5,1\n", "t.csv, line 3: column 'a' holds 0.5 (labels must be whole numbers"),
         ("a,b\n0,1\n-inf,1\n", "t.csv, line 3: column 'a' holds -inf (an infinite value"),
         ("a;b\n0;1\n1;1\n", "t.csv: its columns are separated by semicolons"),
         ("a\tb\n0\t1\n1\t1\n", "t.csv: its columns are separated by tabs"),
@@ -331,7 +331,7 @@ def test_other_mistakes_are_told_in_one_line(refused, arguments, says):
 def test_a_duplicated_id_is_named_with_its_lines(refused):
     Path("t.csv").write_text("customer,c\nann,1\nbob,2\nann,2\n")
     line = refused("combine", "a.csv", "t.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
-    assert "t.csv: the id 'ann' stands twice in column 'customer', in line 2 and line 4" in line
+    assert "t.csv, column 'customer': the id 'ann' is in line 2 and line 4; ids must differ" in line
 
 
 def test_ids_written_differently_are_not_guessed(refused):

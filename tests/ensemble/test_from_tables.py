@@ -73,9 +73,9 @@ def test_ids_of_text_keep_their_zero_bytes():
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ([True, False], [1, 0], "truth values in the one and number in the other"),
-        ([b"a", b"b"], ["a", "b"], "bytes in the one and text in the other"),
-        ([date(2020, 1, 1)], [1], "dates in the one and number in the other"),
+        ([True, False], [1, 0], "truth values in the first and numbers in the second"),
+        ([b"a", b"b"], ["a", "b"], "bytes in the first and text in the second"),
+        ([date(2020, 1, 1)], [1], "dates in the first and numbers in the second"),
     ],
 )
 def test_ids_of_two_kinds_are_not_joined(first, second, words):
@@ -119,11 +119,11 @@ def test_missing_values_and_weights_pass_through():
 @pytest.mark.parametrize(
     ("tables", "options", "message"),
     [
-        ([], {}, "no tables to join"),
+        ([], {}, "tables is empty; give at least one table"),
         (
             [{"id": [1, 2, 1], "c": [0, 1, 0]}],
             {},
-            "table_0: the id 1 stands in rows 0 and 2; an id may appear once in a table",
+            "table_0, column 'id': the id 1 is in row 0 and row 2; ids must differ",
         ),
         (
             {"north": {"name": [1], "c": [0]}},
@@ -139,9 +139,9 @@ def test_missing_values_and_weights_pass_through():
         (
             [{"id": [1], "c": [0]}, {"id": ["1"], "c": [0]}],
             {},
-            "ids of table_0 and table_1 cannot be joined: 'id' holds number in the one and text",
+            "ids of table_0 and table_1 cannot be joined: 'id' holds numbers in the first and text",
         ),
-        ([{"id": [1, None], "c": [0, 1]}], {}, "table_0, row 1: the id 'id' is missing"),
+        ([{"id": [1, None], "c": [0, 1]}], {}, "table_0, column 'id', row 1: the id is missing"),
         ([{"id": [1, 2], "c": [0, 1, 1]}], {}, "member 'table_0.c' has 3 labels for 2 ids"),
         ([{"id": [1], "c": [0.5]}], {}, r"member 'table_0.c', row 0: 0.5 \(labels must be whole"),
         (["a.csv"], {}, "table_0 must be a dataframe or a mapping of columns, but is str"),

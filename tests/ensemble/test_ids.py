@@ -72,9 +72,9 @@ def test_a_solver_explains_by_the_index():
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        (["u", "v", "w", "v"], "sample_ids holds 'v' in rows 1 and 3"),
-        ([4, 4, 5, 5], "sample_ids holds 4 in rows 0 and 1"),
-        (np.array(["u", 1, 2, 1], dtype=object), "sample_ids holds 1 in rows 1 and 3"),
+        (["u", "v", "w", "v"], "sample_ids: the id 'v' is in row 1 and row 3"),
+        ([4, 4, 5, 5], "sample_ids: the id 4 is in row 0 and row 1"),
+        (np.array(["u", 1, 2, 1], dtype=object), "sample_ids: the id 1 is in row 1 and row 3"),
     ],
 )
 def test_two_samples_of_one_name_are_refused(ids, words):
@@ -87,12 +87,12 @@ def test_two_samples_of_one_name_are_refused(ids, words):
 @pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
 def test_a_named_column_of_distinct_text_is_an_id(make):
     labels = {"member": [0, 1] * 5, "customer": [f"c{i}" for i in range(10)]}
-    with pytest.raises(LabelError, match=r"'customer' holds another text .* sample_ids="):
+    with pytest.raises(LabelError, match=r"'customer' holds a different text .* sample_ids="):
         Ensemble.from_labels(make(labels))
     with pytest.raises(LabelError, match="'customer'"):
         Ensemble.from_members(labels)
     eight = {name: values[:8] for name, values in labels.items()}
-    with pytest.raises(LabelError, match="'customer' holds another text in each of the 8 rows"):
+    with pytest.raises(LabelError, match="'customer' holds a different text in each of the 8 rows"):
         Ensemble.from_labels(make(eight))
     # fewer than eight samples may have a cluster each, and so may those of which one has no label
     few = {name: values[:7] for name, values in labels.items()}
@@ -103,7 +103,9 @@ def test_a_named_column_of_distinct_text_is_an_id(make):
 
 def test_named_columns_of_distinct_numbers_warn_once():
     labels = {"member": [0, 1] * 5, "id": list(range(10)), "ticket": list(range(50, 60))}
-    with pytest.warns(UserWarning, match="columns 'id', 'ticket' hold another number") as caught:
+    with pytest.warns(
+        UserWarning, match="columns 'id', 'ticket' hold a different number"
+    ) as caught:
         ensemble = Ensemble.from_labels(labels)
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -112,7 +114,9 @@ def test_named_columns_of_distinct_numbers_warn_once():
 
 def test_the_warning_of_one_column_speaks_of_one():
     labels = {"member": [0, 1] * 5, "id": list(range(10))}
-    with pytest.warns(UserWarning, match=r"^column 'id' holds another number in each of the 10"):
+    with pytest.warns(
+        UserWarning, match=r"^column 'id' holds a different number in each of the 10"
+    ):
         Ensemble.from_labels(labels)
 
 

@@ -74,7 +74,7 @@ def test_refused_labels(labels, message):
         ({"member_weight": [1, np.nan]}, "member_weight must be positive .* but entry 1 is nan"),
         ({"member_weight": [1, INF]}, "member_weight must be positive .* but entry 1 is inf"),
         ({"member_weight": [[1, 1]]}, r"must hold 2 numbers, but has shape \(1, 2\)"),
-        ({"sample_ids": ["a"]}, r"sample_ids must hold 2 names, but has shape \(1,\)"),
+        ({"sample_ids": ["a"]}, r"sample_ids must hold 2 ids, but has shape \(1,\)"),
         ({"missing": 0.5}, "missing=0.5: labels are whole numbers or names"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,7 +42,11 @@ def test_columns_chosen_and_dropped(write):
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
-        ("a,b\n1,x\n2,y\n", {}, "column 'b' holds text, not numbers; leave it out (--drop)"),
+        (
+            "a,b\n1,x\n2,y\n",
+            {},
+            "'b' holds text, not numbers; leave it out (drop=), list the features (columns=)",
+        ),
         ("a,b,c\n1,x,p\n2,y,q\n", {}, "columns 'b', 'c' hold text"),
         ("a\n1\n2\noops\n3\n", {}, "line 4: column 'a' holds 'oops', which is not a number"),
         ("a,b\n1,1\n2,2\n1 0,3\n1 1,4\n5,5\n", {}, "'1 0' (and 1 cells below it)"),
@@ -56,9 +62,9 @@ def test_columns_chosen_and_dropped(write):
         (
             "a,b\n1,2\n1,3\n",
             {"id": "a"},
-            "the id 1 stands twice in column 'a', in line 2 and line 3",
+            "column 'a': the id 1 is in line 2 and line 3; ids must differ",
         ),
-        ("a,b\nx,2\n,3\n", {"id": "a"}, "line 3: the id 'a' is missing"),
+        ("a,b\nx,2\n,3\n", {"id": "a"}, "column 'a', line 3: the id is missing"),
     ],
 )
 def test_features_refused(write, text, options, says):
@@ -67,6 +73,16 @@ def test_features_refused(write, text, options, says):
         read_features(path, **options)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_advice_names_arguments_in_python_and_options_on_the_command_line(write):
+    with pytest.raises(DataError) as caught:
+        read_labels(write("who,b\n" + "".join(f"p{i},{i % 2}\n" for i in range(9))))
+    restored = pickle.loads(pickle.dumps(caught.value))
+    for error in (caught.value, restored):
+        assert "name it as the id (id='who'), or list the columns of labels (label=)" in str(error)
+        options = error.text(lambda name, value: f"--{name}{'' if value is None else f' {value}'}")
+        assert "name it as the id (--id who), or list the columns of labels (--label)" in options
 
 
 def test_labels_make_an_ensemble(write):
@@ -89,14 +105,14 @@ def test_labels_with_an_id_make_a_table_to_join(write):
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
-        ("a,b\n1,2\n1.5,2\n", {}, "line 3: column 'a' holds 1.5 (labels are whole numbers"),
+        ("a,b\n1,2\n1.5,2\n", {}, "line 3: column 'a' holds 1.5 (labels must be whole numbers"),
         ("a,b\n1,2\ninf,2\n", {}, "line 3: column 'a' holds inf (an infinite value"),
         ("a,b\n1,2\n", {"label": ["z"]}, "no column 'z'"),
         ("a\n1\n", {"id": "a"}, "no column of labels is left"),
         (
             "who,b\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)),
             {},
-            "column 'who' holds another value in every row",
+            "name it as the id (id='who')",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coterie.core.errors import DataError
 from coterie.ensemble.missing import is_missing_text
-from coterie.io import _text, read_table
+from coterie.io import read_table
 
 
 def table_of(folder: Path, text: str, name: str = "t.csv", as_text: tuple[str, ...] = ()):
@@ -68,7 +68,7 @@ def test_blocks_do_not_change_what_is_read(tmp_path_factory, cells):
     path.write_text("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
     whole = read_table(path).columns["a"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_text, "_BLOCK", 2)
+        patch.setattr("coterie.io.text._BLOCK", 2)
         pieces = read_table(path).columns["a"]
     assert type(pieces) is type(whole)
     if isinstance(whole, list):

@@ -229,11 +229,13 @@ def test_an_unnamed_id_is_told_by_name(tmp_path):
     labels = dd.from_pandas(frame, npartitions=5)
     with pytest.raises(MemoryBudgetError, match="'who' differs in every row"):
         ensemble_from_dask(labels, memory_budget="200KB")
-    with pytest.raises(LabelError, match="'who' holds another text in each of the 5,000 rows"):
+    with pytest.raises(LabelError, match="'who' holds a different text in each of the 5,000 rows"):
         ensemble_from_dask(labels)
     assert ensemble_from_dask(labels, id="who").n_microclusters == 3
     numbers = dd.from_pandas(frame.assign(who=np.arange(n)), npartitions=5)
-    with pytest.warns(UserWarning, match="'who': another number in each of the 5,000 rows"):
+    with pytest.warns(
+        UserWarning, match="'who' holds a different number in each of the 5,000 rows"
+    ):
         ensemble_from_dask(numbers)
 
 
@@ -272,7 +274,9 @@ def test_a_partition_of_another_kind_is_named(dtype):
 def test_a_partition_with_other_columns_is_named():
     frame = pd.DataFrame({"a": [0, 1, 0], "b": [1, 1, 0]})
     more = among_others(frame.assign(c=0))
-    with pytest.raises(LabelError, match="partition 1 has a column 'c', which the others have not"):
+    with pytest.raises(
+        LabelError, match="partition 1 has a column 'c', which the others do not have"
+    ):
         ensemble_from_dask(more)
     assert ensemble_from_dask(more, columns=["a", "b"]).members == ("a", "b")
     with pytest.raises(LabelError, match="partition 1 has two columns named 'a'"):

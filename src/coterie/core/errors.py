@@ -44,7 +44,7 @@ class CoterieError(Exception):
     ...     EAC(n_clusters=0).fit([[0, 0], [1, 1]])
     ... except CoterieError as error:
     ...     print(error)
-    EAC: n_clusters must be a whole number of at least 1 or None, but is 0
+    EAC: n_clusters must be a whole number of at least 1, or None, but is 0
     """
 
     def __init__(
