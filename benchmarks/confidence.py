@@ -21,7 +21,7 @@ from scipy.stats import rankdata
 from coterie import Ensemble
 from coterie.evaluate import Contingency
 from coterie.solvers.methods import METHODS
-from coterie.trust.votes import ClusterVotes, lead_of
+from coterie.trust import ClusterVotes
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SMALL = ("ecoli", "aggregation", "umist", "spf")
@@ -50,8 +50,7 @@ def auc(confidence: NDArray[np.float64], wrong: NDArray[np.bool_]) -> float:
 
 def by_votes_alone(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The lead over the rival, however loosely the sample is attached to its cluster."""
-    own, rival, _ = ClusterVotes.of(ensemble, labels).standing()
-    return ensemble.expand(lead_of(own, rival))
+    return ensemble.expand(ClusterVotes.of(ensemble, labels).lead)
 
 
 def main(pools: list[str]) -> None:

@@ -171,12 +171,12 @@ def test_a_loaded_result_answers_every_question(tmp_path):
     loaded = Result.load(saved(tmp_path, result))
     assert_same(result, loaded)
     assert np.array_equal(result.soft_labels(), loaded.soft_labels())
-    assert result.members() == loaded.members()
-    assert result.clusters() == loaded.clusters()
-    assert result.samples() == loaded.samples()
+    assert result.diagnose_members() == loaded.diagnose_members()
+    assert result.diagnose_clusters() == loaded.diagnose_clusters()
+    assert result.diagnose_samples() == loaded.diagnose_samples()
     assert str(result.explain("ćy")) == str(loaded.explain("ćy"))
-    assert np.allclose(loaded.samples()["confidence"], loaded.sample_confidence)
-    assert loaded.members()["member"].tolist() == ["a", "β", "c"]
+    assert np.allclose(loaded.diagnose_samples()["confidence"], loaded.sample_confidence)
+    assert loaded.diagnose_members()["member"].tolist() == ["a", "β", "c"]
     assert repr(loaded) == repr(result)
 
 

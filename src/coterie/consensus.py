@@ -26,7 +26,6 @@ from coterie.core.params import (
     check_parameters,
 )
 from coterie.core.random import child_seeds, generator
-from coterie.core.tables import Table
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
 from coterie.generate.features import as_numbers, refuse_not_finite
@@ -45,7 +44,7 @@ from coterie.generate.pools import (
 )
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import default_method, solver_of
-from coterie.trust import Explanation
+from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
     from coterie.select import Selection
@@ -61,7 +60,7 @@ def _predicts(estimator: ConsensusClustering) -> bool:
     return not (isinstance(estimator.generator, str) and estimator.generator == "spectral")
 
 
-class ConsensusClustering(ClusterMixin, BaseEstimator):
+class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     """Cluster features many times and return the partition that the clusterings support.
 
     Parameters
@@ -96,8 +95,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         One minus the membership in the next best cluster over that in the sample's own, less where
         members put it with its cluster more rarely than is usual; with one cluster there is no other
         and it is 1, which says nothing.
-    soft_labels_ : ndarray, shape (n, c)
-        Membership of each sample in each cluster, rows summing to one; computed when asked for.
     ensemble_ : Ensemble
         The members' labels.
     solver_ : fitted solver
@@ -258,36 +255,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             return lazy
         return known.clusters(self._pool.predict(self._checked(X, reset=False)))
 
-    @property
-    def soft_labels_(self) -> NDArray[np.float64]:
-        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
-        return self.solver_.soft_labels_
-
-    def diagnose_members(self) -> Table:
-        """One row a member; see :func:`coterie.trust.members`."""
+    def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        return self.solver_.diagnose_members()
-
-    def diagnose_clusters(self) -> Table:
-        """One row a cluster; see :func:`coterie.trust.clusters`."""
-        check_is_fitted(self, "labels_")
-        return self.solver_.diagnose_clusters()
-
-    def diagnose_samples(self) -> Table:
-        """One row a sample; see :func:`coterie.trust.samples`."""
-        check_is_fitted(self, "labels_")
-        return self.solver_.diagnose_samples()
-
-    def explain(self, sample: Any) -> Explanation:
-        """Why a sample is where it is; see :func:`coterie.trust.explain`.
-
-        Parameters
-        ----------
-        sample : id or int
-            Its name where X was a pandas frame whose index has names, else its row number from 0.
-        """
-        check_is_fitted(self, "labels_")
-        return self.solver_.explain(sample)
+        return self.solver_.cluster_votes_, self.solver_.member_weights_
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         features = as_numbers(

@@ -20,18 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie.core.errors import ParameterError
-from coterie.core.tables import Table
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import METHODS
-from coterie.trust.cluster_diagnoses import clusters_of, total_count
-from coterie.trust.explanation import Explanation, explain_from
-from coterie.trust.member_diagnoses import members_of
-from coterie.trust.sample_diagnoses import samples_of, soft_labels_of
-from coterie.trust.votes import ClusterVotes
+from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -43,7 +38,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(DiagnosisMixin):
     """What a fitted model found, with what is needed to explain every sample.
 
     Make one with :meth:`of`; it can be saved, loaded (:meth:`save`, :meth:`load`), reported and
@@ -92,7 +87,7 @@ class Result:
     >>> result = Result.of(EAC(2).fit([[0, 0], [0, 0], [0, 1], [1, 1]]))
     >>> result
     Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.82)
-    >>> result.clusters()["size"].tolist()
+    >>> result.diagnose_clusters()["size"].tolist()
     [3, 1]
     """
 
@@ -177,7 +172,7 @@ class Result:
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
-        return cls(
+        result = cls(
             method=method_name(solver),
             parameters=_parameters(model, solver),
             seed=_seed(model.random_state),
@@ -202,38 +197,17 @@ class Result:
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-
-    # ------------------------------------------------------------------ questions
+        # the solver computed the votes for its confidence
+        result.__dict__["cluster_votes"] = solver.cluster_votes_
+        return result
 
     @cached_property
-    def _votes(self) -> ClusterVotes:
+    def cluster_votes(self) -> ClusterVotes:
+        """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
         return ClusterVotes.of(self.ensemble, self.labels)
 
-    def soft_labels(self) -> NDArray[np.float64]:
-        """Membership of each sample in each cluster, n x c; rows sum to one."""
-        return soft_labels_of(self._votes)
-
-    def members(self) -> Table:
-        """One row a member: how it agrees with the consensus and with the other members."""
-        return members_of(self._votes, self.member_weights)
-
-    def clusters(self) -> Table:
-        """One row a cluster: size, cohesion, stability and the members that see it otherwise."""
-        return clusters_of(self._votes)
-
-    def samples(self) -> Table:
-        """One row a sample: cluster, confidence and the next best cluster."""
-        return samples_of(self._votes)
-
-    def explain(self, sample: Any) -> Explanation:
-        """Which members put a sample where, and why it is sure or unsure.
-
-        Parameters
-        ----------
-        sample : id or int
-            Its id where the ensemble has ids, else its row number.
-        """
-        return explain_from(self._votes, sample)
+    def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
+        return self.cluster_votes, self.member_weights
 
     # ------------------------------------------------------------------ files
 
@@ -319,7 +293,7 @@ class Result:
     def __repr__(self) -> str:
         ensemble = self.ensemble
         sizes = {
-            "sample": total_count(ensemble),
+            "sample": ensemble.total_count,
             "member": ensemble.n_members,
             "cluster": self.n_clusters,
         }

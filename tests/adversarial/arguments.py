@@ -146,10 +146,13 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     supported = {**of_ensemble, "labels": np.zeros(ENSEMBLE.n_microclusters, int), "n_clusters": 1}
     yield "cluster_support", (evidence.cluster_support, supported)
     parted = {**of_ensemble, "labels": PARTITION}
-    yield "trust.clusters", (trust.clusters, parted)
-    yield "trust.samples", (trust.samples, parted)
+    yield "trust.diagnose_clusters", (trust.diagnose_clusters, parted)
+    yield "trust.diagnose_samples", (trust.diagnose_samples, parted)
     yield "soft_labels", (trust.soft_labels, parted)
-    yield "trust.members", (trust.members, {**parted, "member_weights": [1.0] * 4})
+    yield (
+        "trust.diagnose_members",
+        (trust.diagnose_members, {**parted, "member_weights": [1.0] * 4}),
+    )
     yield "member_agreement", (trust.member_agreement, of_ensemble)
     yield "explain", (trust.explain, {**parted, "sample": 0})
     pooled = {"n_members": 2, "n_clusters": 2, "random_state": 0, "n_jobs": None, "callback": None}

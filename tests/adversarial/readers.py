@@ -279,7 +279,7 @@ def _read_result(path: Path) -> None:
     result = Result.load(path)
     # what is loaded can be worked with
     repr(result)
-    for asked in (result.members(), result.clusters(), result.samples()):
+    for asked in (result.diagnose_members(), result.diagnose_clusters(), result.diagnose_samples()):
         len(asked)
     if result.selection is not None:
         str(result.selection)

@@ -90,9 +90,9 @@ def check_answer(model: Any, n_clusters: int) -> None:
         raise Violation(f"member_weights_ is {influence}")
     if not np.isclose(influence.sum(), 1):
         raise Violation(f"member_weights_ sum to {influence.sum()}")
-    soft = model.soft_labels_
+    soft = model.soft_labels()
     if soft.shape != (ensemble.n_samples, n_clusters) or not np.allclose(soft.sum(axis=1), 1):
-        raise Violation("soft_labels_ do not sum to one")
+        raise Violation("soft_labels() do not sum to one")
     for table in (model.diagnose_members(), model.diagnose_clusters()):
         if len(table) == 0:
             raise Violation("an empty diagnosis")

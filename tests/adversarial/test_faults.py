@@ -109,7 +109,7 @@ ENTRIES = {
     "select_k": lambda: select_k(MODEL.ensemble_, [2, 3], random_state=0),
     "generate": lambda: generate.kmeans_pool(X, 3, n_clusters=(2, 3), random_state=0),
     "evidence": lambda: evidence.coassociation(MODEL.ensemble_),
-    "trust": lambda: trust.samples(MODEL.ensemble_, MODEL.labels_),
+    "trust": lambda: trust.diagnose_samples(MODEL.ensemble_, MODEL.labels_),
     "enhance": lambda: enhance(MODEL.ensemble_),
 }
 

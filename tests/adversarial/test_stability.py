@@ -21,7 +21,7 @@ def test_stored_results_are_read_for_ever(path):
     assert result.method == expected["method"]
     assert result.n_clusters == expected["n_clusters"]
     assert list(result.ensemble.members) == expected["members"]
-    assert result.samples()["cluster"].tolist() == expected["labels"]
+    assert result.diagnose_samples()["cluster"].tolist() == expected["labels"]
     assert (result.selection is not None) == expected["selection"]
 
 

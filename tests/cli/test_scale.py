@@ -131,7 +131,7 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     assert f"mean confidence {expected.sample_confidence_.mean():.2f}" in out
     result = Result.load("r.npz")
     assert repr(result).startswith("Result(lwea, 600 samples, 8 members, 3 clusters")
-    assert result.clusters()["size"].tolist() == sizes.tolist()
+    assert result.diagnose_clusters()["size"].tolist() == sizes.tolist()
     page = Path("r.html").read_text()
     assert "3 clusters of 600 samples" in page
     assert "Samples are counted by weight" in page

@@ -113,7 +113,7 @@ def test_a_member_that_ties_is_undecided_as_in_explain(open_page, tmp_path):
     assert rows[0][2:] == ["several, each50 %", "– undecided"]
     assert rows[3][1] == "did not label it"
     said = page.inner_text("#sample-panel")
-    for words in ("2 group it mostly with cluster 0", "1 as much with another cluster as with it"):
+    for words in ("2 group it mostly with cluster 0", "1 equally with another cluster"):
         assert words in said
         assert words.removeprefix("2 ") in result.explain(1).sentence
 
@@ -122,7 +122,7 @@ def test_loose_attachment_is_said_as_in_explain(open_page, tmp_path):
     result = Result.of(EAC(2).fit([[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]]))
     report.write(result, tmp_path / "loose.html")
     page = open_page(tmp_path / "loose.html").page
-    words = "members put it with the samples of its cluster 36 % as often as is usual"
+    words = "members put it with the samples of its cluster only 36 % as often as is typical"
     for sample, loose in (("14", True), ("3", False)):
         page.fill("#sample-input", sample)
         page.keyboard.press("Enter")

@@ -20,7 +20,7 @@ from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
 from coterie.result import Result
 from coterie.select import select_k
-from coterie.trust.votes import ClusterVotes
+from coterie.trust import ClusterVotes
 from tests.report.conftest import IMAGE, SCRIPT
 
 
@@ -67,9 +67,9 @@ def test_the_same_result_gives_the_same_bytes(iris):
 
 def test_tables_hold_the_numbers_of_the_result(iris):
     found = read(iris)
-    for row in iris.clusters().rows():
+    for row in iris.diagnose_clusters().rows():
         assert f"{row['confidence']:.2f}" in found.text
-    for row in iris.members().rows():
+    for row in iris.diagnose_members().rows():
         assert row["member"] in found.text
 
 

@@ -47,9 +47,9 @@ def test_an_array_gets_the_labels_of_a_fit_in_memory(labels, chunk):
     np.testing.assert_array_equal(found.compute(), whole.labels_)
     confidence = expand_to_dask(model.ensemble_, model.sample_confidence_, array).compute()
     np.testing.assert_array_equal(confidence, whole.sample_confidence_)
-    soft = expand_to_dask(model.ensemble_, model.soft_labels_, array)
+    soft = expand_to_dask(model.ensemble_, model.soft_labels(), array)
     assert soft.shape == (1500, 4)
-    np.testing.assert_array_equal(soft.compute(), whole.soft_labels_)
+    np.testing.assert_array_equal(soft.compute(), whole.soft_labels())
 
 
 def test_rows_divided_otherwise_get_the_same(labels):
@@ -76,7 +76,7 @@ def test_a_frame_gets_a_series_that_fits_it(frame):
     expected = in_memory(frame.drop(columns="customer")).labels_
     assert joined["cluster"].tolist() == expected.tolist()
     assert cluster.divisions == lazy.divisions
-    soft = expand_to_dask(ensemble, model.soft_labels_, lazy, id="customer", name="soft").compute()
+    soft = expand_to_dask(ensemble, model.soft_labels(), lazy, id="customer", name="soft").compute()
     assert [*soft.columns] == ["soft_0", "soft_1", "soft_2", "soft_3"]
 
 

@@ -143,7 +143,7 @@ def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_a
     labels[:, 0] = rng.integers(0, 4, 60)
     model = EAC(5).fit(labels)
     soft = trust.soft_labels(labels, model.labels_, 5, np.ones(7))
-    assert np.allclose(model.soft_labels_, soft)
+    assert np.allclose(model.soft_labels(), soft)
     expected = trust.confidence(labels, model.labels_, soft, np.ones(7))
     assert np.allclose(model.sample_confidence_, expected, atol=1e-12)
 

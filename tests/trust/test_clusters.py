@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from coterie import Ensemble
-from coterie.trust import clusters
+from coterie.trust import diagnose_clusters
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
 
@@ -18,7 +18,7 @@ def test_cluster_diagnostics_equal_loops(case):
     m, c = labels.shape[1], partition.max() + 1
     weight = np.arange(1, m + 1, dtype=float)
     ensemble = Ensemble.from_labels(labels, member_weight=weight)
-    table = clusters(ensemble, partition)
+    table = diagnose_clusters(ensemble, partition)
     soft = naive.soft_labels(labels, partition, c, weight)
     sure = naive.confidence(labels, partition, soft, weight)
     for q, row in enumerate(table.rows()):
@@ -57,14 +57,14 @@ def test_weights_count_as_repeated_samples():
     weight = [3, 1, 2, 4]
     partition = np.array([0, 0, 1, 1])
     rows = np.repeat(np.arange(4), weight)
-    one = clusters(Ensemble.from_labels(labels, sample_weight=weight), partition)
-    other = clusters(Ensemble.from_labels(labels[rows]), partition[rows])
+    one = diagnose_clusters(Ensemble.from_labels(labels, sample_weight=weight), partition)
+    other = diagnose_clusters(Ensemble.from_labels(labels[rows]), partition[rows])
     for column in (c for c in one.columns if c != "disagreeing"):
         assert np.allclose(one[column], other[column])
 
 
 def test_a_lone_sample_has_no_cohesion():
-    table = clusters(Ensemble.from_labels([[0, 0], [1, 1], [1, 1]]), [0, 1, 1])
+    table = diagnose_clusters(Ensemble.from_labels([[0, 0], [1, 1], [1, 1]]), [0, 1, 1])
     assert np.isnan(table["cohesion"][0])
     assert table["cohesion"][1] == 1
     assert table["size"].tolist() == [1, 2]
@@ -77,7 +77,7 @@ def test_members_that_split_or_merge_are_named():
     ensemble = Ensemble.from_members(
         [truth, truth, merge, split], ["good", "fine", "merges", "splits"]
     )
-    table = clusters(ensemble, truth)
+    table = diagnose_clusters(ensemble, truth)
     assert table["disagreeing"].tolist() == ["merges", "merges", "splits"]
     assert table["nearest"].tolist()[:2] == [1, 0]
     assert table["stability"].tolist() == pytest.approx([3.5 / 4, 3.5 / 4, 3.25 / 4])
@@ -85,6 +85,6 @@ def test_members_that_split_or_merge_are_named():
 
 def test_weights_below_one_make_no_pairs_of_their_own():
     ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]], sample_weight=[0.5, 0.5, 0.5])
-    table = clusters(ensemble, [0, 0, 1])
+    table = diagnose_clusters(ensemble, [0, 0, 1])
     assert table["cohesion"][0] == pytest.approx(0.5)
     assert np.isnan(table["cohesion"][1])

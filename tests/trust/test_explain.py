@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from coterie import EAC, Ensemble
 from coterie.core.errors import SampleError
-from coterie.trust import explain, samples
-from coterie.trust.explanation import explain_from
-from coterie.trust.votes import ClusterVotes
+from coterie.trust import ClusterVotes, diagnose_samples, explain
+from coterie.trust.explanation import explanation
 from tests.trust.partitions import partitions
 
 PEOPLE = ["anna", "bob", "cyril", "dora"]
@@ -30,7 +29,7 @@ def test_an_explanation_equals_the_row_of_the_samples_table(case, data):
     ensemble = Ensemble.from_labels(labels)
     row = data.draw(st.integers(0, len(labels) - 1))
     found = explain(ensemble, partition, row)
-    table = samples(ensemble, partition)
+    table = diagnose_samples(ensemble, partition)
     assert found.sample == row
     assert found.cluster == partition[row]
     assert found.confidence == pytest.approx(table["confidence"][row], abs=1e-12)
@@ -96,7 +95,7 @@ def test_loose_attachment_is_told_apart_from_a_rival():
     assert loose.confidence == pytest.approx((10 / 28) ** 0.25)
     assert loose.sentence.endswith(
         "All samples they put it with are in cluster 1. It is loosely attached: members put it with "
-        "the samples of its cluster 36 % as often as is usual, which lowers the confidence from 1.00."
+        "the samples of its cluster only 36 % as often as is typical, which lowers the confidence from 1.00."
     )
     # with one cluster nothing lowers it
     assert "loosely" not in explain(ensemble, [0] * 15, 14).sentence
@@ -114,7 +113,7 @@ def test_a_tie_is_no_agreement():
     assert found.votes["goes_with"].tolist() == [0, -1, 0]
     assert found.votes["share"].tolist() == [1, 0.5, 1]
     assert "2 of the 3 members that labelled it group it mostly with cluster 0" in found.sentence
-    assert ", 1 as much with another cluster as with it." in found.sentence
+    assert ", 1 equally with another cluster." in found.sentence
     assert "did not label" not in found.sentence
 
 
@@ -137,7 +136,7 @@ def test_one_cluster_and_no_label():
     ensemble = Ensemble.from_labels([[0], [0]])
     found = explain(ensemble, [0, 0], 1)
     assert "the only one" in found.sentence
-    assert "its confidence, 1, says nothing" in found.sentence
+    assert "its confidence of 1 carries no information" in found.sentence
     assert (found.confidence, found.rival) == (1.0, -1)
     blank = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
     found = explain(blank, [0, 1, 1], 2)
@@ -159,11 +158,11 @@ def test_one_cluster_and_no_label():
         (PEOPLE, "nobody", "the ids look like"),
         ([10, 20, 30, 40], 99, "the ids run from 10 to 40"),
         ([1001, 1002, 1003, 1004], "1005", "did you mean '100"),
-        (None, 4, "row number, 0 to 3"),
-        (None, -1, "row number, 0 to 3"),
-        (None, "anna", "row number, 0 to 3"),
+        (None, 4, "named by row number, 0 to 3"),
+        (None, -1, "named by row number, 0 to 3"),
+        (None, "anna", "named by row number, 0 to 3"),
         (None, 1.5, "row number"),
-        (None, "anna", "for names give sample_ids=, or a pandas frame whose index names every"),
+        (None, "anna", "for ids give sample_ids=, or a pandas frame whose index names every"),
     ],
 )
 def test_an_unknown_sample_gets_near_ones(ids, asked, message):
@@ -205,15 +204,15 @@ def test_many_samples_are_explained_quickly_and_near_ids_found():
     ids = np.array([f"sample-{i:06d}" for i in range(n)])
     ensemble = Ensemble.from_labels(rows[rng.integers(0, 2000, n)], sample_ids=ids)
     votes = ClusterVotes.of(ensemble, ensemble.expand(np.arange(ensemble.n_microclusters) % 4))
-    explain_from(votes, ids[0])
+    explanation(votes, ids[0])
     start = time.process_time()
     for i in range(20):
-        explain_from(votes, ids[i])
+        explanation(votes, ids[i])
     assert (time.process_time() - start) / 20 < 0.1
     with pytest.raises(SampleError, match="did you mean 'sample-199"):
-        explain_from(votes, "sample-199x99")
+        explanation(votes, "sample-199x99")
     with pytest.raises(SampleError, match=r"did you mean 'sample-000007'\?"):
-        explain_from(votes, "sample-7")
+        explanation(votes, "sample-7")
 
 
 def test_the_model_explains_too():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from coterie import Ensemble
-from coterie.trust import member_agreement, members
-from coterie.trust.member_diagnoses import outliers
+from coterie.trust import diagnose_members, member_agreement
+from coterie.trust.diagnosis import outliers
 from tests.naive import trust as naive
 from tests.strategies import label_matrices
 from tests.trust.partitions import partitions
@@ -17,7 +17,7 @@ from tests.trust.partitions import partitions
 @given(case=partitions())
 def test_agreement_with_the_consensus(case):
     labels, partition = case
-    table = members(Ensemble.from_labels(labels), partition)
+    table = diagnose_members(Ensemble.from_labels(labels), partition)
     for j, row in enumerate(table.rows()):
         information, rand = naive.agreement(labels[:, j], partition)
         assert row["agreement"] == pytest.approx(information, abs=1e-9)
@@ -35,7 +35,7 @@ def test_agreement_of_members_with_each_other(labels):
         [[naive.agreement(labels[:, i], labels[:, j])[0] for j in range(m)] for i in range(m)]
     )
     assert np.allclose(found, expected, atol=1e-9, equal_nan=True)
-    table = members(Ensemble.from_labels(labels), np.zeros(len(labels), dtype=int))
+    table = diagnose_members(Ensemble.from_labels(labels), np.zeros(len(labels), dtype=int))
     np.fill_diagonal(expected, np.nan)
     for j in range(m):
         others = expected[j][~np.isnan(expected[j])]
@@ -58,8 +58,8 @@ def test_weights_count_as_repeated_samples():
     weight = [3, 1, 2, 4]
     partition = np.array([0, 0, 1, 1])
     rows = np.repeat(np.arange(4), weight)
-    one = members(Ensemble.from_labels(labels, sample_weight=weight), partition)
-    other = members(Ensemble.from_labels(labels[rows]), partition[rows])
+    one = diagnose_members(Ensemble.from_labels(labels, sample_weight=weight), partition)
+    other = diagnose_members(Ensemble.from_labels(labels[rows]), partition[rows])
     for column in ("agreement", "ari", "redundancy", "labelled"):
         assert np.allclose(one[column], other[column])
 
@@ -73,7 +73,7 @@ def test_a_random_member_is_an_outlier_and_good_ones_are_not():
     ensemble = Ensemble.from_labels(labels)
     majority = np.empty(ensemble.n_microclusters, dtype=np.int64)
     majority[ensemble.inverse] = truth
-    table = members(ensemble, ensemble.expand(majority))
+    table = diagnose_members(ensemble, ensemble.expand(majority))
     assert table["outlier"].tolist() == [False] * 9 + [True]
 
 
@@ -96,7 +96,7 @@ def test_the_rule_for_outliers(agreement, expected):
 
 
 def test_one_member_has_nobody_to_be_like():
-    table = members(Ensemble.from_labels([[0], [1]]), [0, 1])
+    table = diagnose_members(Ensemble.from_labels([[0], [1]]), [0, 1])
     assert np.isnan(table["redundancy"][0])
     assert table["most_like"].tolist() == [None]
     assert table["outlier"].tolist() == [False]
@@ -107,11 +107,11 @@ def test_a_thousand_members():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 8, (300, 1000))
     labels[:, 7] = labels[:, 3]
-    table = members(Ensemble.from_labels(labels), np.arange(300) % 3)
+    table = diagnose_members(Ensemble.from_labels(labels), np.arange(300) % 3)
     assert table["most_like"][7] == "member_3"
     assert table["redundancy"][7] == 1
 
 
 def test_member_weights_must_be_one_each():
     with pytest.raises(ValueError, match="member_weights must hold 2 numbers"):
-        members(Ensemble.from_labels([[0, 0], [1, 1]]), [0, 1], [1.0])
+        diagnose_members(Ensemble.from_labels([[0, 0], [1, 1]]), [0, 1], [1.0])

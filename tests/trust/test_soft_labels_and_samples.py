@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from coterie import EAC, ConsensusClustering, Ensemble
 from coterie.solvers.methods import METHODS
-from coterie.trust import samples, soft_labels
-from coterie.trust.votes import ClusterVotes, lower_median
+from coterie.trust import ClusterVotes, diagnose_samples, soft_labels
+from coterie.trust.votes import lower_median
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
 
@@ -30,7 +31,7 @@ def test_soft_labels_equal_loops_over_samples(case, data):
     found = soft_labels(ensemble, partition)
     assert np.allclose(found, expected, atol=1e-12)
     assert np.allclose(found.sum(axis=1), 1)
-    table = samples(ensemble, partition)
+    table = diagnose_samples(ensemble, partition)
     attached = naive.attachment(labels, partition, weight)
     sure = naive.confidence(labels, partition, expected, weight)
     assert np.allclose(table["attachment"], attached, atol=1e-12)
@@ -57,7 +58,7 @@ def test_blocks_and_sparse_shares_change_nothing(case):
         patch.setattr("coterie.trust.votes.BLOCK_VALUES", 1)
         blocks = ClusterVotes.of(ensemble, partition)
         assert np.array_equal(whole.soft(), blocks.soft())
-        assert np.array_equal(whole.confidence(), blocks.confidence())
+        assert np.array_equal(whole.confidence, blocks.confidence)
 
 
 def test_confidence_follows_from_the_columns():
@@ -74,7 +75,7 @@ def test_confidence_follows_from_the_columns():
 def test_a_sample_that_no_other_cluster_wants_is_unsure_if_its_own_hardly_does():
     # the last sample is alone in three of four members
     labels = np.array([[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]])
-    table = samples(Ensemble.from_labels(labels), [0] * 8 + [1] * 7)
+    table = diagnose_samples(Ensemble.from_labels(labels), [0] * 8 + [1] * 7)
     assert (table["rival_support"] == 0).all()
     # one member of four puts it with its six fellows, and it is always with itself
     cohesion = (4 + 6) / (4 * 7)
@@ -92,8 +93,8 @@ def test_half_of_the_weight_reaches_the_median():
     # in some order these sums fall short of a half in their last digit
     tenths = np.array([0.1, 0.3, 0.3, 0.7])
     for order in itertools.permutations(range(4)):
-        place = list(order)
-        assert lower_median(values[place], tenths[place]) == 0.3
+        permuted = list(order)
+        assert lower_median(values[permuted], tenths[permuted]) == 0.3
 
 
 @given(case=partitions(), data=st.data())
@@ -101,9 +102,9 @@ def test_a_weight_is_so_many_samples_to_the_last_digit(case, data):
     labels, partition = case
     n = len(labels)
     repeats = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
-    weighted = samples(Ensemble.from_labels(labels, sample_weight=repeats), partition)
+    weighted = diagnose_samples(Ensemble.from_labels(labels, sample_weight=repeats), partition)
     rows = np.repeat(np.arange(n), repeats)
-    repeated = samples(Ensemble.from_labels(labels[rows]), partition[rows])
+    repeated = diagnose_samples(Ensemble.from_labels(labels[rows]), partition[rows])
     for column in ("attachment", "confidence"):
         assert np.array_equal(weighted[column][rows], repeated[column])
 
@@ -115,13 +116,13 @@ def test_no_order_of_members_samples_or_clusters_changes_a_digit():
     weight, count = rng.random(9) + 0.5, rng.random(50) + 0.5
     partition = rng.permutation(np.r_[np.arange(5), rng.integers(0, 5, 45)])
     plain = Ensemble.from_labels(labels, member_weight=weight, sample_weight=count)
-    found = samples(plain, partition)
+    found = diagnose_samples(plain, partition)
     for _ in range(5):
         rows, columns, names = rng.permutation(50), rng.permutation(9), rng.permutation(5)
         turned = Ensemble.from_labels(
             labels[np.ix_(rows, columns)], member_weight=weight[columns], sample_weight=count[rows]
         )
-        other = samples(turned, names[partition[rows]])
+        other = diagnose_samples(turned, names[partition[rows]])
         for column in ("attachment", "confidence"):
             assert np.array_equal(found[column][rows], other[column])
 
@@ -139,10 +140,10 @@ def test_a_weight_of_two_is_a_sample_given_twice():
 def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
     ensemble = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
     assert soft_labels(ensemble, [0, 1, 1])[2].tolist() == [0.5, 0.5]
-    assert samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
-    assert samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]
+    assert diagnose_samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
+    assert diagnose_samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]
     # it has no part in what is usual
-    assert samples(ensemble, [0, 1, 1])["attachment"].tolist() == [1, 1, 0]
+    assert diagnose_samples(ensemble, [0, 1, 1])["attachment"].tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -152,11 +153,12 @@ def test_every_solver_says_how_sure_it_is(name):
     truth = np.repeat([0, 1, 2], 30)
     labels = np.where(rng.random((90, 8)) < 0.2, rng.integers(0, 3, (90, 8)), truth[:, None])
     model = METHODS[name].load()(3, random_state=0)
-    assert not hasattr(model, "soft_labels_")
+    with pytest.raises(NotFittedError):
+        model.soft_labels()
     model.fit(labels)
-    assert model.soft_labels_.shape == (90, 3)
-    assert np.allclose(model.soft_labels_.sum(axis=1), 1)
-    assert (model.soft_labels_.argmax(axis=1) == model.labels_).mean() > 0.9
+    assert model.soft_labels().shape == (90, 3)
+    assert np.allclose(model.soft_labels().sum(axis=1), 1)
+    assert (model.soft_labels().argmax(axis=1) == model.labels_).mean() > 0.9
     assert np.array_equal(model.diagnose_samples()["cluster"], model.labels_)
     assert model.diagnose_members()["weight"].tolist() == pytest.approx(model.member_weights_)
     assert model.diagnose_clusters()["size"].sum() == 90
@@ -169,9 +171,10 @@ def test_features_in_trust_out():
     rng = np.random.default_rng(1)
     X = np.concatenate([rng.normal(0, 0.3, (40, 2)), rng.normal(3, 0.3, (40, 2))])
     model = ConsensusClustering(2, members=6, random_state=0)
-    assert not hasattr(model, "soft_labels_")
+    with pytest.raises(NotFittedError):
+        model.soft_labels()
     model.fit(X)
-    assert (model.soft_labels_.argmax(axis=1) == model.labels_).all()
+    assert (model.soft_labels().argmax(axis=1) == model.labels_).all()
     assert len(model.diagnose_members()) == 6
     assert len(model.diagnose_clusters()) == 2
     assert len(model.diagnose_samples()) == 80

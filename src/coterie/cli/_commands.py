@@ -45,7 +45,6 @@ from coterie.solvers.methods import (
     find_method,
     solver_of,
 )
-from coterie.trust.cluster_diagnoses import sample_counts
 
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
@@ -414,7 +413,7 @@ def summarise(
     # one cluster has no rival, and its confidence of 1 would say nothing
     sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
-    screen.clusters(result.labels, result.sample_confidence, counts=sample_counts(ensemble))
+    screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")
     if result.truth is not None:
         screen.agreement(arguments.truth, result.truth, result.labels)

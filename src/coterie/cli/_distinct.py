@@ -17,7 +17,6 @@ from coterie.io.parquet import require_pyarrow
 from coterie.io.table import listed
 from coterie.result import Result
 from coterie.trust import Explanation
-from coterie.trust.cluster_diagnoses import sample_counts, total_count
 
 
 def explained(
@@ -35,7 +34,7 @@ def _by_distinct_row(result: Result, path: Path, text: str) -> Explanation:
     if not (text.isdecimal() and int(text) < size):
         raise SampleError(
             f"{text!r}: {path} holds {counted(size, 'distinct row')} (0 to {size - 1}) and no ids of "
-            f"the {total_count(result.ensemble):,} rows they stand for; name the directory of labels "
+            f"the {result.ensemble.total_count:,} rows they stand for; name the directory of labels "
             "that was written with it: --labels DIR (none was? give the command -o DIR too)"
         )
     return _explain(result, int(text), None)
@@ -43,7 +42,7 @@ def _by_distinct_row(result: Result, path: Path, text: str) -> Explanation:
 
 def _explain(result: Result, row: int, name: str | None) -> Explanation:
     found = result.explain(row)
-    count = counted(int(sample_counts(result.ensemble)[row]), "row")
+    count = counted(int(result.ensemble.sample_counts[row]), "row")
     if name is None:
         sentence = f"{found.sentence} (It is a distinct row, and stands for {count}.)"
         return replace(found, sentence=sentence)
@@ -73,7 +72,7 @@ class _Written:
             raise DataError(f"--labels {folder} is no directory of parquet files")
         rows = sum(_read(file, parquet.read_metadata).num_rows for file in files)
         present = _read(files[0], parquet.read_schema).names
-        expected = total_count(result.ensemble)
+        expected = result.ensemble.total_count
         if DISTINCT not in present or LABEL not in present or rows != expected:
             raise DataError(
                 f"--labels {folder} was not written with this result: it has {rows:,} rows with "
@@ -122,7 +121,7 @@ class _Written:
     def _by_place(self, samples: Sequence[str]) -> dict[str, tuple[int, int]]:
         from pyarrow import parquet
 
-        total = total_count(self._result.ensemble)
+        total = self._result.ensemble.total_count
         sizes = [_read(path, parquet.read_metadata).num_rows for path in self._files]
         found: dict[str, tuple[int, int]] = {}
         for text in samples:

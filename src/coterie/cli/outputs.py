@@ -19,7 +19,6 @@ from coterie.cli.arguments import UsageError
 from coterie.io import check_writable, write_table
 from coterie.io.write import PAGE, RESULT, check_extension, check_place
 from coterie.result import Result
-from coterie.trust.cluster_diagnoses import total_count
 
 LABEL, CONFIDENCE = "label", "confidence"
 # of rows in partitions: the number of a row's distinct row, by which a saved result knows it
@@ -140,14 +139,14 @@ def write_pages(arguments: argparse.Namespace, journal: Journal, result: Result)
 
 def facts(result: Result, journal: Journal) -> dict[str, Any]:
     """The summary for other programs."""
-    clusters = result.clusters()
+    clusters = result.diagnose_clusters()
     ensemble = result.ensemble
     record: dict[str, Any] = {
         "input": result.input,
         "method": result.method,
         "parameters": result.parameters,
         "seed": result.seed,
-        "n_samples": total_count(ensemble),
+        "n_samples": ensemble.total_count,
         "n_members": ensemble.n_members,
         "n_microclusters": ensemble.n_microclusters,
         "n_clusters": result.n_clusters,

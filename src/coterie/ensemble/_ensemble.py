@@ -221,17 +221,17 @@ class Ensemble:
 
     # ------------------------------------------------------------------ sizes and views
 
-    @property
+    @cached_property
     def n_samples(self) -> int:
         """Number of samples n."""
         return len(self.inverse)
 
-    @property
+    @cached_property
     def n_members(self) -> int:
         """Number of members m."""
         return self.labels.shape[1]
 
-    @property
+    @cached_property
     def n_microclusters(self) -> int:
         """Number of distinct label rows N."""
         return self.labels.shape[0]
@@ -246,12 +246,12 @@ class Ensemble:
         """First column of each member in :attr:`incidence`, and k at the end."""
         return _read_only(np.concatenate([[0], np.cumsum(self.n_clusters_per_member)]))
 
-    @property
+    @cached_property
     def cluster_starts(self) -> NDArray[np.int64]:
         """First column of each member in :attr:`incidence`."""
         return self.cluster_offsets[:-1]
 
-    @property
+    @cached_property
     def n_base_clusters(self) -> int:
         """Base clusters k of all members together."""
         return int(self.cluster_offsets[-1])
@@ -305,6 +305,34 @@ class Ensemble:
     def cluster_sizes(self) -> NDArray[np.float64]:
         """Total weight of each base cluster, in the order of :attr:`incidence`."""
         return _read_only(self.incidence.T @ self.sizes)
+
+    @cached_property
+    def has_whole_weights(self) -> bool:
+        """Whether the weights are counts: whole numbers, as they are without ``sample_weight``."""
+        weights = self.weights if self.sample_weight is None else self.sample_weight
+        if weights.dtype.kind != "f":
+            return True
+        # sums of whole floats are exact up to here
+        return bool((weights == np.rint(weights)).all() and weights.sum() <= 2.0**53)
+
+    @property
+    def sample_counts(self) -> NDArray[Any]:
+        """How many samples each sample counts for, shape (n,): its weight, else one."""
+        if self.sample_weight is None:
+            return np.ones(self.n_samples, dtype=np.int64)
+        return self.as_counts(self.sample_weight.astype(np.float64))
+
+    @cached_property
+    def total_count(self) -> int | float:
+        """Number of samples, counted by weight."""
+        if self.sample_weight is None:
+            return self.n_samples
+        total = float(self.weights.sum())
+        return round(total) if self.has_whole_weights else total
+
+    def as_counts(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Sums of weights as numbers of samples: integers where the weights are counts."""
+        return np.rint(sums).astype(np.int64) if self.has_whole_weights else sums
 
     def blank_samples(self) -> NDArray[np.int64]:
         """Positions of the samples without a label in any member."""

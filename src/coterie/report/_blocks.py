@@ -15,7 +15,6 @@ from scipy import sparse
 
 from coterie.core.budget import memory_budget
 from coterie.ensemble import Ensemble
-from coterie.trust.cluster_diagnoses import total_count
 
 # rows of the picture; more cannot be told apart on a screen
 BLOCKS = 300
@@ -77,7 +76,7 @@ class Blocks:
         order, words = _display_order(ensemble, labels, overlap, rival, lead)
         weight = ensemble.sizes[order]
         groups = labels[order]
-        samples = total_count(ensemble)
+        samples = ensemble.total_count
         # weights that are no counts say nothing of how many samples there are
         limit = min(limit, samples if isinstance(samples, int) else ensemble.n_samples)
         if len(np.unique(groups)) > limit:

@@ -21,7 +21,7 @@ from coterie.ensemble import Ensemble
 from coterie.numerics.linkage import weighted_linkage
 
 if TYPE_CHECKING:
-    from coterie.trust.votes import ClusterVotes
+    from coterie.trust import ClusterVotes
 
 # a part is no mere fringe
 LEAST_PART = 0.15

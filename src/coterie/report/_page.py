@@ -15,7 +15,6 @@ from coterie.report import _words as words
 from coterie.report._payload import TITLES, histogram_clusters, payload
 from coterie.report._reading import Reading
 from coterie.report._text import plain, script_json
-from coterie.trust.cluster_diagnoses import total_count
 from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
     else:
         ended = "converged" if result.converged else "not converged"
         run.append(("passes", f"{len(result.history)}, {ended}"))
-    data = [("samples", shown_count(total_count(ensemble)))]
+    data = [("samples", shown_count(ensemble.total_count))]
     if ensemble.sample_weight is not None:
         data.append(("weighted rows", f"{ensemble.n_samples:,}"))
     data.append(("members", f"{ensemble.n_members:,}"))

@@ -13,10 +13,7 @@ from scipy import sparse
 from coterie.ensemble import Ensemble
 from coterie.report._blocks import Blocks, leaves, mean_coassociation
 from coterie.report._merged import Merged, merged_clusters
-from coterie.trust import member_agreement
-from coterie.trust.cluster_diagnoses import clusters_of, counts_of, sample_counts, total_count
-from coterie.trust.member_diagnoses import members_of
-from coterie.trust.votes import ClusterVotes
+from coterie.trust import ClusterVotes, member_agreement
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
@@ -45,12 +42,12 @@ class Reading:
     @cached_property
     def counts(self) -> NDArray[Any]:
         """How many samples each entry of the result stands for: its weight, else one."""
-        return sample_counts(self.ensemble)
+        return self.ensemble.sample_counts
 
     @property
     def n(self) -> int | float:
         """How many samples the result stands for."""
-        return total_count(self.ensemble)
+        return self.ensemble.total_count
 
     @property
     def weighted(self) -> bool:
@@ -80,12 +77,12 @@ class Reading:
     @cached_property
     def votes(self) -> ClusterVotes:
         """How base clusters spread over the partition."""
-        return ClusterVotes.of_microclusters(self.ensemble, self.labels)
+        return self.result.cluster_votes
 
     @cached_property
     def clusters(self) -> Table:
         """One row a cluster."""
-        return clusters_of(self.votes)
+        return self.result.diagnose_clusters()
 
     @cached_property
     def merged(self) -> list[Merged]:
@@ -95,7 +92,7 @@ class Reading:
     @cached_property
     def members(self) -> Table:
         """One row a member."""
-        return members_of(self.votes, self.result.member_weights)
+        return self.result.diagnose_members()
 
     @cached_property
     def rivals(self) -> dict[str, NDArray[Any]]:
@@ -103,7 +100,7 @@ class Reading:
 
         With one cluster the rival is the cluster itself.
         """
-        own, next_best, rival = self.votes.standing()
+        own, next_best, rival = self.votes.support
         rival = np.where(rival < 0, self.labels, rival)
         return {"rival": rival, "support": own, "rival_support": next_best}
 
@@ -146,7 +143,7 @@ class Reading:
             weights=self.counts,
             minlength=self.result.n_clusters * BINS,
         )
-        return counts_of(self.ensemble, flat).reshape(self.result.n_clusters, BINS)
+        return self.ensemble.as_counts(flat).reshape(self.result.n_clusters, BINS)
 
     @cached_property
     def medians(self) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ def expand_to_dask(
         Of :func:`ensemble_from_dask`: its samples are the distinct rows.
     values : array, shape (N,) or (N, c)
         One row per sample of the ensemble, as ``labels_``, ``sample_confidence_`` and
-        ``soft_labels_`` of a fitted method have. What is indexed by microclusters goes through
+        ``soft_labels()`` of a fitted method have. What is indexed by microclusters goes through
         ``ensemble.expand`` first.
     labels : dask dataframe, dask array, or path, directory or pattern of parquet files
         The rows that the ensemble was made of; they may be divided otherwise.

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.support import cluster_support
-from coterie.trust.cluster_diagnoses import has_whole_weights, total_count
 
 PERMUTED_ROWS = 400
 # rows of the uniform square; cells of many points are as stable as those of more
@@ -20,7 +19,7 @@ MOST_WITHOUT_REPLACEMENT = 10**9
 
 def n_counted(ensemble: Ensemble) -> int:
     """Samples that an ensemble stands for: by weight where weights are counts, else as they are."""
-    total = total_count(ensemble)
+    total = ensemble.total_count
     return total if isinstance(total, int) else ensemble.n_samples
 
 
@@ -45,7 +44,7 @@ class Sample:
         if n <= most_rows:
             return cls(whole, whole, np.arange(n), False, n_counted(whole))
         held = np.bincount(whole.inverse, minlength=n)
-        if has_whole_weights(whole):
+        if whole.has_whole_weights:
             held = np.rint(whole.weights).astype(np.int64)
         if held.sum() < MOST_WITHOUT_REPLACEMENT:
             drawn = rng.multivariate_hypergeometric(held, most_rows, method="marginals")

@@ -14,15 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import Domain, check_parameters
 from coterie.core.random import generator
-from coterie.core.tables import Table
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble
 from coterie.solvers.partition import Partition, by_first_appearance
-from coterie.trust import Explanation, clusters, explain, members, samples, soft_labels
-from coterie.trust.votes import ClusterVotes
+from coterie.trust import ClusterVotes, DiagnosisMixin
 
 
-class LabelConsensus(ClusterMixin, BaseEstimator):
+class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     """A consensus of label matrices, in scikit-learn's manner.
 
     A solver declares ``_domains`` and writes ``_solve``. It sees microclusters and members in a
@@ -39,8 +37,8 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         One minus the membership in the next best cluster over that in the sample's own, less where
         members put it with its cluster more rarely than is usual; in [0, 1], and 0 for a sample
         that no member labelled. With one cluster there is no other and it is 1, which says nothing.
-    soft_labels_ : ndarray, shape (n, c)
-        Membership of each sample in each cluster, rows summing to one; computed when asked for.
+    cluster_votes_ : ClusterVotes
+        How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
         Influence of each member, summing to one.
     converged_ : bool
@@ -123,13 +121,13 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
     def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
         """Set the fitted attributes at the level of the user's samples and members."""
         back = np.argsort(order)
-        labels = by_first_appearance(partition.labels)
-        n_clusters = int(labels.max()) + 1
-        confidence = ClusterVotes.of_microclusters(ensemble, labels).confidence()
         self.ensemble_ = ensemble
-        self.labels_ = by_first_appearance(ensemble.expand(labels))
-        self.n_clusters_ = n_clusters
-        self.sample_confidence_ = ensemble.expand(confidence)
+        self.labels_ = by_first_appearance(ensemble.expand(partition.labels))
+        labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
+        labels[ensemble.inverse] = self.labels_
+        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, labels)
+        self.n_clusters_ = self.cluster_votes_.n_clusters
+        self.sample_confidence_ = ensemble.expand(self.cluster_votes_.confidence)
         self.member_weights_ = partition.member_weights[back] / partition.member_weights.sum()
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
@@ -149,39 +147,9 @@ class LabelConsensus(ClusterMixin, BaseEstimator):
         for name, value in partition.as_it_is.items():
             setattr(self, name, value)
 
-    # ------------------------------------------------------------------ trust
-
-    @property
-    def soft_labels_(self) -> NDArray[np.float64]:
-        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
-        # an unfitted model has no such attribute, as scikit-learn expects
-        return soft_labels(self.ensemble_, self.labels_)
-
-    def diagnose_members(self) -> Table:
-        """One row a member; see :func:`coterie.trust.members`."""
+    def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        return members(self.ensemble_, self.labels_, self.member_weights_)
-
-    def diagnose_clusters(self) -> Table:
-        """One row a cluster; see :func:`coterie.trust.clusters`."""
-        check_is_fitted(self, "labels_")
-        return clusters(self.ensemble_, self.labels_)
-
-    def diagnose_samples(self) -> Table:
-        """One row a sample; see :func:`coterie.trust.samples`."""
-        check_is_fitted(self, "labels_")
-        return samples(self.ensemble_, self.labels_)
-
-    def explain(self, sample: Any) -> Explanation:
-        """Why a sample is where it is; see :func:`coterie.trust.explain`.
-
-        Parameters
-        ----------
-        sample : id or int
-            Its id where the ensemble has ids, else its row number from 0.
-        """
-        check_is_fitted(self, "labels_")
-        return explain(self.ensemble_, self.labels_, sample)
+        return self.cluster_votes_, self.member_weights_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,21 +1,30 @@
 """Trust: how sure each sample is, which members to doubt, how clusters hold together.
 
-Pure functions of an ensemble and a partition of its samples; nothing here is n x n.
+Pure functions of an ensemble and a partition of its samples. They work on microclusters and never
+build an n x n matrix.
 """
 
 from coterie.core.errors import SampleError
-from coterie.trust.cluster_diagnoses import clusters
+from coterie.trust.diagnosis import (
+    DiagnosisMixin,
+    diagnose_clusters,
+    diagnose_members,
+    diagnose_samples,
+    member_agreement,
+    soft_labels,
+)
 from coterie.trust.explanation import Explanation, explain
-from coterie.trust.member_diagnoses import member_agreement, members
-from coterie.trust.sample_diagnoses import samples, soft_labels
+from coterie.trust.votes import ClusterVotes
 
 __all__ = [
+    "ClusterVotes",
+    "DiagnosisMixin",
     "Explanation",
     "SampleError",
-    "clusters",
+    "diagnose_clusters",
+    "diagnose_members",
+    "diagnose_samples",
     "explain",
     "member_agreement",
-    "members",
-    "samples",
     "soft_labels",
 ]

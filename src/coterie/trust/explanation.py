@@ -1,4 +1,4 @@
-"""One sample: which members put it where, and in words why it is sure or unsure."""
+"""Why a sample is in its cluster: the vote of each member, and one sentence that sums them up."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from coterie.core.errors import SampleError
 from coterie.core.params import closest, did_you_mean, unpadded
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble
-from coterie.trust.votes import ClusterVotes, lead_of
+from coterie.trust.votes import ClusterVotes
 
+# confidence from which a sample is called sure, and below which it is called unsure
 SURE, UNSURE = 0.8, 0.4
-# what loose attachment must take off the confidence to be worth a sentence
+# loose attachment is mentioned if it lowers the confidence by this much
 LOOSE = 0.1
-# comparing texts is slow: of many ids only those with most letters in place are compared
+# edit distances are slow: among many ids only this many likely ones are compared
 COMPARED_IDS = 1000
 
 
@@ -32,16 +33,18 @@ class Explanation:
     cluster : int
     confidence : float
     rival : int
-        The next best cluster, -1 where there is only one; then confidence is 1 and says nothing.
+        The next best cluster, -1 where there is only one. Confidence is then 1 and carries no
+        information.
     attachment : float
-        How often members put it with the samples of its cluster, over what is usual, at most 1.
+        How often members put the sample with the samples of its cluster, relative to the median
+        over all samples; at most 1.
     soft : ndarray, shape (c,)
         Membership in each cluster.
     votes : Table
-        One row a member: ``member``; its own ``label`` of the sample (None where missing);
-        ``goes_with``, the consensus cluster that most of that base cluster belongs to (-1 where
-        several tie for it), and ``share``, how much of it; ``agrees``, whether that is the
-        sample's cluster (None where that one ties with others, as where the label is missing).
+        One row per member: ``member``; ``label``, its own label of the sample (None where missing);
+        ``goes_with``, the consensus cluster that holds most of that base cluster (-1 if several tie),
+        and ``share``, how much of it; ``agrees``, whether that is the sample's cluster (None if the
+        sample's cluster ties with others, or the label is missing).
     sentence : str
     """
 
@@ -59,14 +62,15 @@ class Explanation:
 
 
 def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
-    """Which members put a sample where, and why it is sure or unsure.
+    """Explain why a sample is in its cluster, and how sure that is.
 
     Parameters
     ----------
     ensemble : Ensemble
     labels : array of int, shape (n,)
+        A partition of the samples, such as a solver's ``labels_``.
     sample : id or int
-        Its id where the ensemble has ids, else its row number from 0.
+        Its id where the ensemble has ids, else its row number, counted from 0.
 
     Examples
     --------
@@ -82,39 +86,33 @@ def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
     a           0  no              0  0.6667
     b           1  yes             1       1
     """
-    return explain_from(ClusterVotes.of(ensemble, labels), sample)
+    return explanation(ClusterVotes.of(ensemble, labels), sample)
 
 
-def explain_from(votes: ClusterVotes, sample: Any) -> Explanation:
-    """The explanation from votes that are there already, in time linear in the members."""
+def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
+    """The explanation of a sample, from votes that were computed before."""
     ensemble = votes.ensemble
-    row, name, namesakes = find_sample(ensemble, sample)
-    place = int(ensemble.inverse[row])
-    cluster = int(votes.labels[place])
-    soft = votes.soft(np.array([place]))[0]
-    rival = -1
-    if votes.n_clusters > 1:
-        others = soft.copy()
-        others[cluster] = -1.0
-        rival = int(others.argmax())
-    own, next_best = soft[[cluster]], soft[[rival]] if rival >= 0 else np.zeros(1)
-    confidence = float(votes.confidence_of(own, next_best, np.array([place]))[0])
-    attachment = float(votes.attachment[place])
-    table = _votes_of(votes, place, cluster)
-    sentence = _sentence(name, cluster, confidence, rival, soft, table, votes.n_clusters)
-    sentence += _looseness(float(lead_of(own, next_best)[0]), confidence, attachment)
+    position, name, namesakes = _find_sample(ensemble, sample)
+    row = int(ensemble.inverse[position])
+    cluster, rival = int(votes.labels[row]), int(votes.support.rival_cluster[row])
+    confidence, attachment = float(votes.confidence[row]), float(votes.attachment[row])
+    soft = votes.soft_row(row)
+    table = _vote_table(votes, row)
+    sentence = _sentence(name, cluster, confidence, rival, soft, table)
+    sentence += _looseness(float(votes.lead[row]), confidence, attachment)
     if namesakes > 1:
         sentence += f" (It is the first of {namesakes} samples with this id.)"
     return Explanation(name, cluster, confidence, rival, attachment, soft, table, sentence)
 
 
-def _votes_of(votes: ClusterVotes, place: int, cluster: int) -> Table:
-    ensemble, shares = votes.ensemble, votes.shares
+def _vote_table(votes: ClusterVotes, row: int) -> Table:
+    """How each member labelled a microcluster, and which cluster that label goes with."""
+    ensemble, shares, cluster = votes.ensemble, votes.shares, votes.labels[row]
     labels: list[Any] = []
     agrees: list[bool | None] = []
     goes_with: list[int] = []
     share: list[float] = []
-    for j, code in enumerate(ensemble.labels[place].tolist()):
+    for j, code in enumerate(ensemble.labels[row].tolist()):
         if code < 0:
             labels.append(None)
             agrees.append(None)
@@ -123,13 +121,12 @@ def _votes_of(votes: ClusterVotes, place: int, cluster: int) -> Table:
             continue
         base = ensemble.cluster_offsets[j] + code
         entries = slice(shares.indptr[base], shares.indptr[base + 1])
-        found, part = shares.indices[entries], shares.data[entries]
-        # sums of float weights that are equal may differ in their last digits
-        best = found[part >= part.max() * (1 - 1e-12)]
+        clusters, part = shares.indices[entries], shares.data[entries]
+        # equal sums of float weights may differ in their last digits
+        best = clusters[part >= part.max() * (1 - 1e-12)]
         tied = len(best) > 1
-        label = ensemble.categories[j][code]
-        labels.append(label.item() if isinstance(label, np.generic) else label)
         own = cluster in best
+        labels.append(_plain_value(ensemble.categories[j][code]))
         agrees.append(None if tied and own else own)
         goes_with.append(-1 if tied else int(best[0]))
         share.append(float(part.max()))
@@ -151,19 +148,18 @@ def _sentence(
     rival: int,
     soft: NDArray[np.float64],
     table: Table,
-    n_clusters: int,
 ) -> str:
-    labelled = np.array([label is not None for label in table["label"].tolist()])
-    said, silent = int(labelled.sum()), int((~labelled).sum())
+    silent = table["label"].tolist().count(None)
+    said = len(table) - silent
     if not said:
         return (
-            f"Sample {name} is in cluster {cluster}, but no member labelled it: nothing is known "
-            "of it and its confidence is 0."
+            f"Sample {name} is in cluster {cluster}, but no member labelled it, so its confidence "
+            "is 0."
         )
-    if n_clusters == 1:
+    if len(soft) == 1:
         return (
-            f"Sample {name} is in cluster {cluster}, the only one there is: without a rival its "
-            f"confidence, {confidence:.0f}, says nothing."
+            f"Sample {name} is in cluster {cluster}, the only one. Without a rival, its confidence "
+            f"of {confidence:.0f} carries no information."
         )
     how = "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
     votes = table["agrees"].tolist()
@@ -180,7 +176,7 @@ def _sentence(
     if to_rival:
         parts.append(f", {to_rival} with cluster {rival}")
     if tied:
-        parts.append(f", {tied} as much with another cluster as with it")
+        parts.append(f", {tied} equally with another cluster")
     if elsewhere:
         parts.append(f", {elsewhere} elsewhere")
     if soft[rival] > 0:
@@ -192,7 +188,7 @@ def _sentence(
         parts.append(f". All samples they put it with are in cluster {cluster}.")
     if soft[rival] > soft[cluster]:
         parts.append(
-            f" The members' votes favour cluster {rival}: the method placed it against them."
+            f" The members' votes favour cluster {rival}; the method placed it against them."
         )
     if silent:
         parts.append(f" {silent} {'member' if silent == 1 else 'members'} did not label it.")
@@ -200,12 +196,12 @@ def _sentence(
 
 
 def _looseness(lead: float, confidence: float, attachment: float) -> str:
-    """What the votes do not tell: that few members put the sample with its cluster at all."""
+    """A sentence if few members put the sample with its cluster at all, else nothing."""
     if not attachment or lead - confidence < LOOSE:
         return ""
     return (
-        f" It is loosely attached: members put it with the samples of its cluster "
-        f"{_percent(attachment)} as often as is usual, which lowers the confidence from {lead:.2f}."
+        f" It is loosely attached: members put it with the samples of its cluster only "
+        f"{_percent(attachment)} as often as is typical, which lowers the confidence from {lead:.2f}."
     )
 
 
@@ -213,50 +209,54 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
-    """Row of a sample, its name, and how many samples have that name."""
+def _find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
+    """Position of a sample, its id, and how many samples have that id."""
     ids = ensemble.sample_ids
     if ids is None:
-        row = _whole(sample)
-        if row is None or not 0 <= row < ensemble.n_samples:
+        position = _whole_number(sample)
+        if position is None or not 0 <= position < ensemble.n_samples:
             raise SampleError(
-                f"no sample {sample!r}: without ids samples go by row number, "
-                f"0 to {ensemble.n_samples - 1}; for names give sample_ids=, or a pandas frame whose "
+                f"no sample {sample!r}: without ids, samples are named by row number, "
+                f"0 to {ensemble.n_samples - 1}; for ids give sample_ids=, or a pandas frame whose "
                 "index names every sample once"
             )
-        return row, row, 1
+        return position, position, 1
     wanted: list[Any] = [sample]
-    # on the command line every id is text, and a number may be asked for as one
+    # the command line passes every id as text, and users may pass numbers for ids that are text
     if ids.dtype.kind in "iu":
-        whole = _whole(sample)
-        wanted = [] if whole is None else [whole]
+        number = _whole_number(sample)
+        wanted = [] if number is None else [number]
     elif ids.dtype.kind == "U" or not isinstance(sample, str):
         wanted = [str(sample)] if ids.dtype.kind == "U" else [sample, str(sample)]
-    elif _whole(sample) is not None:
-        wanted = [sample, _whole(sample)]
+    elif _whole_number(sample) is not None:
+        wanted = [sample, _whole_number(sample)]
     for value in wanted:
-        rows = np.flatnonzero(ids == value)
-        if rows.size:
-            found = ids[rows[0]]
-            name = found.item() if isinstance(found, np.generic) else found
-            return int(rows[0]), name, len(rows)
+        positions = np.flatnonzero(ids == value)
+        if positions.size:
+            return int(positions[0]), _plain_value(ids[positions[0]]), len(positions)
     raise SampleError(f"no sample with the id {sample!r}{_suggestion(ids, sample)}")
 
 
-def _whole(value: Any) -> int | None:
+def _plain_value(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _whole_number(value: Any) -> int | None:
+    """A whole number given as a number or as text, else None."""
     if isinstance(value, bool | np.bool_):
         return None
     if isinstance(value, int | np.integer):
         return int(value)
-    # not all that int() takes, such as 1_0, and no more digits than it takes
+    # stricter than int(), which takes 1_0 and refuses numbers of thousands of digits
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,100}\s*", value):
         return int(value)
     return None
 
 
 def _suggestion(ids: NDArray[Any], sample: Any) -> str:
+    """The end of the error: similar ids, or what the ids look like."""
     text = str(sample)
-    close = closest(text, map(str, _likeliest(ids, text).tolist()), 3)
+    close = closest(text, map(str, _likely_ids(ids, text).tolist()), 3)
     if close:
         return did_you_mean(close)
     if ids.dtype.kind in "iu":
@@ -265,10 +265,11 @@ def _suggestion(ids: NDArray[Any], sample: Any) -> str:
     return f"; the ids look like {shown}{', ...' if len(ids) > 3 else ''}"
 
 
-def _likeliest(ids: NDArray[Any], text: str) -> NDArray[Any]:
-    """All ids, or of many the thousand with most letters in place, give or take one place.
+def _likely_ids(ids: NDArray[Any], text: str) -> NDArray[Any]:
+    """The ids to compare with a text: all, or the 1,000 that share most letters at like positions.
 
-    An id that differs in the zeros before a number alone can have every letter elsewhere.
+    Positions may be off by one. Ids that differ only in leading zeros of a number come first, since
+    all their letters may be shifted.
     """
     if len(ids) <= COMPARED_IDS or not text:
         return ids[:COMPARED_IDS]
@@ -282,8 +283,8 @@ def _likeliest(ids: NDArray[Any], text: str) -> NDArray[Any]:
     score = np.zeros(len(names), dtype=np.int64)
     for shift in (-1, 0, 1):
         wanted = np.zeros(width, dtype=np.uint32)
-        for place, letter in enumerate(text):
-            if 0 <= place + shift < width:
-                wanted[place + shift] = ord(letter)
+        for i, letter in enumerate(text):
+            if 0 <= i + shift < width:
+                wanted[i + shift] = ord(letter)
         score = np.maximum(score, ((letters == wanted) & (letters > 0)).sum(axis=1))
     return names[np.argsort(-score, kind="stable")[:COMPARED_IDS]]

@@ -1,11 +1,11 @@
-"""What every question of trust is answered from: how base clusters spread over the partition."""
+"""Votes: how each member's clusters spread over a partition. Every diagnosis is computed from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,37 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.ensemble import Ensemble, require_ensemble
 
-# memberships computed at a time when only own and rival are wanted
+# memberships per block, which bounds the memory of a pass over all microclusters
 BLOCK_VALUES = 4_000_000
-# how much loose attachment counts beside the votes; benchmarks/confidence.py weighs it
+# exponent of the attachment in the confidence; benchmarks/confidence.py compares several
 ATTACHMENT_POWER = 0.25
+
+
+class Support(NamedTuple):
+    """How well the votes support the cluster of each microcluster, and its rival.
+
+    Attributes
+    ----------
+    own : ndarray, shape (N,)
+        Membership in the microcluster's own cluster.
+    rival : ndarray, shape (N,)
+        Membership in the best other cluster, 0 where there is none.
+    rival_cluster : ndarray, shape (N,)
+        That other cluster, -1 where there is none.
+    """
+
+    own: NDArray[np.float64]
+    rival: NDArray[np.float64]
+    rival_cluster: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterVotes:
     """How each base cluster spreads over the clusters of a partition.
 
-    A member votes for a sample by the company that it puts it in: of the base cluster of the
-    sample, the share that belongs to each consensus cluster. The mean over the members that
-    labelled the sample is its soft label.
+    A member votes for a sample by the company it puts it in: the share of the sample's base
+    cluster that belongs to each consensus cluster. The mean over the members that labelled the
+    sample is its soft label.
 
     Attributes
     ----------
@@ -37,7 +55,7 @@ class ClusterVotes:
     overlap : csr_array, shape (k, c)
         Weight that each base cluster shares with each cluster.
     shares : csr_array, shape (k, c)
-        The same as a share of the base cluster.
+        The same, divided by the weight of the base cluster.
     """
 
     ensemble: Ensemble
@@ -83,36 +101,50 @@ class ClusterVotes:
         shares.data /= np.repeat(ensemble.cluster_sizes, np.diff(overlap.indptr))
         return cls(ensemble, labels, n_clusters, overlap, shares)
 
-    def soft(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """Soft labels of all or some microclusters; uniform where no member says anything."""
-        size = self.ensemble.n_microclusters if rows is None else len(rows)
+    def soft(self) -> NDArray[np.float64]:
+        """Soft labels of the microclusters, N x c; uniform where no member labelled one."""
+        size = self.ensemble.n_microclusters
         require(
             8 * size * self.n_clusters,
             f"Soft labels of {size:,} label rows in {self.n_clusters:,} clusters",
             "Ask for fewer clusters.",
         )
-        return np.concatenate([block for _, block in self._blocks(rows)])
+        return np.concatenate([block for _, block in self._blocks()])
 
-    def standing(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Per microcluster: membership in its own cluster, in the next best, and which that is."""
+    def soft_row(self, row: int) -> NDArray[np.float64]:
+        """Soft label of one microcluster, in time linear in the members."""
+        ensemble, shares = self.ensemble, self.shares
+        votes, weight = np.zeros(self.n_clusters), 0.0
+        for j in self._member_order:
+            code = ensemble.labels[row, j]
+            if code >= 0:
+                base = ensemble.cluster_offsets[j] + code
+                entries = slice(shares.indptr[base], shares.indptr[base + 1])
+                votes[shares.indices[entries]] += shares.data[entries] * ensemble.member_weight[j]
+                weight += ensemble.member_weight[j]
+        return votes / weight if weight else np.full(self.n_clusters, 1 / self.n_clusters)
+
+    @cached_property
+    def support(self) -> Support:
+        """Membership of each microcluster in its own cluster and in the best other one."""
         size = self.ensemble.n_microclusters
         own, rival = np.empty(size), np.zeros(size)
-        which = np.full(size, -1, dtype=np.int64)
-        for rows, soft in self._blocks(None):
+        rival_cluster = np.full(size, -1, dtype=np.int64)
+        for rows, soft in self._blocks():
             here = np.arange(len(rows))
             own[rows] = soft[here, self.labels[rows]]
             if self.n_clusters > 1:
                 soft[here, self.labels[rows]] = -1.0
-                which[rows] = soft.argmax(axis=1)
-                rival[rows] = soft[here, which[rows]]
-        return own, rival, which
+                rival_cluster[rows] = soft.argmax(axis=1)
+                rival[rows] = soft[here, rival_cluster[rows]]
+        return Support(own, rival, rival_cluster)
 
     @cached_property
     def cohesion(self) -> NDArray[np.float64]:
         """Mean co-association of each microcluster with its own cluster, itself included.
 
-        Of all (member, sample of the cluster) in which the member labelled both, the weighted share
-        that it puts together; 0 where no member labelled the microcluster.
+        The weighted share of (member, sample of the cluster) pairs that the member puts together,
+        among those in which it labelled both; 0 where no member labelled the microcluster.
         """
         ensemble, overlap = self.ensemble, self.overlap
         starts = ensemble.cluster_offsets
@@ -141,32 +173,26 @@ class ClusterVotes:
         usual = lower_median(self.cohesion[known], self.ensemble.weights[known])
         return np.minimum(self.cohesion / usual, 1.0)
 
+    @cached_property
+    def lead(self) -> NDArray[np.float64]:
+        """Lead of each microcluster's own cluster over the rival, from 0 to 1: 1 - rival / own."""
+        own, rival, _ = self.support
+        relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
+        return np.clip(1.0 - relative, 0.0, 1.0)
+
+    @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """Per microcluster, from 0 to 1: its lead over the rival, less where it is attached loosely."""
-        own, rival, _ = self.standing()
-        return self.confidence_of(own, rival)
+        """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment."""
+        # a single cluster has no rival, so loose attachment is no reason to doubt the assignment
+        attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
+        return self.lead * attached
 
-    def confidence_of(
-        self,
-        own: NDArray[np.float64],
-        rival: NDArray[np.float64],
-        rows: NDArray[np.int64] | None = None,
-    ) -> NDArray[np.float64]:
-        """The confidence that follows from :meth:`standing` of all or some microclusters."""
-        attachment = self.attachment if rows is None else self.attachment[rows]
-        # one cluster has no rival, and how firmly samples hang together is no doubt about it
-        return lead_of(own, rival) * (
-            attachment**ATTACHMENT_POWER if self.n_clusters > 1 else attachment > 0
-        )
-
-    def _blocks(
-        self, rows: NDArray[np.int64] | None
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        incidence, shares, said = self._canonical
-        chosen = np.arange(self.ensemble.n_microclusters) if rows is None else rows
+    def _blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Soft labels of some microclusters after others, with their rows."""
+        incidence, shares, said = self._canonical()
         step = max(1, BLOCK_VALUES // self.n_clusters)
-        for begin in range(0, len(chosen), step):
-            block = chosen[begin : begin + step]
+        for begin in range(0, self.ensemble.n_microclusters, step):
+            block = np.arange(begin, min(begin + step, self.ensemble.n_microclusters))
             total = incidence[block] @ shares
             soft = np.asarray(total.toarray() if sparse.issparse(total) else total)
             blank = said[block] == 0
@@ -176,17 +202,17 @@ class ClusterVotes:
 
     @cached_property
     def _member_order(self) -> list[int]:
-        """Members in the order in which all sums run.
+        """Canonical order of the members, in which all sums run.
 
-        So no permutation of the members can change the last digit of a confidence.
+        No permutation of the members can then change the last digit of a confidence.
         """
         return self.ensemble.canonical_member_order.tolist()
 
-    @cached_property
     def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
-        """Incidence, weighted shares and weight of the members that speak, in canonical order.
+        """Incidence and weighted shares in canonical order; weight of the members with a label.
 
-        Products with them add up a row from left to right.
+        Products with them add up each row from left to right. Not kept: it is as large as the
+        ensemble.
         """
         ensemble, order = self.ensemble, self._member_order
         starts = ensemble.cluster_offsets
@@ -204,22 +230,8 @@ class ClusterVotes:
         )
 
 
-def lead_of(own: NDArray[np.float64], rival: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the own cluster's votes are ahead: one minus the rival's over them, not below 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie.trust.votes import lead_of
-    >>> lead_of(np.array([0.8, 0.4]), np.array([0.2, 0.6])).tolist()
-    [0.75, 0.0]
-    """
-    relative = np.divide(rival, own, out=np.ones_like(own), where=own > 0)
-    return np.clip(1.0 - relative, 0.0, 1.0)
-
-
 def lower_median(values: NDArray[np.float64], weights: NDArray[Any]) -> float:
-    """The smallest of the values up to which they have half of the weight.
+    """The smallest value that at least half of the weight does not exceed.
 
     Examples
     --------
@@ -231,6 +243,6 @@ def lower_median(values: NDArray[np.float64], weights: NDArray[Any]) -> float:
     """
     order = np.lexsort((weights, values))
     upto = np.cumsum(weights[order])
-    # sums of float weights that are equal may differ in their last digits
+    # equal sums of float weights may differ in their last digits
     half = upto[-1] / 2 * (1 - 1e-12)
     return float(values[order[np.searchsorted(upto, half)]])

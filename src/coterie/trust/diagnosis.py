@@ -1,0 +1,468 @@
+"""Diagnoses of a partition: how sure each sample is, which members to doubt, how clusters hold together.
+
+Each diagnosis is a function of an ensemble and a partition of its samples. Solvers, ConsensusClustering
+and Result have the same ones as methods, from :class:`DiagnosisMixin`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from coterie.core.budget import require
+from coterie.core.params import as_numbers
+from coterie.core.tables import Table
+from coterie.ensemble import Ensemble, require_ensemble
+from coterie.trust.explanation import Explanation, explanation
+from coterie.trust.votes import ClusterVotes
+
+# an outlier agrees less than the median member by this many scaled median absolute deviations,
+# and by at least this much
+OUTLIER_DEVIATIONS = 3.0
+OUTLIER_GAP = 0.1
+# standard deviation of a normal distribution over its median absolute deviation
+DEVIATION_SCALE = 1.4826
+# a member disagrees with a cluster if none of its own has a larger Jaccard index with it
+LARGEST_JACCARD = 0.5
+# disagreeing members that are named; more are counted
+NAMED_MEMBERS = 3
+
+
+class DiagnosisMixin:
+    """The diagnoses as methods of whatever has a partition and the members it came from.
+
+    A class that uses the mixin writes ``_diagnosed``.
+    """
+
+    def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
+        """Votes of the members for the partition, and the influence of each member."""
+        raise NotImplementedError
+
+    def soft_labels(self) -> NDArray[np.float64]:
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        return _soft_labels(self._diagnosed()[0])
+
+    def diagnose_samples(self) -> Table:
+        """Cluster, confidence and rival of each sample; see :func:`coterie.trust.diagnose_samples`."""
+        return _sample_table(self._diagnosed()[0])
+
+    def diagnose_members(self) -> Table:
+        """Agreement of each member; see :func:`coterie.trust.diagnose_members`."""
+        return _member_table(*self._diagnosed())
+
+    def diagnose_clusters(self) -> Table:
+        """Cohesion and stability of each cluster; see :func:`coterie.trust.diagnose_clusters`."""
+        return _cluster_table(self._diagnosed()[0])
+
+    def explain(self, sample: Any) -> Explanation:
+        """Why a sample is in its cluster; see :func:`coterie.trust.explain`.
+
+        Parameters
+        ----------
+        sample : id or int
+            Its id where the samples have ids, else its row number, counted from 0.
+        """
+        return explanation(self._diagnosed()[0], sample)
+
+
+# ---------------------------------------------------------------------- samples
+
+
+def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
+    """Membership of each sample in each cluster, n x c; rows sum to one.
+
+    A member that labelled a sample votes with the company it puts it in: the share of the sample's
+    base cluster that belongs to each cluster of the partition. The soft label is the mean vote,
+    weighted by ``member_weight``. A sample that no member labelled gets a uniform row.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : array of int, shape (n,)
+        A partition of the samples, such as a solver's ``labels_``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import soft_labels
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> soft_labels(ensemble, [0, 0, 1, 1]).round(3).tolist()
+    [[0.833, 0.167], [0.833, 0.167], [0.333, 0.667], [0.0, 1.0]]
+    """
+    return _soft_labels(ClusterVotes.of(ensemble, labels))
+
+
+def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
+    ensemble = votes.ensemble
+    require(
+        8 * ensemble.n_samples * votes.n_clusters,
+        f"Soft labels of {ensemble.n_samples:,} samples in {votes.n_clusters:,} clusters",
+        "diagnose_samples() has the two best clusters of each sample instead.",
+    )
+    return ensemble.expand(votes.soft())
+
+
+def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
+    """Cluster of each sample, how sure it is, and the next best cluster.
+
+    The table has one row per sample and these columns:
+
+    - ``sample``: its id, or its row number where the ensemble has no ids.
+    - ``cluster``
+    - ``confidence``: max(0, 1 - ``rival_support`` / ``support``) times the fourth root of
+      ``attachment``. With a single cluster it is 1 for every labelled sample, and carries no
+      information.
+    - ``rival``: the next best cluster, -1 where there is only one.
+    - ``support``, ``rival_support``: membership in the sample's own and in the rival cluster.
+    - ``attachment``: mean co-association with the samples of its cluster, divided by the median over
+      all samples, at most 1; 0 for a sample that no member labelled.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : array of int, shape (n,)
+        A partition of the samples, such as a solver's ``labels_``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import diagnose_samples
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
+    >>> diagnose_samples(ensemble, [0, 0, 1, 1])
+    sample  cluster  confidence  rival  support  rival_support  attachment
+         0        0         0.8      1   0.8333         0.1667           1
+         1        0         0.8      1   0.8333         0.1667           1
+         2        1         0.5      0   0.6667         0.3333           1
+         3        1           1      0        1              0           1
+    """
+    return _sample_table(ClusterVotes.of(ensemble, labels))
+
+
+def _sample_table(votes: ClusterVotes) -> Table:
+    ensemble, support = votes.ensemble, votes.support
+    ids = ensemble.sample_ids
+    return Table(
+        {
+            "sample": np.arange(ensemble.n_samples) if ids is None else ids,
+            "cluster": ensemble.expand(votes.labels),
+            "confidence": ensemble.expand(votes.confidence),
+            "rival": ensemble.expand(support.rival_cluster),
+            "support": ensemble.expand(support.own),
+            "rival_support": ensemble.expand(support.rival),
+            "attachment": ensemble.expand(votes.attachment),
+        }
+    )
+
+
+# ---------------------------------------------------------------------- members
+
+
+def diagnose_members(
+    ensemble: Ensemble, labels: Any, member_weights: ArrayLike | None = None
+) -> Table:
+    """Agreement of each member with the consensus and with the other members.
+
+    The table has one row per member and these columns:
+
+    - ``member``: its name.
+    - ``clusters``: its number of clusters.
+    - ``labelled``: share of the samples that it labelled.
+    - ``weight``: its influence on the consensus; all weights sum to one.
+    - ``agreement``, ``ari``: NMI (arithmetic mean) and adjusted Rand index with the consensus, over
+      the samples that it labelled.
+    - ``redundancy``, ``most_like``: its greatest NMI with another member, and that member; NaN and
+      None where it shares no sample with any other.
+    - ``outlier``: whether its agreement is more than three scaled median absolute deviations and
+      more than 0.1 below the median member's. Never true with fewer than three members.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : array of int, shape (n,)
+        A partition of the samples, such as a solver's ``labels_``.
+    member_weights : array, shape (m,), optional
+        Influence of each member, by default the ensemble's ``member_weight``; scaled to sum to one.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import diagnose_members
+    >>> ensemble = Ensemble.from_labels(
+    ...     {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [1, 1, 0, 0], "odd": [0, 1, 0, 1]})
+    >>> table = diagnose_members(ensemble, [0, 0, 1, 1])
+    >>> table["agreement"].tolist(), table["outlier"].tolist()
+    ([1.0, 1.0, 1.0, 0.0], [False, False, False, True])
+    >>> table["most_like"].tolist()
+    ['b', 'a', 'a', 'a']
+    """
+    votes = ClusterVotes.of(ensemble, labels)
+    if member_weights is None:
+        return _member_table(votes, ensemble.member_weight)
+    return _member_table(votes, as_numbers("member_weights", member_weights))
+
+
+def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
+    ensemble = votes.ensemble
+    if weight.shape != (ensemble.n_members,):
+        raise ValueError(
+            f"member_weights must hold {ensemble.n_members} numbers, but has shape {weight.shape}"
+        )
+    total = weight.sum()
+    if not ((weight >= 0).all() and 0 < total < np.inf):
+        raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
+    nmi, ari = _agreement_with_consensus(votes)
+    redundancy, like = _most_like(member_agreement(ensemble))
+    return Table(
+        {
+            "member": np.array(ensemble.members),
+            "clusters": ensemble.n_clusters_per_member,
+            "labelled": ensemble.sizes @ ensemble.observed / ensemble.sizes.sum(),
+            "weight": weight / total,
+            "agreement": nmi,
+            "ari": ari,
+            "redundancy": redundancy,
+            "most_like": [None if j < 0 else ensemble.members[j] for j in like.tolist()],
+            "outlier": outliers(nmi),
+        }
+    )
+
+
+def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
+    """NMI of every pair of members over the samples that both labelled, m x m.
+
+    NaN where two members have no sample in common; the diagonal is 1.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import member_agreement
+    >>> member_agreement(Ensemble.from_labels([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]])).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    from coterie.numerics.agreement import member_agreements
+
+    require_ensemble(ensemble)
+    return member_agreements(ensemble.labels, ensemble.sizes)
+
+
+def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which members agree with the consensus far less than the others do."""
+    if len(agreement) < 3:
+        return np.zeros(len(agreement), dtype=np.bool_)
+    middle = np.median(agreement)
+    spread = DEVIATION_SCALE * np.median(np.abs(agreement - middle))
+    return middle - agreement > max(OUTLIER_DEVIATIONS * spread, OUTLIER_GAP)
+
+
+def _most_like(
+    agreement: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Greatest agreement of each member with another, and which; NaN and -1 where there is none."""
+    others = np.where(np.isnan(agreement), -1.0, agreement)
+    np.fill_diagonal(others, -1.0)
+    like = others.argmax(axis=1)
+    greatest = others[np.arange(len(others)), like]
+    comparable = greatest >= 0
+    return np.where(comparable, greatest, np.nan), np.where(comparable, like, -1)
+
+
+def _agreement_with_consensus(
+    votes: ClusterVotes,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """NMI and ARI of each member with the partition, over the samples that it labelled."""
+    ensemble, overlap = votes.ensemble, votes.overlap
+    m = ensemble.n_members
+    member_of = ensemble.member_of_cluster
+    entries = overlap.tocoo()
+    base, cluster = entries.coords
+    member = member_of[base].astype(np.int64)
+    # weight of each cluster that each member labelled: one code per (member, cluster)
+    code = member * votes.n_clusters + cluster
+    distinct, entry_of = np.unique(code, return_inverse=True)
+    seen = np.bincount(entry_of, weights=entries.data).astype(np.float64)
+    seen_by = distinct // votes.n_clusters
+    total = np.bincount(member, weights=entries.data, minlength=m).astype(np.float64)
+
+    def sums(terms: NDArray[np.float64], of: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.bincount(of, weights=terms, minlength=m).astype(np.float64)
+
+    def entropy(sizes: NDArray[np.float64], of: NDArray[np.int64]) -> NDArray[np.float64]:
+        share = sizes / total[of]
+        return sums(-share * np.log(share), of)
+
+    ratio = entries.data * total[member] / (ensemble.cluster_sizes[base] * seen[entry_of])
+    information = sums(entries.data / total[member] * np.log(ratio), member)
+    mean_entropy = (entropy(ensemble.cluster_sizes, member_of) + entropy(seen, seen_by)) / 2
+    same = (np.bincount(member, minlength=m) == ensemble.n_clusters_per_member) & (
+        np.bincount(member, minlength=m) == np.bincount(seen_by, minlength=m)
+    )
+    nmi = np.zeros(m)
+    np.divide(information, mean_entropy, out=nmi, where=information > np.finfo(float).eps)
+    nmi = np.where(same, 1.0, np.minimum(nmi, 1.0))
+
+    def pairs(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sizes * (sizes - 1) / 2
+
+    both = sums(pairs(entries.data), member)
+    within = sums(pairs(ensemble.cluster_sizes), member_of)
+    across = sums(pairs(seen), seen_by)
+    everything = pairs(total)
+    expected = np.divide(within * across, everything, out=np.zeros(m), where=everything > 0)
+    top, bottom = both - expected, (within + across) / 2 - expected
+    ari = np.ones(m)
+    np.divide(top, bottom, out=ari, where=~same & (bottom != 0))
+    return nmi, ari
+
+
+# ---------------------------------------------------------------------- clusters
+
+
+def diagnose_clusters(ensemble: Ensemble, labels: Any) -> Table:
+    """Size, cohesion and stability of each cluster, and the members that disagree with it.
+
+    The table has one row per cluster and these columns:
+
+    - ``cluster``
+    - ``size``: number of samples; the sum of their ``sample_weight`` where the ensemble has weights.
+    - ``share``: the size divided by the total.
+    - ``confidence``: mean over its samples. With a single cluster it is 1 and carries no information.
+    - ``cohesion``: mean co-association of its pairs of samples, NaN for a single sample.
+    - ``separation``: mean co-association with samples of other clusters; small is good.
+    - ``stability``: mean over members of the largest Jaccard index of a base cluster with it.
+    - ``nearest``: the cluster with the greatest mean co-association with it, -1 where there is only
+      one.
+    - ``disagreeing``: the members that split or merge it, that is, whose largest Jaccard index is at
+      most one half, the worst first.
+
+    Where labels are missing, means of co-association run over the (member, pair) combinations in
+    which the member labelled both samples, and Jaccard indices over the samples it labelled.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    labels : array of int, shape (n,)
+        A partition of the samples, such as a solver's ``labels_``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.trust import diagnose_clusters
+    >>> ensemble = Ensemble.from_labels(
+    ...     {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "coarse": [0, 0, 0, 0]})
+    >>> table = diagnose_clusters(ensemble, [0, 0, 1, 1])
+    >>> table["cohesion"].tolist(), table["separation"].round(3).tolist()
+    ([1.0, 1.0], [0.333, 0.333])
+    >>> table["stability"].round(3).tolist(), table["disagreeing"].tolist()
+    ([0.833, 0.833], ['coarse', 'coarse'])
+    """
+    return _cluster_table(ClusterVotes.of(ensemble, labels))
+
+
+def _cluster_table(votes: ClusterVotes) -> Table:
+    ensemble, c = votes.ensemble, votes.n_clusters
+    weights = ensemble.sizes
+    weight = np.bincount(votes.labels, weights=weights, minlength=c)
+    confidence = np.bincount(votes.labels, weights=weights * votes.confidence, minlength=c)
+    labelled = _labelled_weight(votes)
+    together, seen = _pair_sums(votes, labelled)
+    stability, disagreeing = _stability(votes, labelled)
+    cohesion = _cohesion(votes, np.diag(together), np.diag(seen))
+    np.fill_diagonal(together, 0.0)
+    between = _ratio(together, seen, 0.0)
+    np.fill_diagonal(between, -1.0)
+    np.fill_diagonal(seen, 0.0)
+    return Table(
+        {
+            "cluster": np.arange(c),
+            "size": ensemble.as_counts(weight),
+            "share": weight / weight.sum(),
+            "confidence": confidence / weight,
+            "cohesion": cohesion,
+            "separation": _ratio(together.sum(axis=1), seen.sum(axis=1), np.nan),
+            "stability": stability,
+            "nearest": between.argmax(axis=1) if c > 1 else np.array([-1]),
+            "disagreeing": np.array(disagreeing, dtype=np.str_),
+        }
+    )
+
+
+def _labelled_weight(votes: ClusterVotes) -> NDArray[np.float64]:
+    """Weight of each cluster that each member labelled, m x c."""
+    ensemble = votes.ensemble
+    k = ensemble.n_base_clusters
+    members = sparse.csr_array(
+        (np.ones(k), np.arange(k), ensemble.cluster_offsets), shape=(ensemble.n_members, k)
+    )
+    return np.asarray((members @ votes.overlap).toarray())
+
+
+def _pair_sums(
+    votes: ClusterVotes, labelled: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per pair of clusters: (member, pair of samples) put together, and labelled; c x c each.
+
+    Pairs of a sample with itself are included.
+    """
+    c, ensemble = votes.n_clusters, votes.ensemble
+    require(
+        32 * c * c,
+        f"Comparing {c:,} clusters with each other",
+        "Ask for fewer clusters.",
+    )
+    by_base = ensemble.weight_of_cluster
+    together = votes.overlap.T @ sparse.csr_array(votes.overlap.multiply(by_base[:, None]))
+    return together.toarray(), labelled.T @ (labelled * ensemble.member_weight[:, None])
+
+
+def _cohesion(
+    votes: ClusterVotes, together: NDArray[np.float64], seen: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean co-association inside each cluster, without the pairs of a sample with itself."""
+    ensemble = votes.ensemble
+    weights = ensemble.sizes
+    # r samples make r (r - 1) ordered pairs; a sample of weight below one makes none
+    selves = weights**2 - np.maximum(weights * (weights - 1), 0.0)
+    alone = np.bincount(votes.labels, weights=selves * ensemble.observed_weight, minlength=votes.n_clusters)
+    pairs = seen - alone
+    # a cluster without pairs leaves a rounding error
+    pairs[pairs <= 1e-12 * seen] = 0.0
+    return _ratio(together - alone, pairs, np.nan)
+
+
+def _ratio(
+    part: NDArray[np.float64], whole: NDArray[np.float64], otherwise: float
+) -> NDArray[np.float64]:
+    """Part over whole, or another value where the whole is not positive."""
+    out = np.full(part.shape, otherwise)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def _stability(
+    votes: ClusterVotes, labelled: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Mean over members of the largest Jaccard index with each cluster, and who disagrees."""
+    ensemble, c = votes.ensemble, votes.n_clusters
+    entries = votes.overlap.tocoo()
+    base, cluster = entries.coords
+    member = ensemble.member_of_cluster[base]
+    union = ensemble.cluster_sizes[base] + labelled[member, cluster] - entries.data
+    largest = np.zeros((ensemble.n_members, c))
+    np.maximum.at(largest, (member, cluster), entries.data / union)
+    weight = np.where(labelled > 0, ensemble.member_weight[:, None], 0.0)
+    stability = _ratio((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
+    return stability, [_disagreeing(ensemble, largest[:, q], labelled[:, q] > 0) for q in range(c)]
+
+
+def _disagreeing(
+    ensemble: Ensemble, largest: NDArray[np.float64], labelled: NDArray[np.bool_]
+) -> str:
+    """The members that split or merge a cluster, in words, the worst first."""
+    against = np.flatnonzero(labelled & (largest <= LARGEST_JACCARD))
+    against = against[np.argsort(largest[against], kind="stable")]
+    named = [ensemble.members[j] for j in against[:NAMED_MEMBERS].tolist()]
+    more = len(against) - len(named)
+    return ", ".join([*named, f"… ({more} more)"] if more else named)
