@@ -425,7 +425,9 @@ def _cohesion(
     weights = ensemble.sizes
     # r samples make r (r - 1) ordered pairs; a sample of weight below one makes none
     selves = weights**2 - np.maximum(weights * (weights - 1), 0.0)
-    alone = np.bincount(votes.labels, weights=selves * ensemble.observed_weight, minlength=votes.n_clusters)
+    alone = np.bincount(
+        votes.labels, weights=selves * ensemble.observed_weight, minlength=votes.n_clusters
+    )
     pairs = seen - alone
     # a cluster without pairs leaves a rounding error
     pairs[pairs <= 1e-12 * seen] = 0.0
