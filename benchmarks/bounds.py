@@ -40,7 +40,7 @@ from coterie.numerics.components import dense_components
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.rows import RowTable
 from coterie.solvers import ceshl, pce, spce, trce
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import find_method
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS, CLUSTERS = 20, 10
@@ -361,7 +361,7 @@ def peak_of(method: str, pool: str) -> tuple[int, int]:
         labels, n_classes = file["members"], len(np.unique(file["gt"]))
     rng = np.random.default_rng(0)
     labels = labels[:, rng.choice(labels.shape[1], MEMBERS, replace=False)]
-    solver = METHODS[method].load()
+    solver = find_method(method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # the first fit loads, or compiles, the kernels, also those for more rows than one thread takes

@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 
 from coterie import Ensemble
 from coterie.evaluate import Contingency
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import find_method
 from coterie.trust import ClusterVotes
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -71,7 +71,7 @@ def main(pools: list[str]) -> None:
                     members.shape[1], MEMBERS, replace=False
                 )
                 ensemble = Ensemble.from_labels(members[:, columns])
-                model = METHODS[method].load()(n_clusters, random_state=0).fit(ensemble)
+                model = find_method(method)(n_clusters, random_state=0).fit(ensemble)
                 wrong = wrong_samples(truth, model.labels_)
                 sure = model.sample_confidence_
                 plain = by_votes_alone(ensemble, model.labels_)

@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie import Ensemble
 from coterie.evaluate import ari
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS = 20
@@ -41,7 +41,7 @@ def draw(path: Path, missing: float):
 
 
 def run(name: str, labels, classes) -> tuple[int, float, float, float]:
-    estimator, c = METHODS[name].load(), len(np.unique(classes))
+    estimator, c = find_method(name), len(np.unique(classes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # the first fit loads the compiled kernels
@@ -57,7 +57,7 @@ def run(name: str, labels, classes) -> tuple[int, float, float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--missing", type=float, default=0.0)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=list(all_methods()))
     known = sorted(path.stem for path in (DATA / "pools").glob("*.npz"))
     parser.add_argument("pools", nargs="*", metavar="POOL")
     arguments = parser.parse_args()

@@ -22,7 +22,7 @@ from scipy.spatial.distance import squareform
 
 from coterie import EAC, Ensemble
 from coterie.evaluate import ari
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import find_method
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -82,21 +82,21 @@ def solvers() -> None:
         labels, classes = draw(name)
         micro = Ensemble.from_labels(labels).n_microclusters
         print(f"  {name}: n = {len(labels):,}, N = {micro:,}, c = {classes}")
-        for method in (METHODS[name] for name in SIX):
+        for method in SIX:
             start = perf_counter()
             # each in a process of its own, so that its peak memory is its own
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                seconds, peak = pool.submit(fitted, method.name, labels, classes).result()
+                seconds, peak = pool.submit(fitted, method, labels, classes).result()
             whole = perf_counter() - start
             print(
-                f"    {method.name:<6} {seconds:7.1f} s, {whole:7.1f} s with imports, "
+                f"    {method:<6} {seconds:7.1f} s, {whole:7.1f} s with imports, "
                 f"{peak / 2**20:6.0f} MiB",
                 flush=True,
             )
 
 
 def fitted(name: str, labels, classes: int) -> tuple[float, float]:
-    solver = METHODS[name].load()
+    solver = find_method(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # the first fit loads the compiled kernels
@@ -125,7 +125,7 @@ def twins() -> None:
         theirs = perf_counter() - start
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = METHODS[name].load()(classes, random_state=0).fit(labels)
+            model = find_method(name)(classes, random_state=0).fit(labels)
         # what the transcription ends with, before the rule that makes it exactly c clusters
         same = ari(model.component_labels_, found)
         print(

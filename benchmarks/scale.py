@@ -29,7 +29,7 @@ from speed.inputs import members, repeated
 from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import find_method
 
 CLASSES, MEMBERS, BLOBS = 10, 20, 400
 CHUNK = 1_000_000
@@ -72,7 +72,7 @@ def peak() -> float:
 def run(method: str, samples: int, distinct: int, check: bool) -> dict[str, float]:
     """One method on labels made here, so that the peak is that of labels, ensemble and method."""
     labels, hidden = labels_of(samples, distinct)
-    solver = METHODS[method].load()
+    solver = find_method(method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # the first fit loads the compiled kernels
@@ -114,7 +114,7 @@ def growth(methods: list[str], most: int) -> None:
         times += [f"{method} {fitted(method, ensemble)[0]:.2f}" for method in methods]
         print(f"n = {samples:<10,}N = {ensemble.n_microclusters}: {', '.join(times)}", flush=True)
     for method in methods:
-        reach = most * 10 if METHODS[method].scaling == "linear" else most
+        reach = most * 10 if find_method(method).about.scaling == "linear" else most
         sizes = [reach // part for part in (8, 4, 2, 1)]
         found = [
             fitted(method, Ensemble.from_labels(members(size, MEMBERS, CLASSES)[0]))
@@ -137,7 +137,7 @@ def growth(methods: list[str], most: int) -> None:
 
 def fitted(method: str, ensemble: Ensemble) -> tuple[float, int]:
     """Processor time of a fit, and its passes."""
-    solver = METHODS[method].load()
+    solver = find_method(method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # the first fit loads the compiled kernels

@@ -10,6 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from coterie import Ensemble
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ABLATIONS: dict[str, list[dict[str, Any]]] = {
@@ -50,10 +51,16 @@ def pools() -> Iterator[tuple[str, Ensemble, int]]:
         yield path.stem, Ensemble.from_labels(given[0], blank_samples="keep"), classes
 
 
+def combinations(grid) -> list[dict]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Exactly c clusters at every setting?")
     parser.add_argument("pools", nargs="*", metavar="POOL", help="default: all")
-    parser.add_argument("--methods", nargs="+", choices=sorted(METHODS), default=list(METHODS))
+    parser.add_argument(
+        "--methods", nargs="+", choices=sorted(all_methods()), default=list(all_methods())
+    )
     parser.add_argument("--ends", action="store_true", help="large pools: ends and middle only")
     wanted = parser.parse_args()
     broken = 0
@@ -61,24 +68,23 @@ def main() -> int:
         if wanted.pools and name not in wanted.pools:
             continue
         print(f"{name}: {ensemble.n_samples:,} samples, {ensemble.n_microclusters:,} distinct rows")
-        for method in (METHODS[chosen] for chosen in wanted.methods):
-            estimator = method.load()
-            if ensemble.blank_samples().size and not estimator._places_blank_samples:
+        for method in (all_methods()[chosen] for chosen in wanted.methods):
+            if ensemble.blank_samples().size and not method._places_blank_samples:
                 continue
-            settings = list(method.settings())
+            settings = combinations(method.about.grid)
             if wanted.ends and ensemble.n_microclusters > LARGE:
                 settings = [settings[0], settings[len(settings) // 2], settings[-1]]
-            settings += ABLATIONS.get(method.name, [])
+            settings += ABLATIONS.get(method.about.name, [])
             wrong, start = [], perf_counter()
             for setting in settings:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    model = estimator(classes, **setting, random_state=0).fit(ensemble)
+                    model = method(classes, **setting, random_state=0).fit(ensemble)
                 if len(np.unique(model.labels_)) != classes:
                     wrong.append(setting)
             broken += len(wrong)
             print(
-                f"  {method.name:<6} {len(settings):3} settings, c = {classes}: "
+                f"  {method.about.name:<6} {len(settings):3} settings, c = {classes}: "
                 f"{'exactly c in all' if not wrong else f'not c at {wrong}'} "
                 f"({perf_counter() - start:.0f} s)",
                 flush=True,

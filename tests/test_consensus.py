@@ -14,7 +14,7 @@ from coterie import EAC, LWEA, ConsensusClustering, ParameterError
 from coterie.datasets import load
 from coterie.generate import from_estimators, kmeans_pool
 from coterie.solvers import methods
-from coterie.solvers.methods import METHODS, solver_of
+from coterie.solvers.methods import all_methods, find_method, solver_of
 
 BLOBS = load("blobs")
 
@@ -161,12 +161,12 @@ def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypat
 
 def test_a_method_goes_by_its_name_in_the_catalogue():
     named = ConsensusClustering(5, members=5, solver="lwea", random_state=0).fit(BLOBS.X)
-    given = ConsensusClustering(5, members=5, solver=METHODS["lwea"].load()(5), random_state=0)
+    given = ConsensusClustering(5, members=5, solver=find_method("lwea")(5), random_state=0)
     assert type(named.solver_) is type(given.fit(BLOBS.X).solver_)
     assert np.array_equal(named.labels_, given.labels_)
     # clone and set_params see the name, not a solver of this fit
     assert clone(named).solver == "lwea"
-    assert all(isinstance(solver_of(name), METHODS[name].load()) for name in METHODS)
+    assert all(isinstance(solver_of(name), find_method(name)) for name in all_methods())
 
 
 def test_an_unknown_method_is_told_before_any_member_is_made():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import coterie
+from coterie.solvers.methods import all_methods, find_method
 
 HEAVY = ("numba", "pandas", "matplotlib")
 
@@ -29,3 +32,25 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name():
     with pytest.raises(AttributeError, match="module 'coterie' has no attribute 'Ensembles'"):
         coterie.Ensembles  # noqa: B018
+
+
+@pytest.mark.parametrize("name", all_methods())
+def test_no_method_imports_another(name):
+    if name == "similarity":
+        pytest.skip("takes enhance from EC-CMS until that moves to evidence")
+    own = home(find_method(name))
+    others = {home(method) for method in all_methods().values()} - {own}
+    folder = Path(coterie.solvers.__file__).parent / own.rpartition(".")[2]
+    files = folder.glob("*.py") if folder.is_dir() else [folder.with_suffix(".py")]
+    imported = {
+        ".".join(node.module.split(".")[:3])
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    assert not imported & others
+
+
+def home(method):
+    """The module of a method, or its folder."""
+    return ".".join(method.__module__.split(".")[:3])

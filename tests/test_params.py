@@ -1,8 +1,65 @@
-"""Suggestions for a name that is not there."""
+"""Domains of parameters, and suggestions for an unknown name."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
 
 import pytest
 
+from coterie import ConsensusClustering, ParameterError
+from coterie.cli import main
 from coterie.core.params import closest, nearest
+from coterie.solvers.methods import all_methods, find_method
+
+TAKE_A_BUDGET = [
+    name
+    for name, method in all_methods().items()
+    if "memory_budget" in signature(method).parameters
+]
+
+
+@pytest.mark.parametrize("name", all_methods())
+def test_every_parameter_of_a_method_has_a_domain(name):
+    check_domains(find_method(name), find_method(name).domains())
+
+
+def test_every_parameter_of_consensus_clustering_has_a_domain():
+    check_domains(ConsensusClustering, ConsensusClustering._domains)
+
+
+def check_domains(estimator, domains):
+    parameters = signature(estimator).parameters
+    assert list(domains) == list(parameters)
+    for name, parameter in parameters.items():
+        if parameter.default is not Parameter.empty:
+            assert domains[name].admits(parameter.default), name
+
+
+@pytest.mark.parametrize("name", all_methods())
+def test_a_domain_that_no_parameter_has_is_not_declared(name):
+    method = find_method(name)
+    assert set(method.about.domains) <= set(signature(method).parameters)
+    assert set(method.about.grid) <= set(signature(method).parameters)
+    for parameter, values in method.about.grid.items():
+        assert all(method.domains()[parameter].admits(value) for value in values)
+
+
+@pytest.mark.parametrize("name", TAKE_A_BUDGET)
+def test_the_command_line_sets_the_memory_budget(name, tmp_path, capsys):
+    table = tmp_path / "labels.csv"
+    table.write_text("a,b,c\n0,0,0\n0,0,0\n1,1,0\n1,1,1\n2,2,1\n2,2,2\n")
+    command = ["combine", str(table), "-k", "3", "--method", name, "--seed", "0", "--set"]
+    assert main([*command, "memory_budget=4GB"]) == 0
+    assert main([*command, "memory_budget=many"]) == 2
+    assert "memory_budget" in capsys.readouterr().err
+
+
+def test_an_unknown_method_is_answered_with_the_nearest():
+    with pytest.raises(
+        ParameterError, match=r"unknown method 'spse'; did you mean 'spce'\? \(known:"
+    ):
+        find_method("spse")
+    assert find_method("LWEA") is find_method("lwea") is all_methods()["lwea"]
 
 
 @pytest.mark.parametrize(

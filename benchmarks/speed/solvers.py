@@ -8,7 +8,7 @@ from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.evidence import coassociation, locally_weighted_coassociation, transitions
 from coterie.numerics.linkage import weighted_linkage
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 
 from .inputs import members
 
@@ -18,13 +18,13 @@ CLUSTERS = 10
 def fit(method, ensemble):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return METHODS[method].load()(CLUSTERS, random_state=0).fit(ensemble)
+        return find_method(method)(CLUSTERS, random_state=0).fit(ensemble)
 
 
 class Solvers:
     """Every method of the catalogue, by the number N of distinct rows."""
 
-    params = [list(METHODS), [250, 1_000]]
+    params = [list(all_methods()), [250, 1_000]]
     param_names = ["method", "N"]
     timeout = 300
     n_members = 20

@@ -18,7 +18,6 @@ from sklearn.base import clone
 from coterie.core.errors import ParameterError
 from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
 from coterie.ensemble import Ensemble
-from coterie.result import method_name
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import default_method, solver_of
 from coterie.trust import soft_labels
@@ -248,7 +247,7 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
         # of the labels that are no more
         del adata.obsm[key + SOFT]
     adata.uns[key] = {
-        "method": method_name(model),
+        "method": model.method_name(),
         "params": _settings(model),
         "members": np.array(model.ensemble_.members, dtype=object),
         "member_weights": model.member_weights_,

@@ -25,7 +25,6 @@ from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import METHODS
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ class Result(DiagnosisMixin):
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
         result = cls(
-            method=method_name(solver),
+            method=solver.method_name(),
             parameters=_parameters(model, solver),
             seed=_seed(model.random_state),
             labels=np.array(solver.labels_, dtype=np.int32),
@@ -396,13 +395,6 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
     if len(np.unique(ensemble.base_clusters[ensemble.observed])) != ensemble.n_base_clusters:
         raise ValueError("a member's cluster without samples")
     return ensemble
-
-
-def method_name(solver: LabelConsensus) -> str:
-    """The solver's name in the catalogue; a solver of the user's own goes by its class."""
-    kind = type(solver)
-    home = f"{kind.__module__}:{kind.__qualname__}"
-    return next((m.name for m in METHODS.values() if m.home == home), kind.__name__.lower())
 
 
 def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:

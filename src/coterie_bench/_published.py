@@ -38,7 +38,7 @@ import numpy as np
 from coterie.core.errors import ParameterError
 from coterie.core.params import nearest
 from coterie.core.tables import Table
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 
 # how each paper is called in a heading
 PAPERS = {"spce": "SPCE", "eccms": "EC-CMS", "trce": "TRCE", "pce": "PCE", "ceshl": "CESHL"}
@@ -218,7 +218,7 @@ def _same_choices(row: Published, solver: str, default: Mapping[str, Any]) -> bo
 
 
 def _default_of(solver: str, parameter: str) -> Any:
-    parameters = signature(METHODS[solver].load()).parameters if solver in METHODS else {}
+    parameters = signature(find_method(solver)).parameters if solver in all_methods() else {}
     return parameters[parameter].default if parameter in parameters else None
 
 

@@ -16,7 +16,7 @@ from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, ParameterError
 from coterie.core.params import check_parameters, nearest
 from coterie.datasets import names as embedded_names
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from coterie_bench._published import find_tables
 from coterie_bench._records import BASE_AVERAGE, BASE_BEST, setting_text
 from coterie_bench._score import METRICS
@@ -279,14 +279,14 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
         solver = reader.text("solver", "")
         if not solver:
             raise reader.error("solver", "is missing: which method is it (coterie methods)?")
-        reader.checked("solver", solver, METHODS)
+        reader.checked("solver", solver, all_methods())
         name = reader.text("name", solver) or solver
         if name in (BASE_AVERAGE, BASE_BEST):
             raise reader.error("name", f"{name!r} is kept for the members themselves; take another")
         default = reader.content.pop("set", {})
         grid = reader.content.pop("grid", {})
         if grid == "paper":
-            grid = dict(METHODS[solver].grid)
+            grid = dict(find_method(solver).about.grid)
         if not isinstance(default, dict):
             raise reader.error("set", f"must be a table of parameters, but is {default!r}")
         if not isinstance(grid, dict):
@@ -297,7 +297,7 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
                     f"grid.{parameter}", f"must be a list of values, but is {values!r}"
                 )
         # said outright, the default has its place in the grid
-        usual = signature(METHODS[solver].load()).parameters
+        usual = signature(find_method(solver)).parameters
         given = {parameter: usual[parameter].default for parameter in grid if parameter in usual}
         method = MethodSpec(
             name,
@@ -305,7 +305,9 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
             given | default,
             {parameter: tuple(values) for parameter, values in grid.items()},
             reader.text("ablation_of", ""),
-            reader.one_of("fill", "no" if METHODS[solver].missing else "random", get_args(Fill)),
+            reader.one_of(
+                "fill", "no" if find_method(solver).about.missing else "random", get_args(Fill)
+            ),
         )
         _check_parameters(reader, method)
         reader.finish()
@@ -313,7 +315,7 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
 
 
 def _check_parameters(reader: _Reader, method: MethodSpec) -> None:
-    domains = METHODS[method.solver].load()._domains
+    domains = find_method(method.solver).domains()
     tried = [(name, value) for name, value in method.default.items()]
     tried += [(name, value) for name, values in method.grid.items() for value in values]
     for name, value in tried:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from coterie.ensemble import Ensemble
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import find_method
 from coterie_bench._data import Pool
 from coterie_bench._protocol import ensemble_of, repetition_seed
 from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
@@ -138,7 +138,7 @@ class _Bench:
         labels = np.random.default_rng(0).integers(0, 3, (30, 6))
         with warnings.catch_warnings(), suppress(Exception):
             warnings.simplefilter("ignore")
-            METHODS[task.method.solver].load()(3, **task.method.default, random_state=0).fit(labels)
+            find_method(task.method.solver)(3, **task.method.default, random_state=0).fit(labels)
 
     def prepare(self, task: Task) -> tuple[Pool, Ensemble]:
         """Pool and ensemble of a task, kept until another is needed."""
@@ -187,7 +187,7 @@ class _Bench:
             return replace(blank, status="ok", scores=found)
         wanted = task.source.n_clusters or pool.n_classes or usual_clusters(ensemble)
         blank = replace(blank, n_clusters_wanted=wanted)
-        estimator = METHODS[task.method.solver].load()(
+        estimator = find_method(task.method.solver)(
             wanted, **blank.parameters, random_state=blank.seed
         )
         try:
@@ -220,7 +220,7 @@ def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothi
         return "nothing"
     if method.fill == "random":
         return "all"
-    return "nothing" if METHODS[method.solver].load()._places_blank_samples else "blank samples"
+    return "nothing" if find_method(method.solver)._places_blank_samples else "blank samples"
 
 
 def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:

@@ -25,7 +25,7 @@ from coterie import (
     select_k,
     trust,
 )
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from coterie_bench import pictures
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
 
@@ -78,8 +78,8 @@ MATRIX = evidence.coassociation(ENSEMBLE)
 
 def of_methods(names: Sequence[str] = ()) -> Iterator[tuple[str, Call]]:
     """Every method with its parameters, fitted."""
-    for name in names or METHODS:
-        made = METHODS[name].load()
+    for name in names or all_methods():
+        made = find_method(name)
         parameters = made(2, random_state=0).get_params(deep=False)
 
         def fit(made: Any = made, **given: Any) -> Any:

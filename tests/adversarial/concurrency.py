@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from coterie.core.errors import ForkedError
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from tests.adversarial.numerics import noisy
 from tests.adversarial.outcomes import Tally, Violation
 
@@ -37,7 +37,7 @@ def fit(name: str, labels: np.ndarray = LABELS, n_clusters: int = 3, **parameter
     """Labels and influences of one fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = METHODS[name].load()(n_clusters, random_state=0, **parameters).fit(labels)
+        model = find_method(name)(n_clusters, random_state=0, **parameters).fit(labels)
     return model.labels_.tolist(), model.member_weights_.tolist()
 
 
@@ -100,7 +100,7 @@ def in_processes(alone: dict[str, Answer], kind: str) -> Tally:
 def run(cases: int, seed: int = 0, names: Sequence[str] = ()) -> Iterator[Tally]:
     """Threads and processes; the number of cases is fixed."""
     kinds = [kind for kind in ("fork", "spawn", "forkserver") if not names or kind in names]
-    alone = {name: fit(name) for name in METHODS}
+    alone = {name: fit(name) for name in all_methods()}
     if not names or "threads" in names:
         yield in_threads(alone, 4)
     for kind in kinds:
@@ -111,9 +111,9 @@ def run(cases: int, seed: int = 0, names: Sequence[str] = ()) -> Iterator[Tally]
 def digests() -> tuple[str, str]:
     """Of every method's labels, and of its labels and numbers, for comparing surroundings."""
     answers = []
-    for name in sorted(METHODS):
+    for name in sorted(all_methods()):
         # the other partitioners are not installed everywhere
-        own = {"partitioner": "builtin"} if "partitioner" in METHODS[name].load()._domains else {}
+        own = {"partitioner": "builtin"} if "partitioner" in find_method(name).domains() else {}
         answers += [(name, *fit(name, **own)), (name, *fit(name, UNCLEAR, 6, **own))]
     labels = [(name, found) for name, found, _ in answers]
     one, two = (hashlib.sha256(repr(said).encode()).hexdigest() for said in (labels, answers))

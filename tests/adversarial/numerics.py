@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.params import Choice, Domain, Integer, Real
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from tests.adversarial.ensembles import LABEL_ERROR, Case
 from tests.adversarial.outcomes import Tally
 from tests.adversarial.solvers import attack
@@ -105,9 +105,9 @@ def edges(domain: Domain, default: Any) -> list[Any]:
 
 def parameters_at_edges(name: str) -> Iterator[tuple[dict[str, Any], str]]:
     """Every parameter of a method at every edge, one at a time."""
-    estimator = METHODS[name].load()
+    estimator = find_method(name)
     defaults = estimator(2).get_params(deep=False)
-    for parameter, domain in estimator._domains.items():
+    for parameter, domain in estimator.domains().items():
         if parameter in _ELSEWHERE:
             continue
         for value in edges(domain, defaults[parameter]):
@@ -116,7 +116,7 @@ def parameters_at_edges(name: str) -> Iterator[tuple[dict[str, Any], str]]:
 
 def run(count: int, seed: int = 0, names: Sequence[str] = ()) -> Iterator[Tally]:
     """All of it for every method; the number of cases is fixed."""
-    for name in names or METHODS:
+    for name in names or all_methods():
         tally = Tally(f"numbers, {name}")
         for case in cases():
             with tally.watch(f"{name}, {case.shape}"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie import LabelError, ParameterError
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from coterie.solvers.partition import by_first_appearance
 from tests.adversarial.ensembles import LABELS, REFUSED, Case, case_number
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
@@ -48,7 +48,7 @@ def attack(name: str, case: Case, **parameters: Any) -> BaseException | None:
 
 
 def _fitted(name: str, case: Case, parameters: dict[str, Any]) -> Any:
-    solver = METHODS[name].load()(case.n_clusters, random_state=0, **parameters)
+    solver = find_method(name)(case.n_clusters, random_state=0, **parameters)
     try:
         return solver.fit(case.labels, **case.fit)
     except (LabelError, ParameterError) as error:
@@ -57,7 +57,7 @@ def _fitted(name: str, case: Case, parameters: dict[str, Any]) -> Any:
 
 def _check_refusal(name: str, case: Case, error: BaseException) -> None:
     if case.blank and isinstance(error, LabelError):
-        if METHODS[name].load()._places_blank_samples:
+        if find_method(name)._places_blank_samples:
             raise Violation(f"blank samples refused: {error}")
         return
     if type(error).__name__ != case.expected:
@@ -129,7 +129,7 @@ def fingerprint(values: Any) -> bytes:
 
 def run(cases: int, seed: int = 0, names: Sequence[str] = ()) -> Iterator[Tally]:
     """So many awkward ensembles through every method."""
-    for name in names or METHODS:
+    for name in names or all_methods():
         tally = Tally(f"ensembles, {name}")
         for number in range(cases):
             case = case_number(seed, number)

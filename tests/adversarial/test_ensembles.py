@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from coterie import LabelError
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods
 from tests.adversarial import solvers
 from tests.adversarial.ensembles import (
     REFUSED,
@@ -24,7 +24,7 @@ from tests.adversarial.outcomes import Tally, Violation, documented_warnings_onl
 SLOW = {"all_of_uint8"}
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(all_methods()))
 @settings(max_examples=6)
 @given(case=awkward_cases().filter(lambda case: case.shape not in SLOW))
 def test_any_shape_through_any_method(name, case):

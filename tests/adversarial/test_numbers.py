@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import CESHL, Ensemble, ParameterError, enhance
 from coterie.core.params import Real
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from tests.adversarial import numerics, solvers
 from tests.adversarial.ensembles import Case, case_number
 
@@ -16,7 +16,7 @@ PLAIN = numerics.noisy(40, 6, 3, 0)
 
 
 @pytest.mark.parametrize("weight", [1e-30, 1e30])
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(all_methods()))
 def test_weights_of_any_scale(name, weight):
     case = Case("weights", PLAIN, {"sample_weight": np.full(len(PLAIN), weight)}, 3)
     assert solvers.attack(name, case) is None
@@ -39,10 +39,10 @@ def test_weights_are_halved_only_where_they_are_many():
     np.testing.assert_array_equal(np.frexp(halved.weights)[0], np.frexp(many.weights)[0])
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(all_methods()))
 def test_what_is_no_number_is_refused(name):
-    estimator = METHODS[name].load()
-    for parameter, domain in estimator._domains.items():
+    estimator = find_method(name)
+    for parameter, domain in estimator.domains().items():
         if not isinstance(domain, Real):
             continue
         for value in numerics.NO_NUMBERS:

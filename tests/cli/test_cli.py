@@ -186,15 +186,15 @@ def test_methods_shows_parameters_cost_and_paper(folder, capsys):
 
 
 def test_every_method_of_the_catalogue_is_public_and_complete():
-    from coterie.solvers.methods import METHODS
+    from coterie.solvers.methods import all_methods
 
-    for name, method in METHODS.items():
-        estimator = method.load()
-        assert getattr(coterie, estimator.__name__) is estimator
-        assert name == method.name == name.lower()
-        assert all([method.summary, method.cost, method.paper])
+    for name, method in all_methods().items():
+        assert getattr(coterie, method.__name__) is method
+        about = method.about
+        assert name == about.name == name.lower()
+        assert all([about.summary, about.cost, about.paper, about.scaling])
         labels = [[0, 0, 1], [0, 0, 1], [1, 1, 1], [1, 1, 0]]
-        assert len(set(estimator(n_clusters=2).fit_predict(labels).tolist())) == 2
+        assert len(set(method(n_clusters=2).fit_predict(labels).tolist())) == 2
 
 
 def test_hostile_names_stay_text(folder, capsys):

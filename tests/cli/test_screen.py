@@ -14,7 +14,7 @@ from coterie.cli import _screen, main
 from coterie.cli._commands import _settable
 from coterie.cli._parameters import parameter_sentences
 from coterie.cli.screen import Screen, Stages
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 
 COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
 
@@ -70,9 +70,9 @@ def test_a_sample_after_an_option_points_to_the_help(refused):
     assert "(see: coterie explain --help)" in refused("explain", "x.npz", "s1", "--json", "nope")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", all_methods())
 def test_every_parameter_says_what_it_does(method):
-    estimator = METHODS[method].load()
+    estimator = find_method(method)
     said = parameter_sentences(estimator)
     for name in _settable(estimator):
         assert said[name].endswith("."), name

@@ -16,22 +16,22 @@ from sklearn.metrics import adjusted_rand_score
 import coterie
 from coterie import Ensemble, ParameterError
 from coterie.ensemble.canonical import signatures
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from tests.strategies import label_matrices
 
 pytestmark = [
     # small random ensembles seldom have as many components as clusters were asked for
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
-every_solver = pytest.mark.parametrize("name", sorted(METHODS))
+every_solver = pytest.mark.parametrize("name", sorted(all_methods()))
 every_weighted_solver = pytest.mark.parametrize(
-    "name", sorted(name for name, method in METHODS.items() if method.weights)
+    "name", sorted(name for name, method in all_methods().items() if method.about.weights)
 )
 examples = settings(max_examples=25)
 
 
 def solver(name: str, n_clusters: int):
-    return METHODS[name].load()(n_clusters, random_state=0)
+    return find_method(name)(n_clusters, random_state=0)
 
 
 def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> np.ndarray:
@@ -184,7 +184,7 @@ def test_degenerate_inputs(name, labels, n_clusters, expected, request):
 
 @every_solver
 def test_is_there_for_the_user(name):
-    estimator = METHODS[name].load()
+    estimator = find_method(name)
     assert getattr(coterie, estimator.__name__) is estimator
     assert estimator.__name__ in coterie.__all__
 

@@ -98,4 +98,4 @@ def test_member_weights_are_the_users():
     labels = np.random.default_rng(1).integers(0, 3, (50, 3))
     model = KC(3, random_state=0).fit(labels, member_weight=[1, 2, 5])
     assert np.allclose(model.member_weights_, [1 / 8, 2 / 8, 5 / 8])
-    assert kc.KC._domains.keys() == model.get_params().keys()
+    assert kc.KC.domains().keys() == model.get_params().keys()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from coterie import EAC, ConsensusClustering, Ensemble
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from coterie.trust import ClusterVotes, diagnose_samples, soft_labels
 from coterie.trust.votes import lower_median
 from tests.naive import trust as naive
@@ -146,13 +146,13 @@ def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
     assert diagnose_samples(ensemble, [0, 1, 1])["attachment"].tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(all_methods()))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_solver_says_how_sure_it_is(name):
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 30)
     labels = np.where(rng.random((90, 8)) < 0.2, rng.integers(0, 3, (90, 8)), truth[:, None])
-    model = METHODS[name].load()(3, random_state=0)
+    model = find_method(name)(3, random_state=0)
     with pytest.raises(NotFittedError):
         model.soft_labels()
     model.fit(labels)

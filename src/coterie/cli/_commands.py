@@ -38,13 +38,7 @@ from coterie.io.read import features_of
 from coterie.io.table import labels, listed
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import (
-    MANY_ROWS,
-    METHODS,
-    default_method,
-    find_method,
-    solver_of,
-)
+from coterie.solvers.methods import MANY_ROWS, all_methods, default_method, find_method, solver_of
 
 # the command line has an option of its own for these
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
@@ -200,33 +194,32 @@ def demo(arguments: argparse.Namespace, journal: Journal) -> None:
 def methods(arguments: argparse.Namespace, journal: Journal) -> None:
     """What can stand after --method and --set."""
     screen = Screen()
-    shown = [find_method(name) for name in arguments.names] or list(METHODS.values())
+    shown = [find_method(name) for name in arguments.names] or list(all_methods().values())
     for i, method in enumerate([] if arguments.brief else shown):
         if i:
             screen.say("")
-        estimator = method.load()
-        signature = inspect.signature(estimator).parameters
-        meaning = parameter_sentences(estimator)
-        screen.say(f"{method.name} (coterie.{estimator.__name__})")
-        screen.say(method.summary, indent=2)
-        for name, domain in _settable(estimator).items():
+        signature = inspect.signature(method).parameters
+        meaning = parameter_sentences(method)
+        screen.say(f"{method.about.name} (coterie.{method.__name__})")
+        screen.say(method.about.summary, indent=2)
+        for name, domain in _settable(method).items():
             screen.say(f"--set {name}={signature[name].default}", indent=2)
             screen.say(f"{meaning[name]} Takes {domain.describe()}.", indent=6)
-        screen.say(f"cost: {method.cost}", indent=2)
-        screen.say(f"paper: {method.paper}", indent=2)
+        screen.say(f"cost: {method.about.cost}", indent=2)
+        screen.say(f"paper: {method.about.paper}", indent=2)
     headings = ["method", "missing", "weights", "exact", "random", "in N"]
     screen.table(
         headings,
         [
             [
-                method.name,
+                about.name,
                 *(
                     "yes" if known else "no"
-                    for known in (method.missing, method.weights, method.exact, method.random)
+                    for known in (about.missing, about.weights, about.exact, about.random)
                 ),
-                method.scaling,
+                about.scaling or "",
             ]
-            for method in shown
+            for about in (method.about for method in shown)
         ],
     )
     screen.say("")
@@ -244,14 +237,14 @@ def _settable(estimator: type[LabelConsensus]) -> dict[str, Domain]:
     """The parameters that text can give a value."""
     return {
         name: domain
-        for name, domain in estimator._domains.items()
+        for name, domain in estimator.domains().items()
         if name not in SET_ELSEWHERE and not (isinstance(domain, Kind) and domain.read is None)
     }
 
 
 def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
-    method = find_method(_method_name(arguments))
-    estimator = method.load()
+    estimator = find_method(_method_name(arguments))
+    method = estimator.about.name
     settings: dict[str, Any] = {}
     for text in arguments.settings:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -261,10 +254,10 @@ def _configured_solver(arguments: argparse.Namespace) -> LabelConsensus:
             raise UsageError(f"--set {text!r}: use {SET_ELSEWHERE[name]} for that")
         if name in settings:
             raise UsageError(f"--set {name} is given twice")
-        settings[name] = parse_parameter(method.name, name, value, _settable(estimator))
-    if arguments.clusters is None and not estimator._domains["n_clusters"].admits(None):
+        settings[name] = parse_parameter(method, name, value, _settable(estimator))
+    if arguments.clusters is None and not estimator.domains()["n_clusters"].admits(None):
         raise UsageError(
-            f"-k is missing: {method.name} needs the number of clusters, or -k auto to choose it"
+            f"-k is missing: {method} needs the number of clusters, or -k auto to choose it"
         )
     given = arguments.clusters if isinstance(arguments.clusters, int) else 1
     solver: LabelConsensus = estimator(given, **settings)
@@ -437,7 +430,7 @@ def say_written(screen: Screen, arguments: argparse.Namespace, journal: Journal)
 
 def warmup(arguments: argparse.Namespace, journal: Journal) -> None:
     """Every method once on small labels, complete and partial."""
-    names = [find_method(name).name for name in arguments.names] or list(METHODS)
+    methods = [find_method(name) for name in arguments.names] or list(all_methods().values())
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(4), WARMUP_SAMPLES // 4)
     noise = rng.integers(0, 6, (WARMUP_SAMPLES, 8))
@@ -446,11 +439,10 @@ def warmup(arguments: argparse.Namespace, journal: Journal) -> None:
     partial[:, 0] = labels[:, 0]
     with Stages() as stages, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for done, name in enumerate(names):
-            stages.begin(f"compiling {name}", len(names))
-            stages.reach(done, len(names))
-            method = METHODS[name]
-            for given in (labels, partial) if method.missing else (labels,):
-                method.load()(4, random_state=0).fit(given)
+        for done, method in enumerate(methods):
+            stages.begin(f"compiling {method.about.name}", len(methods))
+            stages.reach(done, len(methods))
+            for given in (labels, partial) if method.about.missing else (labels,):
+                method(4, random_state=0).fit(given)
     screen = Screen()
-    screen.say(f"{counted(len(names), 'method')} compiled in {journal.seconds():.0f} s.")
+    screen.say(f"{counted(len(methods), 'method')} compiled in {journal.seconds():.0f} s.")

@@ -168,9 +168,10 @@ def _selection(reading: Reading, numbers: dict[str, Any]) -> dict[str, Any] | No
 
 
 def _paper(result: Result) -> str | None:
-    from coterie.solvers.methods import METHODS
+    from coterie.solvers.methods import all_methods
 
-    return METHODS[result.method].paper if result.method in METHODS else None
+    method = all_methods().get(result.method)
+    return method.about.paper if method else None
 
 
 def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +14,75 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import LabelError, ParameterError
-from coterie.core.params import Domain, check_parameters
+from coterie.core.params import (
+    BUDGET,
+    CALLBACK,
+    SEED,
+    Domain,
+    Integer,
+    Real,
+    check_parameters,
+)
 from coterie.core.random import generator
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble
 from coterie.solvers.partition import Partition, by_first_appearance
 from coterie.trust import ClusterVotes, DiagnosisMixin
+
+# values of the parameters that many methods take, unless a method's own domains differ
+SHARED_DOMAINS: Mapping[str, Domain] = {
+    "n_clusters": Integer(1),
+    "n_init": Integer(1),
+    "max_iter": Integer(1),
+    "tol": Real(0.0),
+    "callback": CALLBACK,
+    "memory_budget": BUDGET,
+    "random_state": SEED,
+}
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """Facts about a method, stated once on its class as ``about``.
+
+    Attributes
+    ----------
+    name : str
+        Name in results, reports and on the command line; empty takes the name of the class.
+    summary : str
+        What the method does, in one or two sentences.
+    cost : str
+        Time and memory, with N distinct label rows, m members, k base clusters and c clusters.
+    paper : str
+        The paper to cite.
+    scaling : {"linear", "quadratic"} or None
+        How time and memory grow with N.
+    missing : bool
+        Whether the method takes missing labels.
+    weights : bool
+        Whether a sample of weight two counts like the sample given twice.
+    exact : bool
+        Whether distinct label rows with weights give the same partition as all samples.
+    random : bool
+        Whether the result depends on ``random_state``.
+    grid : mapping
+        The parameter values that the paper tries.
+    domains : mapping
+        The values that each parameter may take. Parameters that many methods share (n_clusters,
+        max_iter, tol, memory_budget, ...) are known already; list only others, and exceptions.
+    """
+
+    name: str = ""
+    summary: str = ""
+    cost: str = ""
+    paper: str = ""
+    scaling: Literal["linear", "quadratic"] | None = None
+    missing: bool = True
+    weights: bool = True
+    exact: bool = True
+    random: bool = False
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    domains: Mapping[str, Domain] = field(default_factory=dict)
 
 
 class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
@@ -48,14 +113,28 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ensemble_ : Ensemble
     """
 
-    # the parameters whose values are checked, with what they may be
-    _domains: ClassVar[Mapping[str, Domain]]
+    about: ClassVar[MethodInfo] = MethodInfo()
 
     # whether the method can place a sample that no member labelled
     _places_blank_samples: ClassVar[bool] = False
 
     n_clusters: int | None
     random_state: Any
+
+    @classmethod
+    def method_name(cls) -> str:
+        """Name of the method in results and reports."""
+        # a subclass that says nothing about itself is not the method it inherits from
+        own = vars(cls).get("about")
+        return own.name if own and own.name else cls.__name__
+
+    @classmethod
+    def domains(cls) -> dict[str, Domain]:
+        """The values that each parameter of the constructor may take, where they are known."""
+        known = dict(SHARED_DOMAINS)
+        for base in reversed(cls.__mro__):
+            known |= vars(base)["about"].domains if "about" in vars(base) else {}
+        return {name: known[name] for name in signature(cls).parameters if name in known}
 
     def fit(
         self,
@@ -76,7 +155,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         sample_weight, member_weight : array, optional
             Only with raw labels; an Ensemble carries its own.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
         refuse_lost_threads()
         ensemble = _as_ensemble(labels, sample_weight, member_weight)
         self._check_blank_samples(ensemble)

@@ -33,18 +33,17 @@ Missing labels. The share is taken among the members that saw both samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 
@@ -96,13 +95,20 @@ class CSPA(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "imbalance": Real(0.0),
-        "partitioner": Choice(("auto", "metis", "builtin")),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="cspa",
+        summary="Balanced partition of the co-association graph.",
+        cost="O(N^2 m) time, 48 bytes a pair of microclusters",
+        paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+        "multiple partitions. JMLR 3, 2002.",
+        scaling="quadratic",
+        exact=False,
+        random=True,
+        domains={
+            "imbalance": Real(0.0),
+            "partitioner": Choice(("auto", "metis", "builtin")),
+        },
+    )
 
     def __init__(
         self,

@@ -42,19 +42,19 @@ direction, not its length, decides in step 2, so a sample with gaps is placed by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, CALLBACK, SEED, Domain, Integer, Real
+from coterie.core.params import Real
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.spectral import leading_embedding, unit_rows
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -133,15 +133,22 @@ class DREC(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam": Real(0.0, closed_low=False),
-        "max_iter": Integer(1),
-        "n_init": Integer(1),
-        "callback": CALLBACK,
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="drec",
+        summary="Writes every distinct row as a mixture of all of them, odd rows left unexplained, "
+        "and cuts the graph of alike mixtures.",
+        cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes a pair of microclusters",
+        paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
+        "Neurocomputing 357, 2019.",
+        scaling="quadratic",
+        weights=False,
+        exact=False,
+        random=True,
+        grid={"lam": (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)},
+        domains={
+            "lam": Real(0.0, closed_low=False),
+        },
+    )
 
     def __init__(
         self,

@@ -23,16 +23,15 @@ Cost: O(N^2 m) time, 10 bytes a pair of microclusters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer
+from coterie.core.params import Choice, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -70,12 +69,19 @@ class EAC(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1, optional=True),
-        "linkage": Choice(("average", "complete", "single")),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="eac",
+        summary="Evidence accumulation: hierarchical clustering of how often samples meet. "
+        "Finds the number of clusters itself, and is the default where -k is left out.",
+        cost="O(N^2 m) time, 10 bytes a pair of microclusters",
+        paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
+        "accumulation. IEEE TPAMI 27, 2005.",
+        scaling="quadratic",
+        domains={
+            "n_clusters": Integer(1, optional=True),
+            "linkage": Choice(("average", "complete", "single")),
+        },
+    )
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,11 +69,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie.core.budget import Budget, require
 from coterie.core.errors import ParameterError
 from coterie.core.params import (
-    CALLBACK,
-    SEED,
     Choice,
-    Domain,
-    Integer,
     Real,
     check_parameters,
     is_matrix,
@@ -85,7 +81,7 @@ from coterie.evidence.enhancement import Precision, Problem, SampleMatrix, minim
 from coterie.evidence.given import checked_similarity, given_similarity
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -178,24 +174,28 @@ class ECCMS(LabelConsensus):
     (True, (3, 3))
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "alpha": Real(0.0, 1.0, closed_low=False),
-        "lam": Real(0.0, closed_low=False, closed_high=False),
-        "evidence": Choice(
-            ("lwca", "ca", "pts"),
-            also=is_matrix,
-            also_words="a symmetric matrix",
-        ),
-        "theta": Real(0.0, closed_low=False, closed_high=False),
-        "propagate": Choice((True, False)),
-        "keep_confident": Choice((True, False)),
-        "tol": Real(0.0),
-        "max_iter": Integer(1),
-        "precision": Choice(("double", "single")),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="eccms",
+        summary="Enhances the co-association by spreading its confident part, then average link.",
+        cost="O(N^2 b) a pass for blocks of b confident microclusters, 48 bytes a pair",
+        paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
+        "self-enhancement. IEEE TNNLS, 2023.",
+        scaling="quadratic",
+        grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
+        domains={
+            "alpha": Real(0.0, 1.0, closed_low=False),
+            "lam": Real(0.0, closed_low=False, closed_high=False),
+            "evidence": Choice(
+                ("lwca", "ca", "pts"),
+                also=is_matrix,
+                also_words="a symmetric matrix",
+            ),
+            "theta": Real(0.0, closed_low=False, closed_high=False),
+            "propagate": Choice((True, False)),
+            "keep_confident": Choice((True, False)),
+            "precision": Choice(("double", "single")),
+        },
+    )
 
     n_clusters: int
 
@@ -325,7 +325,8 @@ def enhance(
         "keep_confident": keep_confident, "tol": tol, "max_iter": max_iter, "precision": precision,
         "callback": callback,
     }  # fmt: skip
-    check_parameters("enhance", given, {name: ECCMS._domains[name] for name in given})
+    domains = ECCMS.domains()
+    check_parameters("enhance", given, {name: domains[name] for name in given})
     if isinstance(source, Ensemble):
         if confidence is not None:
             raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")

@@ -31,16 +31,15 @@ both, 0 where none did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Domain, Integer
+from coterie.core.params import Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_dendrogram
 from coterie.solvers.partition import Partition
 
@@ -91,12 +90,17 @@ class ECPCSHC(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_steps": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="ecpcs-hc",
+        summary="Similarity spread among base clusters by random walks, then average link.",
+        cost="O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters",
+        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
+        "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+        scaling="quadratic",
+        domains={
+            "n_steps": Integer(1),
+        },
+    )
 
     n_clusters: int
 

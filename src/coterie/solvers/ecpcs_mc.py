@@ -31,14 +31,13 @@ Missing labels. Base clusters hold the samples that were seen, and a sample vote
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Domain, Integer
+from coterie.core.params import Integer
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
@@ -46,7 +45,7 @@ from coterie.evidence.propagation import propagated_cluster_similarity
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.spectral import unit_rows
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import Cut
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition, by_first_appearance
@@ -116,13 +115,18 @@ class ECPCSMC(LabelConsensus):
     [0, 1, 0, 1, 0, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_steps": Integer(1),
-        "n_init": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="ecpcs-mc",
+        summary="Groups base clusters by spread similarity; samples vote. Linear in N.",
+        cost="O(N m + t k^3) time, O(N m + k^2) memory",
+        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
+        "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+        scaling="linear",
+        random=True,
+        domains={
+            "n_steps": Integer(1),
+        },
+    )
 
     n_clusters: int
 

@@ -34,17 +34,16 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import SEED, Choice, Domain, Integer
+from coterie.core.params import Choice
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import Cut, cut_embedding, cut_graph
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -103,13 +102,19 @@ class HBGF(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "partition": Choice(("spectral", "metis")),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="hbgf",
+        summary="Cuts samples and base clusters as one graph, by eigenvectors or into balanced "
+        "parts. Linear in N.",
+        cost="O(N m min(k, N) + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        paper="X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph "
+        "partitioning. ICML, 2004.",
+        scaling="linear",
+        random=True,
+        domains={
+            "partition": Choice(("spectral", "metis")),
+        },
+    )
 
     n_clusters: int
 

@@ -33,12 +33,11 @@ Missing labels. A sample lies in fewer hyperedges.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from coterie.core.params import SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.numerics.hypergraph_partition import (
@@ -47,7 +46,7 @@ from coterie.numerics.hypergraph_partition import (
     hypergraph_cut,
     partition_hypergraph,
 )
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 
@@ -104,14 +103,22 @@ class HGPA(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "hyperedge_weight": Choice(("unit", "size")),
-        "objective": Choice(("cut", "connectivity")),
-        "imbalance": Real(0.0),
-        "partitioner": Choice(("auto", "mtkahypar", "builtin")),
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="hgpa",
+        summary="Balanced partition of the samples that cuts few base clusters. Linear in N.",
+        cost="O(N m c) time, O(N m) memory",
+        paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+        "multiple partitions. JMLR 3, 2002.",
+        scaling="linear",
+        exact=False,
+        random=True,
+        domains={
+            "hyperedge_weight": Choice(("unit", "size")),
+            "objective": Choice(("cut", "connectivity")),
+            "imbalance": Real(0.0),
+            "partitioner": Choice(("auto", "mtkahypar", "builtin")),
+        },
+    )
 
     def __init__(
         self,

@@ -39,18 +39,18 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from coterie.core.params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Real
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, Members, combine, fill, start, turn, weigh
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -109,15 +109,20 @@ class IMVC(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam": Real(0.0, STRENGTH.high),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="imvc",
+        summary="For partial labels: turns members to a common embedding and fills their missing "
+        "rows.",
+        cost="O(N m c + N c^2) a pass",
+        paper="X. Liu et al. Efficient and effective regularized incomplete multi-view clustering. "
+        "IEEE TPAMI 43, 2021.",
+        scaling="linear",
+        random=True,
+        grid={"lam": tuple(2.0**power for power in range(-15, 16, 3))},
+        domains={
+            "lam": Real(0.0, STRENGTH.high),
+        },
+    )
 
     def __init__(
         self,

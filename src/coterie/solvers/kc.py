@@ -32,19 +32,17 @@ did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from coterie.core.budget import Budget, require
-from coterie.core.params import BUDGET, SEED, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -97,13 +95,15 @@ class KC(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 0.4444)
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="kc",
+        summary="k-means on the rows of the co-association matrix, which is not formed unless "
+        "labels are missing.",
+        cost="O(N m k + k^3) time and O(N k c) a round; 32 bytes a pair with missing labels",
+        paper="T. Li, C. Ding. Weighted consensus clustering. SIAM Data Mining, 2008.",
+        scaling="linear",
+        random=True,
+    )
 
     n_clusters: int
 

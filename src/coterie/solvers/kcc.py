@@ -45,12 +45,12 @@ Cost: O(N m c) a round, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
-from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import (
@@ -60,7 +60,7 @@ from coterie.solvers._label_kmeans import (
     label_kmeans,
     squared_costs,
 )
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -130,17 +130,21 @@ class KCC(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "utility": Choice(("U_H", "U_c", "U_cos", "U_Lp")),
-        "normalised": Choice((False, True)),
-        "p": Real(1.0, closed_low=False),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="kcc",
+        summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
+        cost="O(N m c) a round",
+        paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
+        "unified view. IEEE TKDE 27, 2015.",
+        scaling="linear",
+        random=True,
+        grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},
+        domains={
+            "utility": Choice(("U_H", "U_c", "U_cos", "U_Lp")),
+            "normalised": Choice((False, True)),
+            "p": Real(1.0, closed_low=False),
+        },
+    )
 
     def __init__(
         self,

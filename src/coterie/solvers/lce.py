@@ -37,19 +37,18 @@ clustered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.budget import Budget, require
-from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -111,15 +110,21 @@ class LCE(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "links": Choice(("triples", "quality")),
-        "decay": Real(0.0, 1.0, closed_low=False),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="lce",
+        summary="Refines the incidence by links between base clusters, then a spectral cut. Linear "
+        "in N.",
+        cost="O(k sum k_j^2 + N k min(k, N)) time, O(N k) memory",
+        paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
+        "ensemble problem. IEEE TPAMI 33, 2011.",
+        scaling="linear",
+        random=True,
+        grid={"links": ("triples", "quality")},
+        domains={
+            "links": Choice(("triples", "quality")),
+            "decay": Real(0.0, 1.0, closed_low=False),
+        },
+    )
 
     n_clusters: int
 

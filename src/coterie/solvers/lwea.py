@@ -39,13 +39,12 @@ up to m members; the mean over members is taken over those that saw both samples
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Domain, Integer, Real
+from coterie.core.params import Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.reliability import (
@@ -53,7 +52,7 @@ from coterie.evidence.reliability import (
     locally_weighted_coassociation,
     member_reliability,
 )
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_dendrogram
 from coterie.solvers.partition import Partition
 
@@ -110,12 +109,19 @@ class LWEA(LabelConsensus):
     [1.0, 0.465, 0.259, 1.0, 1.0, 0.465]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "theta": Real(0.0, closed_low=False, closed_high=False),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="lwea",
+        summary="Evidence accumulation in which base clusters that the members keep together count "
+        "more. The default.",
+        cost="O(N^2 m) time, 16 bytes a pair of microclusters",
+        paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
+        "Transactions on Cybernetics 48, 2018.",
+        scaling="quadratic",
+        grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
+        domains={
+            "theta": Real(0.0, closed_low=False, closed_high=False),
+        },
+    )
 
     n_clusters: int
 

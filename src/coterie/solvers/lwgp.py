@@ -30,16 +30,15 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from coterie.core.params import SEED, Domain, Integer, Real
+from coterie.core.params import Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import cluster_reliability, member_reliability
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -98,13 +97,20 @@ class LWGP(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "theta": Real(0.0, closed_low=False, closed_high=False),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="lwgp",
+        summary="Cuts the graph of samples and base clusters, links weighted by reliability. Linear "
+        "in N.",
+        cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
+        "Transactions on Cybernetics 48, 2018.",
+        scaling="linear",
+        random=True,
+        grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
+        domains={
+            "theta": Real(0.0, closed_low=False, closed_high=False),
+        },
+    )
 
     n_clusters: int
 

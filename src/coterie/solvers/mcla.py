@@ -31,19 +31,18 @@ that saw it. A ``member_weight`` counts a member's base clusters so many times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition, by_first_appearance
 
@@ -107,12 +106,19 @@ class MCLA(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "imbalance": Real(0.0),
-        "partitioner": Choice(("auto", "metis", "builtin")),
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="mcla",
+        summary="Groups like base clusters; each sample joins the group it is most in. Linear in N.",
+        cost="O(N m^2 + k^2) time, O(N (m + c) + k^2) memory",
+        paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
+        "multiple partitions. JMLR 3, 2002.",
+        scaling="linear",
+        random=True,
+        domains={
+            "imbalance": Real(0.0),
+            "partitioner": Choice(("auto", "metis", "builtin")),
+        },
+    )
 
     def __init__(
         self,

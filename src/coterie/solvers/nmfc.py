@@ -35,19 +35,19 @@ Cost: O(N m c + N c^2) a pass, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from coterie.core.params import CALLBACK, SEED, Domain, Integer, Real
+from coterie.core.params import Integer
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -118,14 +118,18 @@ class NMFC(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_init": Integer(0),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="nmfc",
+        summary="Factors the co-association into non-negative memberships. Linear in N.",
+        cost="O(N m c) a pass, some hundred passes a start",
+        paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
+        "problems using nonnegative matrix factorization. ICDM, 2007.",
+        scaling="linear",
+        random=True,
+        domains={
+            "n_init": Integer(0),
+        },
+    )
 
     def __init__(
         self,

@@ -38,13 +38,13 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from coterie.core.params import CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.discretise import cross_product
@@ -59,7 +59,7 @@ from coterie.solvers._late_fusion import (
     turn,
     weigh,
 )
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -122,15 +122,19 @@ class OSIMVC(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam": Real(0.0, STRENGTH.high),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="osimvc",
+        summary="For partial labels: as IMVC, but straight to a partition.",
+        cost="O(N m c + N c^2) a pass",
+        paper="Y. Zhang et al. One-stage incomplete multi-view clustering via late fusion. ACM MM, "
+        "2021.",
+        scaling="linear",
+        random=True,
+        grid={"lam": tuple(2.0**power for power in range(-15, 16))},
+        domains={
+            "lam": Real(0.0, STRENGTH.high),
+        },
+    )
 
     def __init__(
         self,

@@ -36,16 +36,15 @@ links is similar to itself only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer
+from coterie.core.params import Choice, Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_dendrogram
 from coterie.solvers.partition import Partition
 
@@ -108,14 +107,21 @@ class PTA(LabelConsensus):
     [30, 30]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "linkage": Choice(("average", "complete", "single")),
-        "n_neighbors": Integer(1, optional=True),
-        "n_steps": Integer(1, optional=True),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="pta",
+        summary="Random walks on the strongest links; linkage of where they lead.",
+        cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+        paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
+        "trajectories. IEEE TKDE 28, 2016.",
+        scaling="quadratic",
+        exact=False,
+        grid={"linkage": ("average", "complete", "single")},
+        domains={
+            "linkage": Choice(("average", "complete", "single")),
+            "n_neighbors": Integer(1, optional=True),
+            "n_steps": Integer(1, optional=True),
+        },
+    )
 
     n_clusters: int
 

@@ -35,18 +35,17 @@ to all base clusters, those of members that did not see it too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, SEED, Domain, Integer
+from coterie.core.params import Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -108,15 +107,20 @@ class PTGP(LabelConsensus):
     [30, 30]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_neighbors": Integer(1, optional=True),
-        "n_steps": Integer(1, optional=True),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="ptgp",
+        summary="Random walks on the strongest links; cut through the base clusters.",
+        cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+        paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
+        "trajectories. IEEE TKDE 28, 2016.",
+        scaling="quadratic",
+        exact=False,
+        random=True,
+        domains={
+            "n_neighbors": Integer(1, optional=True),
+            "n_steps": Integer(1, optional=True),
+        },
+    )
 
     n_clusters: int
 

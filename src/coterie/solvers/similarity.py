@@ -37,15 +37,15 @@ Missing labels. As each similarity has it: shares are taken among the members th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
-from coterie.core.params import BUDGET, SEED, Choice, Domain, Integer, Real, is_matrix
+from coterie.core.params import Choice, Integer, Real, is_matrix
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -57,7 +57,7 @@ from coterie.evidence.reliability import (
 )
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_dendrogram, cut_embedding, cut_graph
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -148,23 +148,27 @@ class SimilarityConsensus(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "evidence": Choice(
-            EVIDENCE,
-            also=lambda value: callable(value) or is_matrix(value),
-            also_words="a symmetric matrix, or a function of an Ensemble that makes one",
-        ),
-        "partition": Choice((*LINKAGES, "spectral", "tcut", "metis")),
-        "theta": Real(0.0, closed_low=False, closed_high=False),
-        "n_steps": Integer(1, optional=True),
-        "decay": Real(0.0, 1.0, closed_low=False),
-        "weighted": Choice((True, False)),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="similarity",
+        summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
+        "balanced parts.",
+        cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes a pair, 72 for metis",
+        paper="Methods by their two halves; each half has its own paper.",
+        scaling="quadratic",
+        random=True,
+        domains={
+            "evidence": Choice(
+                EVIDENCE,
+                also=lambda value: callable(value) or is_matrix(value),
+                also_words="a symmetric matrix, or a function of an Ensemble that makes one",
+            ),
+            "partition": Choice((*LINKAGES, "spectral", "tcut", "metis")),
+            "theta": Real(0.0, closed_low=False, closed_high=False),
+            "n_steps": Integer(1, optional=True),
+            "decay": Real(0.0, 1.0, closed_low=False),
+            "weighted": Choice((True, False)),
+        },
+    )
 
     n_clusters: int
 

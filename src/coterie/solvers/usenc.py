@@ -27,15 +27,13 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from coterie.core.params import SEED, Domain, Integer
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
@@ -89,12 +87,16 @@ class USENC(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="usenc",
+        summary="Transfer cut of the graph of samples and base clusters: for very many samples. "
+        "Linear in N.",
+        cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        paper="D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral "
+        "clustering and ensemble clustering. IEEE TKDE 32, 2020.",
+        scaling="linear",
+        random=True,
+    )
 
     n_clusters: int
 

@@ -38,18 +38,18 @@ Cost: O(N m) a round and O(m k_j c^2); O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer
+from coterie.core.params import Choice
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -119,14 +119,19 @@ class MajorityVoting(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "reference": Choice(("member", "consensus")),
-        "cover": Choice((True, False)),
-        "max_iter": Integer(1),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="voting",
+        summary="Renames every member's clusters to match a reference, then the majority decides.",
+        cost="O(N m) a round",
+        paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
+        "cluster ensemble. ICDM, 2004.",
+        scaling="linear",
+        random=True,
+        domains={
+            "reference": Choice(("member", "consensus")),
+            "cover": Choice((True, False)),
+        },
+    )
 
     def __init__(
         self,

@@ -151,7 +151,7 @@ def _learned(
     """The matrix that a method arrives at, and whether it arrived."""
     method = learners[place]
     own = dict(getattr(method, "default", None) or {})
-    model = find_method(method.solver).load()(n_clusters=n_clusters, random_state=seed, **own)
+    model = find_method(method.solver)(n_clusters=n_clusters, random_state=seed, **own)
     with warnings.catch_warnings():
         # it is said in the figure
         warnings.simplefilter("ignore", ConvergenceWarning)

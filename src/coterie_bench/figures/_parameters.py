@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.core.text import counted
-from coterie.solvers.methods import METHODS
+from coterie.solvers.methods import all_methods, find_method
 from coterie_bench._records import BASE_AVERAGE, Run
 from coterie_bench.figures._plan import (
     COLUMN,
@@ -254,9 +254,9 @@ def _grid_order(method: Any) -> tuple[str, ...]:
 
 def _estimator_default(solver: str, parameter: str) -> Any:
     """What the estimator takes where a setting does not name the parameter."""
-    if solver not in METHODS:
+    if solver not in all_methods():
         return None
-    found = signature(METHODS[solver].load()).parameters.get(parameter)
+    found = signature(find_method(solver)).parameters.get(parameter)
     return None if found is None else found.default
 
 

@@ -40,19 +40,18 @@ Cost: O(N m c) for each of the rounds of step 1, some tens a pass; O(N c + k c) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import polygamma, psi
 
-from coterie.core.params import CALLBACK, SEED, Domain, Integer, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -131,14 +130,15 @@ class BCE(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "n_init": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="bce",
+        summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
+        cost="O(N m c) an inner round, some tens a pass",
+        paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis and "
+        "Data Mining 4, 2011.",
+        scaling="linear",
+        random=True,
+    )
 
     def __init__(
         self,

@@ -59,21 +59,21 @@ the pairs: the sum of :math:`|i \cap j|^2` over base clusters j, over that of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import Budget, require
-from coterie.core.params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Choice, Integer, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
@@ -173,18 +173,24 @@ class CESHL(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam": STRENGTH,
-        "edge_weights": Choice(("propagated", "quality", "uniform")),
-        "rho": STRENGTH,
-        "degree_floor": Real(0.0, 1.0),
-        "inner_iter": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0, 1.0, closed_high=False),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="ceshl",
+        summary="Learns the hypergraph of base clusters itself until it falls into one part "
+        "per cluster. Linear in N.",
+        cost="O(N k c) a quasi-Newton step, O(N k) memory",
+        paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
+        "learning. Information Fusion 78, 2022.",
+        scaling="linear",
+        grid={"lam": tuple(10.0**power for power in range(-3, 4))},
+        domains={
+            "lam": STRENGTH,
+            "edge_weights": Choice(("propagated", "quality", "uniform")),
+            "rho": STRENGTH,
+            "degree_floor": Real(0.0, 1.0),
+            "inner_iter": Integer(1),
+            "tol": Real(0.0, 1.0, closed_high=False),
+        },
+    )
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ Where paper and program differ from this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -72,7 +72,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import CALLBACK, SEED, STRENGTH, Choice, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Choice, Integer
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.discretise import Discretisation, best_discretisation, discretise
@@ -82,7 +82,7 @@ from coterie.numerics.stiefel import (
     minimise_quadratics,
     polar,
 )
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
@@ -182,21 +182,27 @@ class PCE(LabelConsensus):
     n_clusters: int
 
     _places_blank_samples: ClassVar[bool] = True
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "gamma": STRENGTH,
-        "rotation": Choice((True, False)),
-        "self_paced": Choice((True, False)),
-        "diversity": Choice((True, False)),
-        "impute": Choice(("joint", "random")),
-        "evidence": Choice(("auto", "coassociation", "projections")),
-        "scale": Choice(("matched", "paper")),
-        "n_starts": Integer(1),
-        "max_iter": Integer(1),
-        "tol": Real(0.0),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="pce",
+        summary="For partial labels: fills in what members did not see while it combines "
+        "them. Linear in N.",
+        cost="O(N m (c + m) c) a pass",
+        paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
+        "ensemble. IEEE TKDE, 2023.",
+        scaling="linear",
+        random=True,
+        grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
+        domains={
+            "gamma": STRENGTH,
+            "rotation": Choice((True, False)),
+            "self_paced": Choice((True, False)),
+            "diversity": Choice((True, False)),
+            "impute": Choice(("joint", "random")),
+            "evidence": Choice(("auto", "coassociation", "projections")),
+            "scale": Choice(("matched", "paper")),
+            "n_starts": Integer(1),
+        },
+    )
 
     def __init__(
         self,

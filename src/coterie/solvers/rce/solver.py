@@ -53,21 +53,21 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Integer, Real
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share, weighted_coassociation
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
@@ -144,18 +144,25 @@ class RCE(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam1": STRENGTH,
-        "lam2": Real(0.0, STRENGTH.high),
-        "max_iter": Integer(1),
-        "max_iter_inner": Integer(1),
-        "tol": Real(0.0),
-        "n_init": Integer(1),
-        "callback": CALLBACK,
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="rce",
+        summary="Learns how probable it is that pairs belong together: near the members once sparse "
+        "errors are taken off, of low rank.",
+        cost="O(N^3) a pass whatever the number of members, 104 bytes a pair of microclusters",
+        paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix for "
+        "clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
+        scaling="quadratic",
+        random=True,
+        grid={
+            "lam1": tuple(10.0**power for power in range(-4, 5)),
+            "lam2": tuple(10.0**power for power in range(-4, 5)),
+        },
+        domains={
+            "lam1": STRENGTH,
+            "lam2": Real(0.0, STRENGTH.high),
+            "max_iter_inner": Integer(1),
+        },
+    )
 
     def __init__(
         self,

@@ -49,21 +49,21 @@ pass; O(N k) memory. No N x k x k array is formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import Budget, require
-from coterie.core.params import BUDGET, CALLBACK, SEED, STRENGTH, Domain, Integer, Real
+from coterie.core.params import STRENGTH, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition, by_first_appearance
 
@@ -146,14 +146,18 @@ class SCCBG(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "gamma": Real(0.0, STRENGTH.high, optional=True),
-        "max_iter": Integer(1),
-        "callback": CALLBACK,
-        "memory_budget": BUDGET,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="sccbg",
+        summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
+        cost="O(N q) a sweep for q overlapping pairs of base clusters, O(N k) memory",
+        paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. IJCAI, "
+        "2020.",
+        scaling="linear",
+        grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
+        domains={
+            "gamma": Real(0.0, STRENGTH.high, optional=True),
+        },
+    )
 
     def __init__(
         self,

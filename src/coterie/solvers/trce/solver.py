@@ -56,20 +56,20 @@ as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import CALLBACK, SEED, Choice, Domain, Integer, Real
+from coterie.core.params import Choice, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
@@ -155,17 +155,23 @@ class TRCE(LabelConsensus):
 
     n_clusters: int
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Integer(1),
-        "lam": Real(0.0, closed_low=False, closed_high=False),
-        "member_level": Choice((True, False)),
-        "instance_level": Choice((True, False)),
-        "graph_level": Choice((True, False)),
-        "max_iter": Integer(1),
-        "tol": Real(0.0, optional=True),
-        "callback": CALLBACK,
-        "random_state": SEED,
-    }
+    about = MethodInfo(
+        name="trce",
+        summary="Robust at three levels: members, samples and the graph are each allowed to "
+        "be wrong.",
+        cost="O(N^2 (m + c)) a pass, 16 bytes a pair of microclusters",
+        paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
+        "multiple graph learning. AAAI, 2021.",
+        scaling="quadratic",
+        grid={"lam": tuple(10.0**power for power in range(-5, 6))},
+        domains={
+            "lam": Real(0.0, closed_low=False, closed_high=False),
+            "member_level": Choice((True, False)),
+            "instance_level": Choice((True, False)),
+            "graph_level": Choice((True, False)),
+            "tol": Real(0.0, optional=True),
+        },
+    )
 
     def __init__(
         self,
