@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,28 +28,61 @@ from coterie.core.params import (
 from coterie.core.random import child_seeds, generator
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
-from coterie.generate.features import as_numbers, refuse_not_finite
-from coterie.generate.members import MemberPlan, Pool, Progress, fit_members
-from coterie.generate.pools import (
+from coterie.generate.features import explained_errors, refuse_not_finite
+from coterie.generate.members import (
     COUNT,
     ClusterCount,
+    MemberPlan,
+    Pool,
+    Progress,
     TooFewRows,
     describe_distinct,
     estimator_plans,
     feature_plans,
+    fit_members,
     is_clusterer,
     kmeans_plans,
     spectral_plans,
     subsample_plans,
 )
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import default_method, solver_of
+from coterie.solvers.methods import default_method, find_method, solver_of
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
     from coterie.select import Selection
 
 GENERATORS = ("kmeans", "subsample", "features", "spectral")
+
+
+@runtime_checkable
+class FeatureSource(Protocol):
+    """Where the rows of a fit are. :func:`coterie.scale.features_from_dask` makes one."""
+
+    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
+        """Call ``fit`` on rows held in memory, and return the pool that labels all rows."""
+
+    def ensemble(self, pool: Pool) -> Ensemble:
+        """The labels of all rows, compressed."""
+
+    def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+        """Values per sample of the ensemble, copied to all rows."""
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """All rows are here: they are the samples of the ensemble."""
+
+    X: Any
+
+    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
+        return fit(self.X)
+
+    def ensemble(self, pool: Pool) -> Ensemble:
+        return replace(pool.ensemble(), sample_ids=index_ids(self.X))
+
+    def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+        return values
 
 
 def _is_lazy(X: object) -> bool:
@@ -183,48 +216,44 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
-            The index of a pandas frame, where it names the samples, becomes their ids. A dask
-            collection gives lazy labels; see :func:`coterie.scale.fit_dask`.
+            The index of a pandas frame, where it names the samples, becomes their ids. For a dask
+            collection ``labels_`` and ``sample_confidence_`` are lazy, in its partitions; pass
+            :func:`coterie.scale.features_from_dask` to set options, or to read parquet files.
         y : None
-            Ignored; there for scikit-learn's sake.
+            Ignored. Present for API consistency.
         """
-        if _is_lazy(X):
-            from coterie.scale import fit_dask
-
-            fit_dask(self, X)
-            return self
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
-        # an unknown name is told before the members are made
-        self._chosen_solver()
-        features = self._checked(X, reset=True)
-        ids = index_ids(X)
+        if isinstance(self.solver, str):
+            # Reject an unknown method before generating members.
+            find_method(self.solver)
+        source = self._source_of(X)
         rng = generator(self.random_state)
-        n_clusters: int | None
-        if isinstance(self.n_clusters, str):
-            pool, self.selection_ = self._choose(features, rng)
+        # Attributes of an earlier fit.
+        self.__dict__.pop("selection_", None)
+        pool = source.make_pool(lambda rows: self._fit_pool(rows, rng), rng)
+        ensemble = source.ensemble(pool)
+        n_clusters = self.n_clusters
+        if isinstance(n_clusters, str):
             n_clusters = self.selection_.recommended
-        else:
-            # of an earlier fit
-            self.__dict__.pop("selection_", None)
-            pool = self._make_members(features, rng, self.callback)
-            n_clusters = self.n_clusters
-        ensemble = pool.ensemble(ids)
+            _warn_of_choice(self.selection_)
         solver = self._configured_solver(ensemble, n_clusters, rng)
         with warnings.catch_warnings():
-            if hasattr(self, "selection_") and n_clusters == 1:
-                # that the evidence has more parts than the one cluster left is known by now
+            if self.n_clusters == "auto" and n_clusters == 1:
+                # The user has just been warned that there is one cluster only.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            self.solver_ = solver.fit(ensemble)
-        self._pool = pool
-        self.members_ = list(pool.estimators)
-        self.ensemble_: Ensemble = ensemble
-        self.labels_: NDArray[np.int64] = self.solver_.labels_
-        self.n_clusters_: int = self.solver_.n_clusters_
-        self.sample_confidence_: NDArray[np.float64] = self.solver_.sample_confidence_
-        self.member_weights_: NDArray[np.float64] = self.solver_.member_weights_
-        self.converged_: bool = self.solver_.converged_
-        self.history_ = self.solver_.history_
-        self.n_iter_: int = self.solver_.n_iter_
+            self.solver_: LabelConsensus = solver.fit(ensemble)
+        self.pool_ = pool
+        self.members_ = list(pool.members)
+        self.ensemble_ = ensemble
+        self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
+        self.sample_confidence_ = source.expand(
+            pool, ensemble, solver.sample_confidence_, "confidence"
+        )
+        self.n_clusters_: int = solver.n_clusters_
+        self.member_weights_: NDArray[np.float64] = solver.member_weights_
+        self.converged_: bool = solver.converged_
+        self.history_ = solver.history_
+        self.n_iter_: int = solver.n_iter_
         return self
 
     @available_if(_predicts)
@@ -237,7 +266,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             A dask collection gives lazy clusters, in its partitions.
         """
         check_is_fitted(self, "labels_")
-        silent = self._pool.cannot_predict()
+        silent = self.pool_.cannot_predict()
         if silent:
             raise ParameterError(
                 f"predict needs members that can predict; these cannot: {', '.join(silent[:5])}"
@@ -246,23 +275,37 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         cluster_of[self.ensemble_.inverse] = self.solver_.labels_
         known = _LabelRows(self.ensemble_, cluster_of)
         if _is_lazy(X):
-            from coterie.scale.fit import predict_dask
+            from coterie.scale import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
             lazy: NDArray[np.int64] = predict_dask(
-                X, self._pool, names, self.n_features_in_, known.clusters
+                X, self.pool_, known.clusters, n_features=self.n_features_in_, feature_names=names
             )
             return lazy
-        return known.clusters(self._pool.predict(self._checked(X, reset=False)))
+        return known.clusters(self.pool_.predict(self._checked(X, reset=False)))
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
         return self.solver_.cluster_votes_, self.solver_.member_weights_
 
+    def _source_of(self, X: Any) -> FeatureSource:
+        if not _is_lazy(X) and not isinstance(X, FeatureSource):
+            return _InMemory(X)
+        if not _predicts(self):
+            raise ParameterError(
+                f"{type(self).__name__}: generator is 'spectral', whose members cannot label rows "
+                "outside of a sample; with dask collections take 'kmeans', 'subsample', 'features' "
+                "or clusterers that predict"
+            )
+        if not _is_lazy(X):
+            return X
+        from coterie.scale import features_from_dask
+
+        return features_from_dask(X)
+
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        features = as_numbers(
-            X,
-            lambda: validate_data(
+        with explained_errors(X):
+            features = validate_data(
                 self,
                 X,
                 reset=reset,
@@ -270,10 +313,17 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 dtype=(np.float64, np.float32),
                 ensure_all_finite=False,
                 ensure_min_samples=2 if reset else 1,
-            ),
-        )
+            )
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
+
+    def _fit_pool(self, rows: Any, rng: np.random.Generator) -> Pool:
+        """Fit the members on rows in memory, and with "auto" choose the number of clusters on them."""
+        features = self._checked(rows, reset=True)
+        if not isinstance(self.n_clusters, str):
+            return self._make_members(features, rng, self.callback)
+        pool, self.selection_ = self._choose(features, rng)
+        return pool
 
     def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
         """Members, and the number of clusters that they support."""
@@ -296,15 +346,6 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             # clusterers of the user's choice may find nothing to label in uniform features
             features=(X, generate) if isinstance(self.generator, str) else None,
         )
-        if not selection.structure:
-            warnings.warn(
-                f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
-                "selection_.labels; the confidence in the only cluster is 1 and says nothing",
-                UserWarning,
-                stacklevel=3,
-            )
-        elif not selection.tested:
-            warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=3)
         return pool, selection
 
     def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
@@ -344,15 +385,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return 2, max(20, int(np.sqrt(n)))
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
 
-    def _chosen_solver(self, n_microclusters: int = 0) -> LabelConsensus:
-        if self.solver is not None:
-            return solver_of(self.solver)
-        return solver_of(default_method(self.n_clusters, n_microclusters))
-
     def _configured_solver(
         self, ensemble: Ensemble, n_clusters: int | None, rng: np.random.Generator
     ) -> LabelConsensus:
-        solver: LabelConsensus = clone(self._chosen_solver(ensemble.n_microclusters))
+        method = self.solver
+        if method is None:
+            method = default_method(self.n_clusters, ensemble.n_microclusters)
+        solver: LabelConsensus = clone(solver_of(method))
         if n_clusters is not None:
             solver.set_params(n_clusters=n_clusters)
         if solver.random_state is None:
@@ -363,6 +402,19 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _warn_of_choice(selection: Selection) -> None:
+    """Warn if there is one cluster only, or if nobody can tell whether there are more."""
+    if not selection.structure:
+        warnings.warn(
+            f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
+            "selection_.labels; the confidence in the only cluster is 1 and says nothing",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not selection.tested:
+        warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from coterie.scale import (
     dashboard_address,
     ensemble_from_dask,
     expand_to_dask,
-    fit_dask,
+    features_from_dask,
     kmeans_pool_dask,
     labels_to_parquet,
     local_cluster,
@@ -246,7 +246,7 @@ def test_features_get_the_same_labels_from_none_one_or_two_workers(cluster):
 
     def labels(chunk: int) -> np.ndarray:
         model = ConsensusClustering(4, members=6, random_state=0)
-        fit_dask(model, da.from_array(X, chunks=(chunk, 3)), sample=500)
+        model.fit(features_from_dask(da.from_array(X, chunks=(chunk, 3)), sample=500))
         return model.labels_.compute()
 
     by_two = labels(300)

@@ -15,9 +15,9 @@ from sklearn.cluster import AgglomerativeClustering, Birch
 from coterie import LWEA, ConsensusClustering, LabelError, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
-from coterie.scale import fit_dask, kmeans_pool_dask
+from coterie.scale import features_from_dask, kmeans_pool_dask
 from coterie.scale.centres import nearest_centres
-from coterie.scale.pool import Features, place_hashes
+from coterie.scale.features import position_hashes
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_a_sample_of_all_rows_gives_the_pool_in_memory():
     X = load("iris").X
     whole = kmeans_pool(X, 6, (2, 6), random_state=3)
     found = kmeans_pool_dask(da.from_array(X, chunks=(37, 2)), 6, (2, 6), random_state=3)
-    assert found.names == whole.members
+    assert found.member_names == whole.members
     labels = found.labels.compute()
     for j, name in enumerate(whole.members):
         codes = whole.expand(whole.labels)[:, whole.members.index(name)]
@@ -55,7 +55,7 @@ def test_sample_and_labels_do_not_depend_on_the_partitions(X):
 
 
 def test_the_sample_is_even_over_the_rows(X):
-    places = np.flatnonzero(place_hashes(0, 200_000, 99).astype(float) < 0.1 * 2.0**64)
+    places = np.flatnonzero(position_hashes(0, 200_000, 99).astype(float) < 0.1 * 2.0**64)
     counts = np.histogram(places, bins=20, range=(0, 200_000))[0]
     # 1,000 expected in each, with a standard deviation of 30
     assert abs(counts - 1000).max() < 150
@@ -63,10 +63,8 @@ def test_the_sample_is_even_over_the_rows(X):
 
 
 def test_the_rows_of_a_sample_keep_their_order(X):
-    features = Features.of(
-        da.from_array(np.arange(6000.0).reshape(-1, 1), chunks=(500, 1)), None, None
-    )
-    drawn = features.draw(features.lengths(None), 300, 5, None)
+    rows = da.from_array(np.arange(6000.0).reshape(-1, 1), chunks=(500, 1))
+    drawn = features_from_dask(rows, sample=300).draw(np.random.default_rng(5))
     assert drawn.shape == (300, 1)
     assert (np.diff(drawn[:, 0]) > 0).all()
 
@@ -121,7 +119,7 @@ def test_what_is_no_number_is_told_with_its_file(tmp_path, X):
     with pytest.raises(ValueError, match=r"part\.1\.parquet: .* column 'b' \(first in row 704\)"):
         kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("coterie.scale.pool.PART_CELLS", 1500)
+        patch.setattr("coterie.scale.features.PART_CELLS", 1500)
         words = r"part\.1\.parquet \(row groups 1 to 1\): .* column 'b' \(first in row 204\)"
         with pytest.raises(ValueError, match=words):
             kmeans_pool_dask(tmp_path, 2, 3, sample=50, random_state=0)
@@ -145,7 +143,7 @@ def test_text_in_a_partition_of_a_frame_is_told_with_its_number(X):
 @pytest.mark.parametrize("generator", ["kmeans", "features", "subsample"])
 def test_the_fit_equals_that_in_memory_where_the_sample_is_everything(X, generator):
     model = ConsensusClustering(5, members=8, generator=generator, random_state=4)
-    fit_dask(model, da.from_array(X[:600], chunks=(130, 3)))
+    model.fit(da.from_array(X[:600], chunks=(130, 3)))
     lazy = model.labels_
     assert lazy.chunks == ((130, 130, 130, 130, 80),)
     if generator == "subsample":
@@ -164,7 +162,7 @@ def test_labels_of_a_frame_are_a_series_of_it(X):
     labels = []
     for lazy in (frame, frame.repartition(npartitions=2)):
         model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
-        fit_dask(model, lazy, sample=800)
+        model.fit(features_from_dask(lazy, sample=800))
         assert [*model.feature_names_in_] == ["a", "b", "c"]
         labels.append(lazy.assign(cluster=model.labels_).compute()["cluster"].to_numpy())
     np.testing.assert_array_equal(labels[0], labels[1])
@@ -175,7 +173,7 @@ def test_labels_of_a_frame_are_a_series_of_it(X):
 def test_new_rows_in_partitions_get_lazy_clusters(X):
     array = da.from_array(X, chunks=(700, 2))
     model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
-    fit_dask(model, array, sample=800)
+    model.fit(features_from_dask(array, sample=800))
     lazy = model.predict(array)
     assert lazy.chunks == ((700, 700, 700, 700, 200),)
     np.testing.assert_array_equal(lazy.compute(), model.labels_.compute())
@@ -215,7 +213,7 @@ def test_a_partition_with_other_features_is_named(X):
 
 def test_the_number_of_clusters_is_chosen_on_the_sample(X):
     model = ConsensusClustering("auto", members=20, random_state=0)
-    fit_dask(model, da.from_array(X, chunks=(1000, 3)), sample=400)
+    model.fit(features_from_dask(da.from_array(X, chunks=(1000, 3)), sample=400))
     assert model.selection_.recommended == model.n_clusters_
     assert len(np.unique(model.labels_.compute())) == model.n_clusters_
 
@@ -223,13 +221,15 @@ def test_the_number_of_clusters_is_chosen_on_the_sample(X):
 def test_members_that_cannot_predict_are_refused(X):
     array = da.from_array(X, chunks=(1000, 3))
     with pytest.raises(ParameterError, match="generator is 'spectral'"):
-        fit_dask(ConsensusClustering(3, generator="spectral"), array)
+        ConsensusClustering(3, generator="spectral").fit(array)
     with pytest.raises(ParameterError, match="cannot predict: AgglomerativeClustering_0"):
-        fit_dask(ConsensusClustering(3, generator=[AgglomerativeClustering(3)]), array, sample=300)
+        ConsensusClustering(3, generator=[AgglomerativeClustering(3)]).fit(
+            features_from_dask(array, sample=300)
+        )
     model = ConsensusClustering(
         3, generator=[Birch(n_clusters=3), Birch(n_clusters=4)], random_state=0
     )
-    fit_dask(model, array, sample=300)
+    model.fit(features_from_dask(array, sample=300))
     assert model.labels_.shape == (3000,)
 
 
@@ -274,7 +274,7 @@ def test_batches_by_definition(X):
 @pytest.mark.parametrize("batch", [64, 1000, 5000])
 def test_batches_do_not_depend_on_the_partitions(X, monkeypatch, batch):
     # several tasks, also of these few rows
-    monkeypatch.setattr("coterie.scale._batches.TASK_CELLS", 1200)
+    monkeypatch.setattr("coterie.scale.features.TASK_CELLS", 1200)
 
     def labels(collection: object) -> np.ndarray:
         pool = kmeans_pool_dask(collection, 3, 6, sample=300, batch=batch, random_state=1)

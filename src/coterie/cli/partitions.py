@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from glob import has_magic
-from importlib import import_module
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.params import nearest
+from coterie.core.random import generator
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
@@ -34,6 +34,7 @@ from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
 
 if TYPE_CHECKING:
+    from coterie.scale import DaskFeatures
     from coterie.select import Selection
 
 PARQUET = ".parquet"
@@ -93,26 +94,28 @@ def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
     """Features in parquet files in, a directory of labels out."""
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        from coterie.scale import fit_dask
+        from coterie.scale import features_from_dask
 
         names = [str(file) for file in files]
         with _mistakes_in_data():
             columns = _features(arguments, arguments.data, names)
-            selection = None
-            if isinstance(arguments.clusters, tuple):
-                stages.begin("drawing a sample")
-                drawn, _ = _sample(names, columns, arguments, client)
-                selection = chosen_k(arguments, drawn, solver, stages)
-            model = clustering(arguments, selection, solver, stages, "labelling all rows")
-            pool = fit_dask(
-                model,
+            features = features_from_dask(
                 names,
                 columns=columns,
                 id=arguments.id,
                 client=client,
                 callback=stages.members_then("combining"),
             )
-        return Labelled(pool.labels, pool.names, model, len(columns)), selection
+            selection = None
+            if isinstance(arguments.clusters, tuple):
+                stages.begin("drawing a sample")
+                drawn = _sample(features, arguments)
+                selection = chosen_k(arguments, drawn, solver, stages)
+            model = clustering(arguments, selection, solver, stages, "labelling all rows")
+            model.fit(features)
+        return Labelled(
+            model.pool_.labels, model.pool_.member_names, model, len(columns)
+        ), selection
 
     _carry_out(arguments, journal, [arguments.data], work)
 
@@ -122,6 +125,8 @@ def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], st
     paths: list[Path] = arguments.files
     _check_workers(arguments)
     require_dask(f"{paths[0]}: to leave rows in partitions")
+    from coterie.scale import features_from_dask
+
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
@@ -134,10 +139,11 @@ def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], st
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
             with _mistakes_in_data():
-                features = _features(arguments, paths[0], names)
+                kept = _features(arguments, paths[0], names)
+                features = features_from_dask(names, columns=kept, id=arguments.id, client=client)
                 stages.begin("drawing a sample")
-                data, rows = _sample(names, features, arguments, client)
-            columns = len(features)
+                data, rows = _sample(features, arguments), sum(features.lengths)
+            columns = len(kept)
             size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
             if len(data) < rows:
                 size += f", of which {len(data):,} were drawn"
@@ -219,7 +225,7 @@ def _check_workers(arguments: argparse.Namespace) -> None:
 def require_dask(wanted: str) -> None:
     """Refuse, by what was asked for, where dask is not installed."""
     try:
-        import_module("coterie.scale")
+        from coterie.scale import local_cluster  # noqa: F401
     except ImportError as error:
         if error.name not in (None, "dask", "distributed"):
             raise
@@ -386,18 +392,10 @@ def _read_labels(
     )
 
 
-def _sample(
-    files: list[str], columns: list[str], arguments: argparse.Namespace, client: Any
-) -> tuple[NDArray[np.float64], int]:
-    """The rows that the members are fitted on, as numbers, and the number of all rows."""
-    from coterie.core.random import generator
-    from coterie.scale.pool import SAMPLE, Features
-
-    features = Features.of(files, columns, arguments.id)
-    seed = int(generator(arguments.seed).spawn(1)[0].integers(2**63))
-    rows = features.lengths(client)
-    drawn = features.draw(rows, SAMPLE, seed, client)
-    return drawn.to_numpy(dtype=np.float64), sum(rows)
+def _sample(features: DaskFeatures, arguments: argparse.Namespace) -> NDArray[np.float64]:
+    """The rows that the members are fitted on, as numbers."""
+    drawn: NDArray[np.float64] = features.draw(generator(arguments.seed)).to_numpy(np.float64)
+    return drawn
 
 
 def _write_labels(

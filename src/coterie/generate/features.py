@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import Any
 
@@ -24,41 +25,41 @@ def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
     ----------
     X : array, dataframe or sparse matrix, shape (n, d)
     names : array of str, optional
-        Names of the columns for the error; a dataframe's own are used where it has them.
+        Names of the columns for the error. By default those of a dataframe.
     """
     if names is None and hasattr(X, "columns"):
         names = np.array([str(column) for column in X.columns])
-    matrix = as_numbers(
-        X,
-        lambda: check_array(
+    with explained_errors(X):
+        matrix = check_array(
             X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
-        ),
-    )
+        )
     refuse_not_finite(matrix, names)
     return matrix
 
 
-def as_numbers(X: Any, convert: Callable[[], Any]) -> Any:
-    """What ``convert`` makes of X, or a ValueError that names the column and row of text or a date."""
+@contextmanager
+def explained_errors(X: Any) -> Iterator[None]:
+    """Convert X to numbers inside this block: an error names the column and row of text or a date."""
     _refuse_masked(X)
     try:
         if not _holds_dates(X):
-            return convert()
-        # numbers they can be made, but NaT would be one as well
-        found = _first_other(X)
+            yield
+            return
+        # Dates can be converted to numbers, but NaT would become a number as well.
+        cell = _first_other(X)
     except OverflowError:
         raise ValueError("X holds a number that is too large for a float; rescale it") from None
     except DuplicateError:
         raise ValueError("X has columns of the same name; names of features must differ") from None
     except (TypeError, ValueError):
-        # looked for only now: numbers, the usual case, cost nothing
-        found = _first_other(X)
-        if found is None:
+        # Searched only after a failure: numbers, the usual case, cost nothing.
+        cell = _first_other(X)
+        if cell is None:
             raise
-    if found is None:
+    if cell is None:
         raise ValueError("X holds dates, but features are numbers: encode them as numbers")
-    column, row, cell = found
-    kind, shown = ("text", repr(cell)) if isinstance(cell, str) else ("dates", str(cell))
+    column, row, content = cell
+    kind, shown = ("text", repr(content)) if isinstance(content, str) else ("dates", str(content))
     raise ValueError(
         f"X holds {kind} in column {column!r} (first in row {row}: {shown:.40}), but features are "
         "numbers: encode it as numbers or drop it; names of samples go into the index of a pandas "
@@ -121,27 +122,27 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
         rows, columns = entries.coords[0][wrong], entries.coords[1][wrong]
     else:
         # two numbers tell in most cases, without a mask as large as the matrix
-        if largest(matrix) <= _limit(matrix):
+        if _largest(matrix) <= _limit(matrix):
             return
         rows, columns = np.nonzero(~np.isfinite(matrix))
     if len(rows) == 0:
-        if largest(matrix) > _limit(matrix):
+        if _largest(matrix) > _limit(matrix):
             raise ParameterError(
-                f"X reaches {largest(matrix):.3g}, and squares of that overflow {matrix.dtype}; "
+                f"X reaches {_largest(matrix):.3g}, and squares of that overflow {matrix.dtype}; "
                 "rescale it, such as with sklearn.preprocessing.StandardScaler"
             )
         return
-    found = np.unique(columns)
-    shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in found[:5])
+    wrong_columns = np.unique(columns)
+    shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in wrong_columns[:5])
     raise ValueError(
         f"X has NaN or infinity in {counted(len(rows), 'place')}, in "
-        f"{noun_for(len(found), 'column')} {shown}{', ...' if len(found) > 5 else ''} "
+        f"{noun_for(len(wrong_columns), 'column')} {shown}{', ...' if len(wrong_columns) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"
     )
 
 
-def largest(matrix: Any) -> float:
-    """The largest entry by size; NaN where there is one."""
+def _largest(matrix: Any) -> float:
+    """The largest absolute value, or NaN if there is a NaN."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
@@ -151,8 +152,19 @@ def _limit(matrix: Any) -> float:
     return float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4
 
 
+def count_clusterable_rows(X: Any) -> int:
+    """Number of distinct rows, or an error if the squares of the features would be zero."""
+    distinct = count_distinct_rows(X)
+    if distinct > 1 and _largest(X) ** 2 < np.finfo(X.dtype).tiny:
+        raise ParameterError(
+            f"X reaches only {_largest(X):.3g}, and squares of that are zero in {X.dtype}; rescale "
+            "it, such as with sklearn.preprocessing.StandardScaler"
+        )
+    return distinct
+
+
 def count_distinct_rows(matrix: Any) -> int:
-    """Number of distinct rows, which no member can exceed in clusters."""
+    """Number of distinct rows: no member can have more clusters."""
     if sparse.issparse(matrix):
         tidy = matrix.tocsr()
         rows = {
@@ -163,10 +175,8 @@ def count_distinct_rows(matrix: Any) -> int:
             for i in range(tidy.shape[0])
         }
         return len(rows)
-    from coterie.numerics.rows import RowTable
+    from coterie.numerics.rows import number_rows
 
-    # adding zero turns -0.0 into 0.0; then equal numbers have equal bits
-    bits = np.ascontiguousarray(matrix + 0.0).view(np.int32)
-    table = RowTable(bits.shape[1])
-    table.add(bits, np.empty(len(bits), dtype=np.int32))
-    return len(table.rows())
+    # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
+    distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
+    return len(distinct)

@@ -1,69 +1,114 @@
-"""Fitting members: each a clusterer on some rows and columns of the features, in parallel."""
+"""Members: the plan of each, how they are fitted in parallel, and the pool of their labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
 
-from coterie.core.params import CALLBACK, JOBS, check_parameters
+from coterie.core.budget import Budget, require
+from coterie.core.errors import ParameterError
+from coterie.core.params import Integer, Kind
+from coterie.core.random import child_seeds, fix_signs
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
+from coterie.generate.features import count_clusterable_rows, count_distinct_rows
+from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 Progress = Callable[[int, int], None]
-# so often may a backend of joblib lose what it was doing
+ClusterCount = int | Literal["sqrt"] | tuple[int, int]
+# How often members are fitted again after a joblib backend has lost them.
 LOSSES = 3
+# The bandwidths of the published experiments, as multiples of the mean distance.
+BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
+MAX_ITER = 100
+# Below this order the dense eigensolver is faster than starting an iteration.
+DENSE_ORDER = 500
+
+
+class TooFewRows(ParameterError):
+    """More clusters were requested than X has distinct rows."""
+
+    def __init__(self, message: str, distinct: int, n_samples: int) -> None:
+        super().__init__(message)
+        self.distinct = distinct
+        self.n_samples = n_samples
 
 
 @dataclass(frozen=True)
 class MemberPlan:
-    """One member to be: a name, a clusterer, and the rows and columns it sees (None: all)."""
+    """A member before it is fitted: its name, its clusterer, and the rows and columns it sees.
+
+    None for ``rows`` or ``columns`` means all of them.
+    """
 
     name: str
     estimator: Any
     rows: NDArray[np.int64] | None = None
     columns: NDArray[np.int64] | None = None
 
+    def columns_of(self, X: Any) -> Any:
+        """The features that this member sees."""
+        return X if self.columns is None else X[:, self.columns]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Pool:
-    """Fitted members and the labels they gave, -1 for rows that a member did not see."""
+    """Fitted members and the labels they gave.
+
+    Attributes
+    ----------
+    plans : tuple of MemberPlan
+    members : tuple of fitted clusterers
+    labels : ndarray of int64, shape (n, m)
+        -1 for rows that a member did not see.
+    dtype : dtype
+        Precision of the features. Clusterers accept new rows only in the precision of the fit.
+    """
 
     plans: tuple[MemberPlan, ...]
-    estimators: tuple[Any, ...]
-    labels: NDArray[np.int64]
-    # of the features; clusterers take new rows of no other precision
+    members: tuple[Any, ...]
+    labels: Any
     dtype: np.dtype[Any]
 
-    def ensemble(self, sample_ids: NDArray[Any] | None = None) -> Ensemble:
-        """The labels as an Ensemble."""
-        names = [plan.name for plan in self.plans]
-        return Ensemble.from_labels(self.labels, names=names, sample_ids=sample_ids)
+    @property
+    def member_names(self) -> tuple[str, ...]:
+        """Names of the members."""
+        return tuple(plan.name for plan in self.plans)
+
+    @cached_property
+    def _compressed(self) -> Ensemble:
+        return Ensemble.from_labels(self.labels, names=self.member_names)
+
+    def ensemble(self) -> Ensemble:
+        """The labels as an Ensemble, compressed at the first call."""
+        return self._compressed
 
     def cannot_predict(self) -> list[str]:
         """Names of the members that cannot label new rows."""
         return [
-            plan.name
-            for plan, estimator in zip(self.plans, self.estimators, strict=True)
-            if not hasattr(estimator, "predict")
+            name
+            for name, member in zip(self.member_names, self.members, strict=True)
+            if not hasattr(member, "predict")
         ]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Labels of new rows by every member, in the members' own values."""
         X = X.astype(self.dtype, copy=False)
-        return np.stack(
-            [
-                np.asarray(estimator.predict(_seen(X, None, plan.columns)))
-                for plan, estimator in zip(self.plans, self.estimators, strict=True)
-            ],
-            axis=1,
-        )
+        labels = [
+            np.asarray(member.predict(plan.columns_of(X)))
+            for plan, member in zip(self.plans, self.members, strict=True)
+        ]
+        return np.stack(labels, axis=1)
 
 
 def fit_members(
@@ -73,44 +118,42 @@ def fit_members(
     n_jobs: int | None = None,
     callback: Progress | None = None,
 ) -> Pool:
-    """Fit every plan on X; the result does not depend on ``n_jobs``."""
-    given = {"n_jobs": n_jobs, "callback": callback}
-    check_parameters("members", given, {"n_jobs": JOBS, "callback": CALLBACK})
+    """Fit every plan on X. The result does not depend on ``n_jobs``."""
     labels = np.full((X.shape[0], len(plans)), -1, dtype=np.int64)
-    estimators = []
-    for j, (estimator, found) in enumerate(_fitted(X, plans, n_jobs)):
+    members = []
+    for j, (member, assigned) in enumerate(_fitted(X, plans, n_jobs)):
         plan = plans[j]
-        if np.shape(found) != (X.shape[0] if plan.rows is None else len(plan.rows),):
+        if np.shape(assigned) != (X.shape[0] if plan.rows is None else len(plan.rows),):
             raise ValueError(
-                f"member {plan.name!r} ({type(estimator).__name__}) gave labels of shape "
-                f"{np.shape(found)}; a clusterer gives one label per row"
+                f"member {plan.name!r} ({type(member).__name__}) gave labels of shape "
+                f"{np.shape(assigned)}; a clusterer gives one label per row"
             )
-        if found.dtype.kind not in "iub" and not _whole(found):
+        if assigned.dtype.kind not in "iub" and not _whole(assigned):
             raise ValueError(
-                f"member {plan.name!r} ({type(estimator).__name__}) gave labels of {found.dtype}, "
+                f"member {plan.name!r} ({type(member).__name__}) gave labels of {assigned.dtype}, "
                 "not all of them whole numbers; a clusterer gives whole numbers, -1 for noise"
             )
-        labels[slice(None) if plan.rows is None else plan.rows, j] = found
-        estimators.append(estimator)
+        labels[slice(None) if plan.rows is None else plan.rows, j] = assigned
+        members.append(member)
         if callback is not None:
             callback(j + 1, len(plans))
-    return Pool(tuple(plans), tuple(estimators), labels, X.dtype)
+    return Pool(tuple(plans), tuple(members), labels, X.dtype)
 
 
 def _fitted(
     X: Any, plans: Sequence[MemberPlan], n_jobs: int | None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """The plans' clusterers and labels, in order.
+    """The fitted clusterers and their labels, in the order of the plans.
 
-    A backend of joblib that other machines are behind may cancel what a lost one held: whatever is
-    not there yet is then asked for again, and comes out the same.
+    A joblib backend on other machines may cancel the jobs of a machine that was lost. Those members
+    are fitted again, with the same result.
     """
     done = 0
     for losses in range(LOSSES + 1):
         jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         try:
-            for one in jobs(delayed(_fit_one)(X, plan) for plan in plans[done:]):
-                yield one
+            for fitted in jobs(delayed(_fit_one)(X, plan) for plan in plans[done:]):
+                yield fitted
                 done += 1
         except CancelledError:
             if losses == LOSSES:
@@ -121,19 +164,255 @@ def _fitted(
 
 def _fit_one(X: Any, plan: MemberPlan) -> tuple[Any, NDArray[Any]]:
     estimator = clone(plan.estimator)
-    # sums over several threads end in another last digit, and k-means then in another label
+    seen = plan.columns_of(X if plan.rows is None else X[plan.rows])
+    # Sums over several threads differ in the last digit, which can change a k-means label.
     with one_thread():
-        labels = np.asarray(estimator.fit_predict(_seen(X, plan.rows, plan.columns)))
+        labels = np.asarray(estimator.fit_predict(seen))
     return estimator, labels
 
 
-def _whole(found: NDArray[Any]) -> bool:
-    return found.dtype.kind == "f" and bool((np.isfinite(found) & (found % 1 == 0)).all())
+def _whole(labels: NDArray[Any]) -> bool:
+    return labels.dtype.kind == "f" and bool((np.isfinite(labels) & (labels % 1 == 0)).all())
 
 
-def _seen(X: Any, rows: NDArray[np.int64] | None, columns: NDArray[np.int64] | None) -> Any:
-    if rows is not None:
-        X = X[rows]
-    if columns is not None:
-        X = X[:, columns]
-    return X
+# ---------------------------------------------------------------------- plans
+
+
+def kmeans_plans(
+    X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
+) -> list[MemberPlan]:
+    """Plans of :func:`kmeans_pool`."""
+    counts = draw_counts(X, n_members, n_clusters, rng)
+    seeds = child_seeds(rng, n_members)
+    return [
+        MemberPlan(_name("kmeans", j, n_members, k), _kmeans(int(k), int(seed)))
+        for j, (k, seed) in enumerate(zip(counts, seeds, strict=True))
+    ]
+
+
+def subsample_plans(
+    X: Any,
+    n_members: int,
+    n_clusters: ClusterCount,
+    rng: np.random.Generator,
+    share: float = 0.8,
+    clusterer: Any = None,
+) -> list[MemberPlan]:
+    """Plans of :func:`subsample_pool`."""
+    n = X.shape[0]
+    size = min(n, max(2, round(share * n)))
+    seen = np.zeros((n, n_members), dtype=np.bool_)
+    for j in range(n_members):
+        seen[rng.choice(n, size=size, replace=False), j] = True
+    forgotten = np.flatnonzero(~seen.any(axis=1))
+    seen[forgotten, rng.integers(0, n_members, size=len(forgotten))] = True
+    counts = draw_counts(X, n_members, n_clusters, rng)
+    seeds = child_seeds(rng, n_members)
+    plans = []
+    for j in range(n_members):
+        rows = np.flatnonzero(seen[:, j])
+        k = min(int(counts[j]), count_distinct_rows(X[rows]))
+        estimator = _clusterer(clusterer, k, int(seeds[j]))
+        plans.append(MemberPlan(_name("subsample", j, n_members, k), estimator, rows=rows))
+    return plans
+
+
+def feature_plans(
+    X: Any,
+    n_members: int,
+    n_clusters: ClusterCount,
+    rng: np.random.Generator,
+    share: float = 0.5,
+    clusterer: Any = None,
+) -> list[MemberPlan]:
+    """Plans of :func:`feature_pool`."""
+    d = X.shape[1]
+    size = max(1, round(share * d))
+    counts = draw_counts(X, n_members, n_clusters, rng)
+    seeds = child_seeds(rng, n_members)
+    plans = []
+    for j in range(n_members):
+        columns = np.sort(rng.choice(d, size=size, replace=False))
+        k = min(int(counts[j]), count_distinct_rows(X[:, columns]))
+        estimator = _clusterer(clusterer, k, int(seeds[j]))
+        plans.append(MemberPlan(_name("features", j, n_members, k), estimator, columns=columns))
+    return plans
+
+
+def spectral_plans(
+    X: Any,
+    n_members: int,
+    n_clusters: ClusterCount,
+    rng: np.random.Generator,
+    memory_budget: Budget = None,
+) -> tuple[NDArray[np.float64], list[MemberPlan]]:
+    """Squared distances and plans of :func:`spectral_pool`."""
+    n = X.shape[0]
+    require(
+        8 * 3 * n * n,
+        f"Spectral clustering of n = {n:,} samples",
+        "Take kmeans_pool, which needs no n x n matrix.",
+        memory_budget,
+    )
+    counts = draw_counts(X, n_members, n_clusters, rng)
+    seeds = child_seeds(rng, n_members)
+    distances = euclidean_distances(X, squared=True).astype(np.float64)
+    mean = float(np.sqrt(distances).sum() / (n * (n - 1)))
+    plans = []
+    for j, (k, seed) in enumerate(zip(counts, seeds, strict=True)):
+        factor = BANDWIDTHS[j % len(BANDWIDTHS)]
+        estimator = GaussianSpectral(int(k), factor * mean, int(seed))
+        plans.append(MemberPlan(f"{_name('spectral', j, n_members, k)}_s{factor:g}", estimator))
+    return distances, plans
+
+
+def estimator_plans(estimators: Sequence[Any], names: Sequence[str] | None) -> list[MemberPlan]:
+    """Plans of :func:`from_estimators`."""
+    if not isinstance(estimators, Sequence):
+        raise ParameterError(
+            f"estimators must be a list of clusterers, but is {type(estimators).__name__}"
+        )
+    if len(estimators) == 0:
+        raise ParameterError("estimators is empty: an ensemble needs at least one clusterer")
+    for j, estimator in enumerate(estimators):
+        _refuse_no_clusterer(f"estimators[{j}]", estimator)
+    if names is None:
+        names = [f"{type(estimator).__name__}_{j}" for j, estimator in enumerate(estimators)]
+    elif isinstance(names, str) or not isinstance(names, Sequence):
+        raise ParameterError(f"names must be a list of names, but is {names!r}")
+    elif len(names) != len(estimators):
+        raise ParameterError(f"names must hold {len(estimators)} names, but holds {len(names)}")
+    return [MemberPlan(name, estimator) for name, estimator in zip(names, estimators, strict=True)]
+
+
+def draw_counts(
+    X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The number of clusters of each member, never more than X has distinct rows."""
+    n = X.shape[0]
+    if n < 2:
+        raise ParameterError(f"n_samples={n}: at least two samples are needed to cluster anything")
+    distinct = count_clusterable_rows(X)
+    low, high = _bounds(n_clusters, n)
+    if low > distinct:
+        words = describe_distinct(distinct, n)
+        raise TooFewRows(
+            f"{words}, and there is nothing to cluster"
+            if distinct == 1
+            else f"n_clusters is {n_clusters!r}, but {words}",
+            distinct,
+            n,
+        )
+    return rng.integers(low, min(high, distinct) + 1, size=n_members)
+
+
+def describe_distinct(distinct: int, n_samples: int) -> str:
+    """How few rows differ, and where to look."""
+    if distinct == 1:
+        return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
+    return f"X has only {distinct} distinct rows among n_samples={n_samples}"
+
+
+def _is_count(given: Any) -> bool:
+    if isinstance(given, str):
+        return given == "sqrt"
+    if isinstance(given, tuple | list):
+        bounds = len(given) == 2 and all(Integer(1).admits(bound) for bound in given)
+        return bounds and int(given[0]) <= int(given[1])
+    return Integer(1).admits(given)
+
+
+COUNT = Kind(
+    _is_count,
+    "a whole number of at least 1, 'sqrt', or (low, high) with 1 <= low <= high",
+)
+
+
+def _bounds(n_clusters: ClusterCount, n: int) -> tuple[int, int]:
+    if isinstance(n_clusters, str):
+        return (1 if n < 4 else 2), max(2, int(np.sqrt(n)))
+    low, high = n_clusters if isinstance(n_clusters, tuple | list) else (n_clusters, n_clusters)
+    return int(low), int(high)
+
+
+def _kmeans(k: int, seed: int) -> KMeans:
+    return KMeans(n_clusters=k, n_init=1, max_iter=MAX_ITER, random_state=seed)
+
+
+def is_clusterer(given: Any) -> bool:
+    """Whether it can make a member: an instance with ``fit_predict``."""
+    return hasattr(given, "fit_predict") and not isinstance(given, type)
+
+
+def _refuse_no_clusterer(name: str, given: Any) -> None:
+    if not is_clusterer(given):
+        raise ParameterError(
+            f"{name} ({given!r}) has no fit_predict: it must be a scikit-learn compatible "
+            "clusterer, such as KMeans(3)"
+        )
+
+
+def _clusterer(given: Any, k: int, seed: int) -> Any:
+    if given is None:
+        return _kmeans(k, seed)
+    _refuse_no_clusterer("clusterer", given)
+    estimator = clone(given)
+    known = estimator.get_params()
+    if "n_clusters" not in known:
+        raise ParameterError(
+            f"clusterer ({type(given).__name__}) has no parameter n_clusters; "
+            "use from_estimators for clusterers that choose it themselves"
+        )
+    settings: dict[str, Any] = {"n_clusters": k}
+    if "random_state" in known:
+        settings["random_state"] = seed
+    return estimator.set_params(**settings)
+
+
+def _name(kind: str, j: int, count: int, k: int) -> str:
+    return f"{kind}_{j:0{len(str(count - 1))}d}_k{k}"
+
+
+# ---------------------------------------------------------------------- spectral members
+
+
+class GaussianSpectral(ClusterMixin, BaseEstimator):
+    """Ng, Jordan and Weiss's spectral clustering, on squared distances.
+
+    Parameters
+    ----------
+    n_clusters : int
+    sigma : float
+        Bandwidth of the kernel exp(-d^2 / (2 sigma^2)).
+    random_state : int or None
+        Seed of the final k-means.
+    """
+
+    def __init__(self, n_clusters: int = 8, sigma: float = 1.0, random_state: Any = None) -> None:
+        self.n_clusters = n_clusters
+        self.sigma = sigma
+        self.random_state = random_state
+
+    def fit(self, squared_distances: NDArray[np.float64], y: object = None) -> Self:
+        """Cluster the rows of an n x n matrix of squared distances."""
+        kernel = squared_distances / (-2.0 * self.sigma**2)
+        np.exp(kernel, out=kernel)
+        # the diagonal is one, so no degree is zero, however narrow the kernel
+        scale = 1.0 / np.sqrt(kernel.sum(axis=1))
+        kernel *= scale
+        kernel *= scale[:, None]
+        rows = _leading_vectors(kernel, self.n_clusters)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
+        means = KMeans(n_clusters=self.n_clusters, n_init=3, random_state=self.random_state)
+        self.labels_ = means.fit_predict(rows)
+        return self
+
+
+def _leading_vectors(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    n = len(matrix)
+    if n > DENSE_ORDER:
+        pairs = leading_eigenpairs(lambda vector: matrix @ vector, n, count)
+        if pairs is not None:
+            return fix_signs(pairs[1])
+    _, vectors = extreme_eigenpairs(matrix, count)
+    return fix_signs(vectors[:, ::-1])

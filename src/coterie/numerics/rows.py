@@ -113,3 +113,11 @@ class RowTable:
         self._rows, self._hashes = rows, hashes
         self._slots = np.full(4 * capacity, EMPTY, dtype=np.uint64)
         _reseat(self._hashes, self._n_rows, self._slots)
+
+
+def number_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct rows in order of first appearance, and the number of each row among them."""
+    table = RowTable(codes.shape[1])
+    numbers = np.empty(len(codes), dtype=np.int32)
+    table.add(codes, numbers)
+    return table.rows(), numbers

@@ -11,17 +11,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
-    "DaskPool": "coterie.scale.pool",
+    "DaskFeatures": "coterie.scale.features",
+    "DaskPool": "coterie.scale.features",
     "SchedulerError": "coterie.core.errors",
     "WorkersLostError": "coterie.core.errors",
     "connect": "coterie.scale.engine",
     "dashboard_address": "coterie.scale.engine",
     "ensemble_from_dask": "coterie.scale._ensemble",
     "expand_to_dask": "coterie.scale._expand",
-    "fit_dask": "coterie.scale.fit",
-    "kmeans_pool_dask": "coterie.scale.pool",
+    "features_from_dask": "coterie.scale.features",
+    "kmeans_pool_dask": "coterie.scale.features",
     "labels_to_parquet": "coterie.scale._expand",
     "local_cluster": "coterie.scale.engine",
+    "predict_dask": "coterie.scale.features",
 }
 
 __all__ = [*sorted(_HOME)]
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
     from coterie.scale.engine import connect as connect
     from coterie.scale.engine import dashboard_address as dashboard_address
     from coterie.scale.engine import local_cluster as local_cluster
-    from coterie.scale.fit import fit_dask as fit_dask
-    from coterie.scale.pool import DaskPool as DaskPool
-    from coterie.scale.pool import kmeans_pool_dask as kmeans_pool_dask
+    from coterie.scale.features import DaskFeatures as DaskFeatures
+    from coterie.scale.features import DaskPool as DaskPool
+    from coterie.scale.features import features_from_dask as features_from_dask
+    from coterie.scale.features import kmeans_pool_dask as kmeans_pool_dask
+    from coterie.scale.features import predict_dask as predict_dask
 
 
 def __getattr__(name: str) -> Any:

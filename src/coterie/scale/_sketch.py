@@ -19,7 +19,7 @@ from coterie.scale._table import LabelTable, is_plain_integer
 # 4,096 registers: 4 KiB, and an estimate good to 1.6 %
 BITS = 12
 REGISTERS = 2**BITS
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -71,17 +71,17 @@ class Sketch:
 
 def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
     """One hash per distinct row, of the labels themselves: codes differ between partitions."""
-    hashes = np.full(len(table.codes), _GOLDEN, dtype=np.uint64)
+    hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
     for j, categories in enumerate(table.categories):
         # a missing label has the code -1 and finds the hash at the end
         of_label = np.append(_label_hashes(categories), np.uint64(1))
-        hashes = _mix(hashes * _GOLDEN ^ of_label[table.codes[:, j]])
+        hashes = mix_bits(hashes * GOLDEN ^ of_label[table.codes[:, j]])
     return hashes
 
 
 def _label_hashes(categories: NDArray[Any]) -> NDArray[np.uint64]:
     if is_plain_integer(categories):
-        return _mix(categories.astype(np.int64).view(np.uint64) + _GOLDEN)
+        return mix_bits(categories.astype(np.int64).view(np.uint64) + GOLDEN)
     return np.array([_label_hash(value) for value in categories.tolist()], dtype=np.uint64)
 
 
@@ -93,7 +93,8 @@ def _label_hash(value: object) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The last steps of splitmix64: every bit of x changes about half of the bits."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

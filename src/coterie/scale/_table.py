@@ -84,7 +84,7 @@ def distinct_rows(
 
 def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     """The distinct rows of tables of neighbouring partitions, in their order."""
-    from coterie.numerics.rows import RowTable
+    from coterie.numerics.rows import number_rows
 
     if len(tables) == 1:
         return tables[0]
@@ -101,10 +101,7 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
             begin += len(table.codes)
         categories.append(known)
     # numbered by hash and compared row by row: two rows with one hash stay two
-    numbered = RowTable(n_members)
-    ids = np.empty(len(codes), dtype=np.int32)
-    numbered.add(codes, ids)
-    rows = numbered.rows()
+    rows, ids = number_rows(codes)
     counts = np.zeros(len(rows), dtype=np.int64)
     np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
     blank = next((table.blank for table in tables if table.blank is not None), None)

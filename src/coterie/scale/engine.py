@@ -44,7 +44,7 @@ def connect(address: str, timeout: float = 5.0) -> Any:
     >>> from coterie.scale import connect
     >>> connect("tcp://127.0.0.1:1", timeout=0.2)
     Traceback (most recent call last):
-    coterie.scale.engine.SchedulerError: no Dask scheduler answers at tcp://127.0.0.1:1, waited 0.2 s; ...
+    coterie.core.errors.SchedulerError: no Dask scheduler answers at tcp://127.0.0.1:1, waited 0.2 s; ...
     """
     from distributed import Client
 

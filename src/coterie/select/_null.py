@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from coterie.core.threads import one_blas_thread
 from coterie.ensemble import Ensemble
-from coterie.generate.members import MemberPlan, fit_members
-from coterie.generate.pools import kmeans_plans
+from coterie.generate.members import MemberPlan, fit_members, kmeans_plans
 
 
 def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:

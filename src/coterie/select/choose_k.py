@@ -30,8 +30,7 @@ from coterie.core.params import (
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
-from coterie.generate.members import Progress, fit_members
-from coterie.generate.pools import kmeans_plans
+from coterie.generate.members import Progress, fit_members, kmeans_plans
 from coterie.select._choose import (
     DECIDING,
     LEAST_SCORE,

@@ -1,0 +1,596 @@
+"""Features of any number of rows: members are fitted on a sample and label rows in their partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+
+from coterie.core.budget import Budget
+from coterie.core.errors import ParameterError
+from coterie.core.params import CALLBACK, Integer, check_parameters
+from coterie.core.random import RandomState, generator
+from coterie.ensemble import Ensemble
+from coterie.generate.features import as_features
+from coterie.generate.members import (
+    ClusterCount,
+    MemberPlan,
+    Pool,
+    Progress,
+    fit_members,
+    kmeans_plans,
+)
+from coterie.generate.pools import check_pool
+from coterie.scale._ensemble import ensemble_from_dask
+from coterie.scale._expand import expand_to_dask
+from coterie.scale._sketch import GOLDEN, mix_bits
+from coterie.scale.engine import compute
+from coterie.scale.source import (
+    empty_frame,
+    is_array,
+    is_frame,
+    open_labels,
+    read_frame,
+    refuse_absent,
+)
+
+SAMPLE = 100_000
+# Rows whose labels are computed together.
+BLOCK_ROWS = 2**16
+# Numbers in a partition of parquet files: 128 MiB.
+PART_CELLS = 2**24
+# Numbers in a task of mini-batches: 64 MiB.
+TASK_CELLS = 2**23
+
+
+def features_from_dask(
+    X: Any,
+    *,
+    sample: int = SAMPLE,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    memory_budget: Budget = None,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> DaskFeatures:
+    """Features in partitions, for ``ConsensusClustering.fit``.
+
+    The members are fitted on a random sample of rows and label all rows in their partitions. They
+    are combined on the distinct label rows. ``labels_`` and ``sample_confidence_`` of the fitted
+    model are lazy, in the partitions of X; ``ensemble_`` and ``solver_`` are those of the distinct
+    rows, and ``pool_`` is a :class:`DaskPool`. With ``n_clusters="auto"`` the number of clusters is
+    chosen on the sample. If X has no more than ``sample`` rows, the labels are those of the same fit
+    in memory.
+
+    The sample depends only on the seed and on the position of each row among all rows: the position
+    is hashed with the seed, and the rows with the smallest hashes are taken, in their order. Neither
+    the partitions nor the number of workers changes it.
+
+    Parameters
+    ----------
+    X : dask dataframe, dask array (n x d), or path, directory or pattern of parquet files
+    sample : int, default 100,000
+        Number of rows to fit on, gathered in this process.
+    columns : sequence of str, optional
+        The features. By default all columns but the id.
+    id : str, optional
+        A column that names the rows, kept beside the labels.
+    memory_budget : int, str or None, default None
+        Bytes that the distinct label rows may take in this process.
+    client : distributed.Client, optional
+        The cluster to work on. By default the one that Dask uses.
+    callback : callable, optional
+        Called with (partitions done, number of partitions) while the labels are compressed. The
+        callback of the model follows the members.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from coterie import ConsensusClustering
+    >>> from coterie.datasets import load
+    >>> from coterie.scale import features_from_dask
+    >>> blobs = load("blobs").X
+    >>> features = features_from_dask(da.from_array(blobs, chunks=(100, -1)), sample=10_000)
+    >>> model = ConsensusClustering(5, random_state=0).fit(features)
+    >>> bool((model.labels_.compute() == ConsensusClustering(5, random_state=0).fit(blobs).labels_).all())
+    True
+    """
+    given = {"sample": sample, "callback": callback}
+    check_parameters("features_from_dask", given, {"sample": Integer(2), "callback": CALLBACK})
+    collection, names, places, rows = _open(X, columns, id)
+    return DaskFeatures(
+        collection, names, id, places, rows, sample, memory_budget, client, callback
+    )
+
+
+def _open(
+    X: Any, columns: Sequence[str] | None, id: str | None
+) -> tuple[Any, tuple[Any, ...], tuple[str, ...], tuple[int, ...] | None]:
+    """A collection, its features, what to call its partitions, and their rows where known."""
+    if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
+        import dask.dataframe as dd
+
+        # Every file is opened, so that an error names the file with other columns.
+        source = open_labels(X, columns, id, None, PART_CELLS)
+        wanted = source.layout.wanted()
+        # Partitions of our own making: with Dask's it is unknown which file they come from.
+        frame = dd.from_map(
+            read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
+        )
+        return frame, source.layout.columns, source.places, source.rows
+    if is_frame(X):
+        if X.ndim == 1:
+            raise ParameterError("X is a dask series, but features are n x d; call to_frame first")
+        source = open_labels(X, columns, id, None, name="X")
+        return X, source.layout.columns, source.places, None
+    if is_array(X):
+        if X.ndim != 2 or id is not None or columns is not None:
+            raise ParameterError(
+                f"a dask array of features is n x d and has no named columns, but it has shape "
+                f"{X.shape} with columns={columns!r} and id={id!r}"
+            )
+        array = X.rechunk({1: -1})
+        places = tuple(f"partition {i}" for i in range(array.numblocks[0]))
+        known = not np.isnan(array.shape[0])
+        return array, (), places, tuple(map(int, array.chunks[0])) if known else None
+    raise ParameterError(
+        "X must be a dask dataframe, a dask array or the path of parquet files, but is "
+        f"{type(X).__name__}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPool(Pool):
+    """Fitted members and the lazy labels that they give to all rows.
+
+    Attributes
+    ----------
+    plans : tuple of MemberPlan
+    members : tuple of fitted clusterers
+    labels : dask dataframe or dask array of int32
+        One column per member (and the id, if there is one), computed on demand. Every pass over it
+        calls the members again. If that takes long, persist it or write it to parquet.
+    dtype : dtype
+        Precision of the features in the sample.
+    id : str or None
+    sampled : int
+        Rows of the sample that the members were fitted on.
+    rows : int
+        Number of all rows.
+    """
+
+    id: str | None
+    sampled: int
+    rows: int
+
+    def ensemble(
+        self,
+        *,
+        member_weight: ArrayLike | None = None,
+        memory_budget: Budget = None,
+        client: Any = None,
+        callback: Progress | None = None,
+    ) -> Ensemble:
+        """The labels compressed; see :func:`ensemble_from_dask`."""
+        return ensemble_from_dask(
+            self.labels,
+            columns=self.member_names,
+            id=self.id,
+            member_weight=member_weight,
+            memory_budget=memory_budget,
+            client=client,
+            callback=callback,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DaskFeatures:
+    """Features in partitions, and how to work on them; made by :func:`features_from_dask`.
+
+    Attributes
+    ----------
+    collection : dask dataframe or dask array
+    columns : tuple
+        The features of a dataframe. Empty for an array.
+    id : str or None
+    places : tuple of str
+        What to call each partition in a message.
+    known_rows : tuple of int or None
+        Rows of each partition, if they are known without counting.
+    sample, memory_budget, client, callback
+        As given to :func:`features_from_dask`.
+    """
+
+    collection: Any
+    columns: tuple[Any, ...]
+    id: str | None
+    places: tuple[str, ...]
+    known_rows: tuple[int, ...] | None
+    sample: int = SAMPLE
+    memory_budget: Budget = None
+    client: Any = None
+    callback: Progress | None = None
+    _drawn: dict[int, Any] = field(default_factory=dict, repr=False)
+
+    # ------------------------------------------------------------------ what a fit asks for
+
+    def make_pool(
+        self,
+        fit: Callable[[Any], Pool],
+        rng: np.random.Generator,
+        *,
+        batch: int | None = None,
+    ) -> DaskPool:
+        """Fit the members on a sample, and let them label all rows.
+
+        With ``batch`` every member must be a k-means; see :func:`kmeans_pool_dask`.
+        """
+        drawn = self.draw(rng)
+        pool = fit(drawn)
+        silent = pool.cannot_predict()
+        if silent:
+            raise ParameterError(
+                "members fitted on a sample must be able to label other rows; these cannot predict: "
+                f"{', '.join(silent[:5])}"
+            )
+        members = pool.members
+        if batch is not None:
+            members = self._follow_batches(members, batch)
+        labels = self._labelled(pool.plans, members)
+        total = sum(self.lengths)
+        return DaskPool(pool.plans, members, labels, pool.dtype, self.id, len(drawn), total)
+
+    def ensemble(self, pool: Pool) -> Ensemble:
+        """The labels of a pool, compressed; its samples are the distinct rows."""
+        return ensemble_from_dask(
+            pool.labels,
+            columns=pool.member_names,
+            id=self.id,
+            memory_budget=self.memory_budget,
+            client=self.client,
+            callback=self.callback,
+        )
+
+    def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+        """Values per sample of the ensemble, copied to all rows; computed on demand."""
+        return expand_to_dask(
+            ensemble, values, pool.labels, columns=pool.member_names, id=self.id, name=name
+        )
+
+    # ------------------------------------------------------------------ rows and samples
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.columns) or int(self.collection.shape[1])
+
+    def parts(self) -> list[Any]:
+        """The partitions, delayed."""
+        parts = self.collection.to_delayed()
+        return [*parts.ravel()] if isinstance(parts, np.ndarray) else [*parts]
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Rows of each partition; counted if they are not known."""
+        from dask import delayed
+
+        if self.known_rows is not None:
+            return [*self.known_rows]
+
+        def count(parts: Sequence[Any]) -> list[int]:
+            tasks = [delayed(len)(part) for part in parts]
+            return [*map(int, compute([], delayed(list)(tasks), lambda _: None, self.client))]
+
+        if not self.columns:
+            return count(self.parts())
+        try:
+            # One column is enough to count.
+            return count(self.collection[[self.columns[0]]].to_delayed())
+        except KeyError:
+            # A partition lacks the column. The error that names it comes when its rows are read.
+            return count(self.parts())
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """A random sample of rows in their order; every partition is read and checked once per seed.
+
+        Anything that is not a number is rejected with its partition, column and row. ``rng`` does not
+        advance: the seed comes from a child, so that members are drawn as they are in memory.
+        """
+        seed = int(rng.spawn(1)[0].integers(2**63))
+        if seed not in self._drawn:
+            self._drawn[seed] = self._smallest_hashes(seed)
+        return self._drawn[seed]
+
+    def _smallest_hashes(self, seed: int) -> Any:
+        from dask import delayed
+
+        rows, size = self.lengths, self.sample
+        total = sum(rows)
+        if total < 2:
+            raise ParameterError(
+                f"n_samples={total}: at least two rows are needed to cluster anything"
+            )
+        # Slightly more rows than needed: fewer come out once in many millions of draws.
+        share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
+        starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
+        tasks = [
+            delayed(_draw)(part, place, start, share, seed, self.columns)
+            for part, place, start in zip(self.parts(), self.places, starts[:-1], strict=True)
+        ]
+        drawn = compute([], delayed(list)(tasks), lambda _: None, self.client)
+        for place, (_, block) in zip(self.places, drawn, strict=True):
+            if block.shape[1] != self.width:
+                raise ParameterError(
+                    f"{place} has {block.shape[1]} features, but X {self.width}; every partition "
+                    "needs the same"
+                )
+        hashes = np.concatenate([hashes for hashes, _ in drawn])
+        kept = np.arange(len(hashes))
+        if len(hashes) > size:
+            kept = np.sort(np.argpartition(hashes, size - 1)[:size])
+        blocks = [block for _, block in drawn]
+        if hasattr(blocks[0], "iloc"):
+            import pandas as pd
+
+            filled = [block for block in blocks if len(block)]
+            return pd.concat(filled, ignore_index=True).iloc[kept].reset_index(drop=True)
+        return np.concatenate(blocks)[kept]
+
+    # ------------------------------------------------------------------ labels of all rows
+
+    def _labelled(self, plans: Sequence[MemberPlan], members: Sequence[Any]) -> Any:
+        """The labels of all rows, to be computed in the partitions."""
+        from dask import delayed
+
+        fitted = delayed((light_plans(plans), tuple(members)), traverse=False)
+        names = [plan.name for plan in plans]
+        if is_frame(self.collection):
+            meta = self.collection._meta[[] if self.id is None else [self.id]]
+            meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
+            return self.collection.map_partitions(
+                _label_frame, fitted, self.columns, self.id, meta=meta
+            )
+        import dask.array as da
+
+        blocks = [
+            da.from_delayed(
+                delayed(assign_members)(part, fitted), shape=(size, len(names)), dtype=np.int32
+            )
+            for part, size in zip(self.parts(), self.lengths, strict=True)
+        ]
+        return da.concatenate(blocks, axis=0)
+
+    def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
+        """Members fitted on a sample, their centres led through all rows once.
+
+        Members advance side by side, while the batches of a member follow each other.
+        """
+        from dask import delayed
+
+        from coterie.scale.centres import follow, moved, start
+
+        chunks = self._chunks(batch)
+        final = []
+        for member in members:
+            state: Any = delayed(start(member), traverse=False)
+            for chunk in chunks:
+                state = delayed(follow)(state, chunk, batch)
+            final.append(state)
+        states = compute([], delayed(list)(final), lambda _: None, self.client)
+        return tuple(
+            moved(member, centres) for member, (centres, _) in zip(members, states, strict=True)
+        )
+
+    def _chunks(self, batch: int) -> list[Any]:
+        """The rows in order, delayed, in chunks of whole batches but for the last chunk."""
+        import dask.array as da
+        from dask import delayed
+
+        blocks = [
+            da.from_delayed(
+                delayed(numbers_of)(part, self.columns, place), (size, self.width), np.float64
+            )
+            for part, place, size in zip(self.parts(), self.places, self.lengths, strict=True)
+            if size
+        ]
+        size = batch * max(1, TASK_CELLS // (batch * self.width))
+        return [*da.concatenate(blocks).rechunk((size, self.width)).to_delayed().ravel()]
+
+
+def kmeans_pool_dask(
+    X: Any,
+    n_members: int = 20,
+    n_clusters: ClusterCount = "sqrt",
+    *,
+    sample: int = SAMPLE,
+    batch: int | None = None,
+    columns: Sequence[str] | None = None,
+    id: str | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    client: Any = None,
+    callback: Progress | None = None,
+) -> DaskPool:
+    """k-means members fitted on a random sample of rows, which label all rows in their partitions.
+
+    Neither the partitions nor the number of workers changes the sample (see
+    :func:`features_from_dask`) or the label that a member gives to a row. If X has no more than
+    ``sample`` rows, and without ``batch``, the members are those of
+    :func:`coterie.generate.kmeans_pool`.
+
+    Parameters
+    ----------
+    X : dask dataframe, dask array (n x d), or path, directory or pattern of parquet files
+    n_members : int, default 20
+    n_clusters : int, "sqrt" or (low, high), default "sqrt"
+        Clusters of each member; "sqrt" is (2, square root of the number of rows in the sample). With
+        many rows, members with few clusters leave far fewer distinct label rows.
+    sample, columns, id, client
+        As in :func:`features_from_dask`.
+    batch : int or None, default None
+        Rows of a mini-batch. After the sample, the centres follow all rows once, in their order, and
+        each becomes the mean of the rows assigned to it. Batches are counted among all rows, so that
+        the partitions do not change them; another batch size or another order of the rows does.
+        None keeps the centres of the sample.
+    random_state : int, Generator or None
+    n_jobs : int or None
+        Number of members fitted in parallel, as in joblib. Within ``joblib.parallel_config("dask")``
+        the workers fit them.
+    callback : callable, optional
+        Called with (members done, number of members).
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from coterie.datasets import load
+    >>> from coterie.scale import kmeans_pool_dask
+    >>> X = da.from_array(load("iris").X, chunks=(40, 4))
+    >>> pool = kmeans_pool_dask(X, 10, n_clusters=3, random_state=0)
+    >>> pool.labels.shape, pool.rows, int(pool.ensemble().weights.sum())
+    ((150, 10), 150, 150)
+    """
+    check_pool("kmeans_pool_dask", n_members, n_clusters, n_jobs, callback)
+    check_parameters("kmeans_pool_dask", {"batch": batch}, {"batch": Integer(1, optional=True)})
+    rng = generator(random_state)
+
+    def fit(rows: Any) -> Pool:
+        numbers = as_features(rows)
+        plans = kmeans_plans(numbers, n_members, n_clusters, rng)
+        return fit_members(numbers, plans, n_jobs=n_jobs, callback=callback)
+
+    features = features_from_dask(X, sample=sample, columns=columns, id=id, client=client)
+    return features.make_pool(fit, rng, batch=batch)
+
+
+def predict_dask(
+    X: Any,
+    pool: Pool,
+    clusters: Callable[[NDArray[Any]], NDArray[np.int64]],
+    *,
+    n_features: int,
+    feature_names: Sequence[str] | None,
+) -> Any:
+    """Lazy clusters of rows in partitions: ``clusters`` of the members' labels for them."""
+    from dask import delayed
+
+    columns = None if feature_names is None or is_array(X) else [*feature_names]
+    features = features_from_dask(X, columns=columns)
+    if features.width != n_features:
+        raise ParameterError(
+            f"X has {features.width} features, but the members were fitted on {n_features}"
+        )
+    model = delayed((light_plans(pool.plans), pool.members, clusters), traverse=False)
+    if not is_array(X):
+        import pandas as pd
+
+        meta = pd.Series(np.empty(0, np.int64), features.collection._meta.index[:0], name="cluster")
+        return features.collection.map_partitions(_predict, model, features.columns, meta=meta)
+    import dask.array as da
+
+    sizes = features.known_rows or (float("nan"),) * len(features.places)
+    blocks = [
+        da.from_delayed(delayed(_predict)(part, model, (), place), (size,), np.int64)
+        for part, place, size in zip(features.parts(), features.places, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def light_plans(plans: Sequence[MemberPlan]) -> tuple[MemberPlan, ...]:
+    """Plans without the parts that only fitting needs: the clusterer and the rows that it saw."""
+    return tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in plans)
+
+
+# ---------------------------------------------------------------------- in the workers
+
+
+def position_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
+    """One hash per position among all rows: splitmix64 of the position and the seed."""
+    positions = np.arange(start, start + count, dtype=np.uint64)
+    return mix_bits(positions * GOLDEN ^ np.uint64(seed))
+
+
+def numbers_of(part: Any, columns: tuple[Any, ...], place: str) -> NDArray[Any]:
+    """The features of a partition, or an error that names it, the column and the row."""
+    if hasattr(part, "iloc"):
+        refuse_absent(columns, [*part.columns], place)
+    features = part[[*columns]] if hasattr(part, "iloc") else np.asarray(part)
+    if len(features) == 0:
+        return np.empty((0, features.shape[1]))
+    try:
+        numbers: NDArray[Any] = as_features(features)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    return numbers
+
+
+def _draw(
+    part: Any, place: str, start: int, share: float, seed: int, columns: tuple[Any, ...]
+) -> tuple[NDArray[np.uint64], Any]:
+    numbers_of(part, columns, place)
+    hashes = position_hashes(start, len(part), seed)
+    chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
+    if share >= 1.0:
+        chosen = np.arange(len(part))
+    block = part[[*columns]].iloc[chosen] if hasattr(part, "iloc") else np.asarray(part)[chosen]
+    return hashes[chosen], block
+
+
+def _label_frame(
+    frame: Any, members: tuple[Any, Any], columns: tuple[Any, ...], id: str | None
+) -> Any:
+    import pandas as pd
+
+    plans, _ = members
+    labels = assign_members(frame[[*columns]], members)
+    table = pd.DataFrame(labels, index=frame.index, columns=[plan.name for plan in plans])
+    if id is not None:
+        table.insert(0, id, frame[id])
+    return table
+
+
+def assign_members(
+    X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]]
+) -> NDArray[np.int32]:
+    """Labels of some rows by every member; those of a row do not depend on the others."""
+    from coterie.scale.centres import nearest_centres
+
+    plans, estimators = members
+    labels = np.empty((len(X), len(plans)), dtype=np.int32)
+    if len(X) == 0:
+        return labels
+    features = as_features(X)
+    for j, (plan, estimator) in enumerate(zip(plans, estimators, strict=True)):
+        centres = None
+        if type(estimator) is KMeans:
+            centres = np.ascontiguousarray(estimator.cluster_centers_.T, dtype=np.float64)
+        for begin in range(0, len(features), BLOCK_ROWS):
+            block = slice(begin, begin + BLOCK_ROWS)
+            seen = np.ascontiguousarray(plan.columns_of(features[block]))
+            if centres is not None:
+                nearest_centres(seen, centres, labels[block, j])
+                continue
+            with threadpool_limits(limits=1):
+                labels[block, j] = estimator.predict(seen)
+    return labels
+
+
+def _predict(
+    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], place: str = "a partition"
+) -> Any:
+    plans, members, clusters = model
+    numbers = numbers_of(part, columns, place)
+    labels = np.empty(0, dtype=np.int64)
+    if len(numbers):
+        labels = clusters(assign_members(numbers, (plans, members)))
+    if not columns:
+        return labels
+    import pandas as pd
+
+    return pd.Series(labels, index=part.index, name="cluster")
