@@ -6,8 +6,8 @@ Needs ``pip install "coterie[dask]"``. Names are imported when they are first us
 
 from __future__ import annotations
 
+import importlib.util
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 _HOME = {
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'coterie.scale' has no attribute {name!r}")
-    if find_spec("dask") is None or find_spec("distributed") is None:
+    if any(importlib.util.find_spec(package) is None for package in ("dask", "distributed")):
         raise ImportError(
             'coterie.scale needs dask and distributed; run: pip install "coterie[dask]"'
         )
