@@ -14,10 +14,10 @@ import pytest
 
 from coterie import EAC, PCE, SPCE, ConsensusClustering, Ensemble, report
 from coterie.core.errors import DataError
-from coterie.report._merged import merged_clusters
+from coterie.core.text import plain
 from coterie.report._page import PAGE_BYTES, page
-from coterie.report._reading import Reading
-from coterie.report._text import plain, script_json
+from coterie.report._payload import script_json
+from coterie.report._reading import Reading, merged_clusters
 from coterie.result import Result
 from coterie.select import select_k
 from coterie.trust import ClusterVotes
@@ -135,7 +135,7 @@ def test_one_cluster_boasts_of_nothing():
     model = ConsensusClustering(1, members=8, random_state=0).fit(noise)
     result = Result.of(model, X=noise, selection=selection)
     found = read(result)
-    assert "No stable structure: all 90 samples are left in one cluster." in found.text
+    assert "No stable structure: all 90 samples are in one cluster." in found.text
     assert "median confidence" not in found.text
     assert "unsure samples" not in found.text
     assert "1.00" not in found.text
@@ -143,7 +143,7 @@ def test_one_cluster_boasts_of_nothing():
     assert "confidence" not in repr(result)
     assert "1 cluster" in repr(result)
     alone = read(Result.of(EAC(1).fit([[0, 0], [0, 0], [0, 1]])))
-    assert "All 3 samples are left in one cluster." in alone.text
+    assert "All 3 samples are in one cluster." in alone.text
     assert "No stable structure" not in alone.text
 
 
@@ -160,8 +160,8 @@ def test_a_cluster_that_every_member_splits_is_said_to_be_two():
     text, found = groups(*[FOUR] * 5)
     assert len(found) == 1
     assert re.search(
-        r"Cluster \d may be two: 5 of 5 members put a part of about \d\d samples and one of about "
-        r"\d\d into different clusters\. They put two samples together in 100 % and 100 % of cases "
+        r"Cluster \d may be two: 5 of 5 members keep a part of about \d\d samples apart from the "
+        r"other, of about \d\d\. They put two samples together in 100 % and 100 % of cases "
         r"inside the parts, in 0 % across them\.",
         text,
     )
@@ -213,8 +213,8 @@ def test_clusters_that_never_meet_have_no_rival():
 
 def test_tiles_say_who_chose_the_number_of_clusters():
     labels = [[0, 0], [0, 0], [1, 1], [1, 1]]
-    assert "as asked for" in read(Result.of(EAC(2).fit(labels))).text
-    assert "as EAC found" in read(Result.of(EAC(None).fit(labels))).text
+    assert "as requested" in read(Result.of(EAC(2).fit(labels))).text
+    assert "chosen by EAC" in read(Result.of(EAC(None).fit(labels))).text
 
 
 def test_a_page_needs_its_extension(iris, tmp_path):
@@ -275,10 +275,13 @@ def test_large_results_stay_below_three_megabytes_and_say_so(n, m, k, ids):
     made = page(synthetic(n, m, k, ids))
     assert len(made) < PAGE_BYTES
     found = Reader(made.decode("utf-8"))
-    assert (f" of {n:,} samples, each cluster by its share" in found.text) == (n > 5000)
+    assert (f" of {n:,} samples, each cluster in proportion" in found.text) == (n > 5000)
     numbers = json.loads(found.scripts[1])
     if numbers["samples"]["count"] < n:
-        assert f"{numbers['samples']['count']:,} of {n:,} samples are in this page" in found.text
+        assert (
+            f"{numbers['samples']['count']:,} of {n:,} samples are stored in this page"
+            in found.text
+        )
         assert "coterie explain RESULT ID" in found.text
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble
-from coterie.report import _words as words
+from coterie.report import _sentences as sentences
 from coterie.report._payload import payload
 from coterie.report._reading import Reading, weighted_median
 from coterie.result import Result
 from coterie.select import select_k
-from tests.report.test_blocks import random_ensemble
+from tests.report.test_matrix import random_ensemble
 
 
 def unpack(text, kind):
@@ -153,10 +153,10 @@ def test_weights_count_as_repeated_samples():
     one, other = both
     assert one.n == other.n == weight.sum()
     assert one.medians.tolist() == other.medians.tolist()
-    assert words.tiles(one)[1:] == words.tiles(other)[1:]
-    assert words.headline(one) == words.headline(other)
-    assert "counted by weight" in words.by_weight(one)
-    assert not words.by_weight(other)
+    assert sentences.tiles(one)[1:] == sentences.tiles(other)[1:]
+    assert sentences.headline(one) == sentences.headline(other)
+    assert "counted by weight" in sentences.by_weight(one)
+    assert not sentences.by_weight(other)
     mine, theirs = payload(one), payload(other)
     for part in ("matrix", "confidence", "selection", "tracking", "agreement"):
         assert mine[part] == theirs[part], part

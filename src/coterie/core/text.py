@@ -1,13 +1,17 @@
-"""Numbers in sentences, written alike in messages, on the terminal and in the report."""
+"""Numbers and the user's own text in messages, on the terminal and in the report."""
 
 from __future__ import annotations
 
-# printed as nothing, but words of some languages need them between their letters
+from typing import Any
+
+# invisible, but some languages need them between letters
 JOINERS = "\u200c\u200d"
+# longer names are cut, so that one name cannot fill a page
+LONGEST_NAME = 120
 
 
 def shown_count(count: float) -> str:
-    """A number of samples for the reader: all digits of a whole one, a few of a sum of weights.
+    """A number of samples in text: all digits of a whole number, a few of a sum of weights.
 
     Examples
     --------
@@ -21,7 +25,7 @@ def shown_count(count: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of unknown origin for a terminal: what would steer it, or hide, is written out.
+    """Text of unknown origin for a terminal, with control and invisible characters written out.
 
     Examples
     --------
@@ -37,8 +41,34 @@ def printable(text: str) -> str:
     )
 
 
+def plain(value: Any, longest: int = LONGEST_NAME) -> str:
+    """A name as one line of text without control characters, at most ``longest`` characters long.
+
+    Examples
+    --------
+    >>> from coterie.core.text import plain
+    >>> plain("a\\x00b"), plain(7), plain("long name", 5)
+    ('a\\ufffdb', '7', 'long…')
+    """
+    text = str(value)
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(letter) for letter in text)
+
+
+def _shown(letter: str) -> str:
+    if letter in "\t\n\r\u2028\u2029":
+        return " "
+    # what UTF-8 cannot encode, and control characters
+    if letter < " " or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff":
+        return "\ufffd"
+    return letter
+
+
 def noun_for(number: float, noun: str) -> str:
-    """The noun as it stands after the number."""
+    """The noun in the singular or plural, as the number requires."""
     return noun if number == 1 else f"{noun}s"
 
 

@@ -1,4 +1,4 @@
-"""From a result to the bytes of the page."""
+"""The page: everything above put into the template, as bytes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.core.text import shown_count
-from coterie.report import _words as words
-from coterie.report._payload import TITLES, histogram_clusters, payload
+from coterie.core.text import plain, shown_count
+from coterie.report import _sentences as sentences
+from coterie.report._payload import STORE_BYTES, TITLES, payload, script_json
 from coterie.report._reading import Reading
-from coterie.report._text import plain, script_json
 from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.result import Result
 
-# the page's promise: never larger, whatever the data
+# largest size of the page, whatever the data
 PAGE_BYTES = 3_000_000
-# rows of a table; more would be neither read nor light
+# rows of a table
 TABLE_ROWS = 300
 CRITERIA = {
     "stability": "agreement of consensus partitions of two random halves of the members; more is "
@@ -41,23 +40,25 @@ CRITERIA = {
 def page(result: Result, title: str | None = None) -> bytes:
     """The report of a result as one HTML page in UTF-8, the same bytes for the same result."""
     reading = Reading(result)
-    budget = 2_000_000.0
-    made = _render(reading, title, payload(reading, budget))
-    # tables of unusual width can eat into the room of the samples
-    while len(made) > PAGE_BYTES and budget > 1:
-        budget = max(budget - 1.1 * (len(made) - PAGE_BYTES), 0.0)
-        made = _render(reading, title, payload(reading, budget))
-    return made
+    budget = float(STORE_BYTES)
+    html = _render(reading, title, payload(reading, budget))
+    # very wide tables leave less room for the samples
+    while len(html) > PAGE_BYTES and budget > 1:
+        budget = max(budget - 1.1 * (len(html) - PAGE_BYTES), 0.0)
+        html = _render(reading, title, payload(reading, budget))
+    return html
 
 
 def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> bytes:
     from jinja2 import Environment, StrictUndefined
 
-    # a jinja environment that escapes all there is; nothing of the user's data is marked safe
+    # everything is escaped; none of the user's data is marked safe
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(fixed=_fixed, plain=plain, percent=words.percent, count=shown_count)
+    environment.filters.update(
+        fixed=_fixed, plain=plain, percent=sentences.percent, count=shown_count
+    )
     style, script = _resource("style.css"), _resource("script.js")
     text = environment.from_string(_resource("page.html")).render(
         style=style,
@@ -67,7 +68,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
         data=script_json(numbers),
         **_context(reading, title, numbers),
     )
-    # half of a surrogate pair, as in a name that was no text, has no bytes
+    # half of a surrogate pair, as in a name that was not valid text, cannot be encoded
     return text.encode("utf-8", "replace")
 
 
@@ -76,7 +77,7 @@ def _resource(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """The source expression of a content security policy that allows just this text."""
+    """The source expression of a content security policy that allows only this text."""
     return f"sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}"
 
 
@@ -98,14 +99,14 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         members = sorted(members, key=lambda row: row["agreement"])[:TABLE_ROWS]
     return {
         "title": plain(title or (f"Clusters of {source}" if source else "Consensus clustering")),
-        "headline": [plain(sentence, 2000) for sentence in words.headline(reading)],
-        "bad": words.no_structure(result),
-        "tiles": words.tiles(reading),
-        "cautions": [plain(caution, 2000) for caution in words.cautions(reading)[:20]],
-        "aggregated": words.aggregated(reading, searchable),
-        "by_weight": words.by_weight(reading),
+        "headline": [plain(sentence, 2000) for sentence in sentences.headline(reading)],
+        "bad": sentences.no_structure(reading),
+        "tiles": sentences.tiles(reading),
+        "notes": [plain(note, 2000) for note in sentences.notes(reading)[:20]],
+        "aggregated": sentences.aggregated(reading, searchable),
+        "by_weight": sentences.by_weight(reading),
         "weighted": reading.weighted,
-        "captions": words.captions(reading),
+        "captions": sentences.captions(reading),
         "n": reading.ensemble.n_samples,
         "n_clusters": result.n_clusters,
         "n_members": reading.ensemble.n_members,
@@ -118,7 +119,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "largest_weight": max(float(np.max(reading.members["weight"])), 1e-12),
         "histograms": [
             (cluster, reading.histograms[cluster].sum(), reading.medians[cluster])
-            for cluster in histogram_clusters(reading)
+            for cluster in reading.histogram_clusters
         ],
         "between": (reading.between[0].tolist(), reading.between[1].tolist()),
         "views": [view["name"] for view in numbers["matrix"]["views"]],
@@ -127,11 +128,13 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "has_map": numbers["map"] is not None,
         "selection": _selection(reading, numbers),
         "tracking": numbers["tracking"],
-        "tracking_words": words.tracking_words(numbers["tracking"]) if numbers["tracking"] else "",
+        "tracking_caption": sentences.tracking_caption(numbers["tracking"])
+        if numbers["tracking"]
+        else "",
         "has_agreement": numbers["agreement"] is not None,
         "facts": _facts(result),
         "paper": _paper(result),
-        "scores": words.truth_scores(result),
+        "scores": reading.truth_scores,
         "nan": float("nan"),
         "sure": SURE,
         "unsure": UNSURE,
@@ -140,7 +143,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
 
 
 def _count_width(largest: float) -> str:
-    """The class that gives numbers up to this one the same width; styles are not written inline."""
+    """The CSS class for numbers up to this one; the page's policy forbids inline styles."""
     return "few" if largest < 10_000 else "many" if largest < 1_000_000 else "most"
 
 
@@ -179,7 +182,7 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
     ensemble = result.ensemble
     run = [
         ("method", result.method.upper()),
-        ("seed", "none given" if result.seed is None else result.seed),
+        ("seed", "none" if result.seed is None else result.seed),
     ]
     if result.seconds is not None:
         run.append(("time", _duration(result.seconds)))
@@ -211,7 +214,7 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _source(given: dict[str, Any]) -> list[tuple[str, Any]]:
-    """What is known of the input, the hash last and with what it is of."""
+    """What is known about the input; its hash last, with what was hashed."""
     known = dict(given)
     digest, of = known.pop("sha256", None), known.pop("sha256_of", "file")
     rows = [(key.replace("_", " "), value) for key, value in known.items()]

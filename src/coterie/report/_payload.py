@@ -1,26 +1,37 @@
-"""The numbers behind the pictures, as the page's script reads them."""
+"""The numbers behind the pictures and the search, as the page's script reads them."""
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.text import plain
+from coterie.ensemble import Ensemble
 from coterie.report._reading import Reading
-from coterie.report._store import STORE_BYTES, pack, sample_store
-from coterie.report._text import plain
+from coterie.report._sentences import THINNEST
 from coterie.trust.explanation import LOOSE, SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.select import Selection
 
-# small pictures of confidence; the least sure clusters come first
-HISTOGRAMS = 40
 # passes drawn of a long run
 PASSES = 400
-# streams thinner than this share of the samples are not drawn
-THINNEST = 0.002
+# clusters with a number and a button on the map
+MAP_CLUSTERS = 60
+# bytes of the page that samples may take
+STORE_BYTES = 2_000_000
+# bytes of these for the names of the members' labels; longer lists of names are left out
+NAME_BYTES = 250_000
+# numbers stored for each microcluster beside its labels, two bytes each
+FIELDS = ("cluster", "confidence", "rival", "support", "rival_support", "attachment")
+# bytes of a row number, stored where not all samples are
+ROW_BYTES = 16 / 3
+# least sure samples offered below the search box
+LEAST_SURE = 8
 TITLES = {
     "stability": "Stability of halves",
     "crossing": "Crossing members",
@@ -34,7 +45,10 @@ TITLES = {
 
 
 def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
-    """Everything that is drawn or searched, as JSON values; arrays are base64."""
+    """Everything that is drawn or searched, as JSON values; arrays are in base64.
+
+    ``budget`` is the number of bytes that the samples may take.
+    """
     result = reading.result
     return {
         "n": reading.ensemble.n_samples,
@@ -50,12 +64,12 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "selection": None if result.selection is None else _selection(result.selection),
         "tracking": None if result.selection is None else _tracking(reading),
         "agreement": _agreement(reading),
-        "samples": _samples(reading, budget),
+        "samples": _sample_store(reading, budget),
     }
 
 
 def decimals(values: Any, digits: int = 4) -> Any:
-    """Numbers rounded to so many significant digits; None for what is not a number."""
+    """Numbers rounded to some significant digits; None for what is not finite."""
     array = np.asarray(values, dtype=np.float64)
     return [
         float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.tolist()
@@ -120,23 +134,15 @@ def _map(reading: Reading) -> dict[str, Any] | None:
         "label": pack(labels, "u2"),
         "confidence": pack(np.rint(confidence * 255), "u1"),
         "row": pack(chosen, "u4"),
-        "centres": centres if len(centres) <= 60 else [],
-        "legend": [[cluster, size] for cluster, size in enumerate(sizes.tolist())][:60],
+        "centres": centres if len(centres) <= MAP_CLUSTERS else [],
+        "legend": [[cluster, size] for cluster, size in enumerate(sizes.tolist())][:MAP_CLUSTERS],
     }
-
-
-def histogram_clusters(reading: Reading) -> list[int]:
-    """Clusters whose confidence is drawn: all, or the least sure ones."""
-    count = reading.result.n_clusters
-    if count <= HISTOGRAMS:
-        return list(range(count))
-    return np.argsort(reading.medians, kind="stable")[:HISTOGRAMS].tolist()
 
 
 def _confidence(reading: Reading) -> list[dict[str, Any]]:
     return [
         {"cluster": cluster, "counts": reading.histograms[cluster].tolist()}
-        for cluster in histogram_clusters(reading)
+        for cluster in reading.histogram_clusters
     ]
 
 
@@ -144,7 +150,7 @@ def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     if len(history) < 2:
         return None
     step = -(-len(history) // PASSES)
-    # the last pass is always there
+    # counted from the end, so that the last pass is drawn
     kept = history[::-1][::step][::-1]
     series = []
     for name in ("objective", "residual"):
@@ -156,7 +162,7 @@ def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:
         series.append({"name": name, "values": values, "log": log})
     if not series:
         return None
-    passes = [int(record.get("pass", place + 1)) for place, record in enumerate(kept)]
+    passes = [int(record.get("pass", i + 1)) for i, record in enumerate(kept)]
     return {"passes": passes, "series": series}
 
 
@@ -190,16 +196,16 @@ def _selection(selection: Selection) -> dict[str, Any]:
 
 
 def _tracking(reading: Reading) -> dict[str, Any] | None:
-    """Sizes of the parts at each k and how many samples go from part to part.
+    """Sizes of the parts at each k, and how many samples go from part to part.
 
-    Parts stand in the order of where their samples come from, so that streams cross little; each has
-    the colour of the final cluster that most of its samples belong to.
+    Parts are ordered by where their samples come from, so that few streams cross. Each has the
+    colour of the final cluster that most of its samples belong to.
     """
     selection = reading.result.selection
     if selection is None or len(selection.ks) < 2:
         return None
     if selection.labels.shape[1] != len(reading.result.labels):
-        # chosen on a part of the samples, which cannot be told among these
+        # k was chosen on a part of the samples, and it is not known which
         return None
     n, counts = reading.n, reading.counts
     final = reading.result.labels
@@ -213,8 +219,8 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
         towards = cross_table(labels, final, counts)
         home = previous if previous is not None else final.astype(np.int64)
         origin = cross_table(labels, home, counts)
-        mean_place = origin @ np.arange(origin.shape[1]) / origin.sum(axis=1)
-        order = np.argsort(mean_place, kind="stable")
+        mean_origin = origin @ np.arange(origin.shape[1]) / origin.sum(axis=1)
+        order = np.argsort(mean_origin, kind="stable")
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         labels = rank[labels]
@@ -246,14 +252,14 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
 def cross_table(
     one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Samples in each pair of parts of two partitions, each counting for one or as told."""
+    """Number of samples in each pair of parts of two partitions, with counts per sample if given."""
     columns = int(other.max()) + 1
     pairs = one.astype(np.int64) * columns + other
     return _sums(pairs, counts, (int(one.max()) + 1) * columns).reshape(-1, columns)
 
 
 def _sums(groups: NDArray[Any], counts: NDArray[Any] | None, length: int = 0) -> NDArray[Any]:
-    """Sum of the counts of each group, of the counts' own kind."""
+    """Sum of the counts of each group, in the type of the counts."""
     if counts is None:
         return np.bincount(groups, minlength=length)
     return np.bincount(groups, weights=counts, minlength=length).astype(counts.dtype)
@@ -263,7 +269,7 @@ def _agreement(reading: Reading) -> dict[str, Any] | None:
     if reading.ensemble.n_members < 2:
         return None
     order, values = reading.agreement
-    # the scale starts at the tenth below the least alike pair, else most pictures are one blue
+    # the scale starts at the tenth below the least similar pair: from 0 most pictures are one blue
     low = float(np.floor(min(values.min(), 0.9) * 10) / 10)
     return {
         "members": [plain(reading.ensemble.members[j]) for j in order.tolist()],
@@ -272,17 +278,163 @@ def _agreement(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def _samples(reading: Reading, budget: float) -> dict[str, Any] | None:
-    return sample_store(
-        reading.ensemble,
-        {
-            "cluster": reading.labels,
-            "confidence": reading.confidence,
-            "attachment": reading.votes.attachment,
-            **reading.rivals,
-        },
-        reading.result.sample_confidence,
-        reading.base_clusters,
-        reading.points,
-        budget,
+# ---------------------------------------------------------------------- samples to search
+
+
+def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
+    """Everything that the search needs, or None where not even one sample fits.
+
+    A sample costs its id and the number of its microcluster; what is known about a microcluster
+    (labels, cluster, rival, confidence) is stored once. Where not all samples fit, those of the map
+    come first and then the least sure, because these are looked up most.
+    """
+    ensemble, votes = reading.ensemble, reading.votes
+    confidence = reading.result.sample_confidence
+    goes, share, ties = reading.base_clusters
+    code_kind = smallest_kind(int(ensemble.n_clusters_per_member.max()))
+    label_names = _label_names(ensemble)
+    member_names = [plain(member) for member in ensemble.members]
+    # base64 makes four bytes of three
+    row_bytes = (ensemble.n_members * int(code_kind[1]) + 2 * len(FIELDS)) * 4 / 3
+    spent = 4 * ensemble.n_base_clusters * 4 / 3 + 20 * len(ties)
+    spent += sum(len(name) + 3 for name in [*(label_names or []), *member_names])
+    chosen = choose_samples(ensemble, confidence, reading.points, row_bytes, budget - spent)
+    if not len(chosen):
+        return None
+    ids = ensemble.sample_ids
+    used, micro = np.unique(ensemble.inverse[chosen], return_inverse=True)
+    micro_kind = smallest_kind(len(used))
+    codes = ensemble.labels[used].astype(np.int64)
+    codes[codes < 0] = np.iinfo(code_kind).max
+    least = np.argsort(confidence[chosen], kind="stable")[:LEAST_SURE]
+    least = least[confidence[chosen][least] < SURE]
+    support, cluster = votes.support, votes.labels[used]
+    rival = support.rival_cluster[used]
+    # the page reads a rival that is the cluster itself as none
+    fields = (
+        cluster,
+        share16(reading.confidence[used]),
+        np.where(rival < 0, cluster, rival),
+        share16(support.own[used]),
+        share16(support.rival[used]),
+        share16(votes.attachment[used]),
     )
+    return {
+        "count": len(chosen),
+        "ids": None if ids is None else [plain(value) for value in ids[chosen].tolist()],
+        "rows": None if len(chosen) == ensemble.n_samples else pack(chosen, "u4"),
+        "micro": pack(micro, micro_kind),
+        "micro_kind": micro_kind,
+        "codes": pack(codes, code_kind),
+        "codes_kind": code_kind,
+        "members": member_names,
+        "offsets": ensemble.cluster_offsets.tolist(),
+        "labels": label_names,
+        "goes": pack(goes, "u2"),
+        "share": pack(share16(share), "u2"),
+        "ties": {str(base): also for base, also in ties.items()},
+        "least": least.tolist(),
+        **{name: pack(values, "u2") for name, values in zip(FIELDS, fields, strict=True)},
+    }
+
+
+def choose_samples(
+    ensemble: Ensemble,
+    confidence: NDArray[np.float64],
+    first: NDArray[np.int64],
+    row_bytes: float,
+    budget: float,
+) -> NDArray[np.int64]:
+    """Positions of the samples that fit, in order of position.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    confidence : ndarray, shape (n,)
+    first : ndarray
+        Samples to take before the least sure ones, with at most half of the budget.
+    row_bytes : float
+        Bytes of each microcluster, which are spent once.
+    budget : float
+        Bytes for everything.
+    """
+    n, ids = ensemble.n_samples, ensemble.sample_ids
+    micro_bytes = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
+    # a name takes at least its quotes, a comma and a letter
+    least = micro_bytes + (0 if ids is None else 4)
+    rows = row_bytes * ensemble.n_microclusters
+    if rows + least * n <= budget and rows + _sample_bytes(ids, micro_bytes, n).sum() <= budget:
+        return np.arange(n)
+    least += ROW_BYTES
+    fixed = first[: _fitting(ensemble, first, np.full(len(first), least), row_bytes, budget / 2)]
+    cost = _sample_bytes(None if ids is None else ids[fixed], micro_bytes, len(fixed)) + ROW_BYTES
+    fixed = fixed[: _fitting(ensemble, fixed, cost, row_bytes, budget / 2)]
+    taken = np.zeros(n, dtype=bool)
+    taken[fixed] = True
+    unsure = np.argsort(confidence, kind="stable")
+    order = np.concatenate([fixed, unsure[~taken[unsure]]])
+    # only the names of samples that could fit are measured
+    order = order[: _fitting(ensemble, order, np.full(n, least), row_bytes, budget)]
+    cost = _sample_bytes(None if ids is None else ids[order], micro_bytes, len(order)) + ROW_BYTES
+    return np.sort(order[: _fitting(ensemble, order, cost, row_bytes, budget)])
+
+
+def _sample_bytes(ids: NDArray[Any] | None, micro_bytes: float, count: int) -> NDArray[np.float64]:
+    """Bytes of each sample: its name in JSON and the number of its microcluster."""
+    if ids is None:
+        return np.full(count, micro_bytes)
+    return np.array([len(script_json(plain(name))) + 1 for name in ids.tolist()]) + micro_bytes
+
+
+def _fitting(
+    ensemble: Ensemble,
+    order: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    row_bytes: float,
+    budget: float,
+) -> int:
+    """How many of the samples fit into the budget, taken in order."""
+    rows = ensemble.inverse[order]
+    new = np.zeros(len(order), dtype=bool)
+    new[np.unique(rows, return_index=True)[1]] = True
+    spent = np.cumsum(cost + row_bytes * new)
+    return int(np.searchsorted(spent, budget, side="right"))
+
+
+def _label_names(ensemble: Ensemble) -> list[str] | None:
+    """Names of all base clusters in the order of the incidence; None where they take too many bytes."""
+    if ensemble.n_base_clusters > NAME_BYTES // 4:
+        return None
+    names = [plain(value, 40) for values in ensemble.categories for value in values.tolist()]
+    return names if sum(len(name) + 3 for name in names) <= NAME_BYTES else None
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def pack(values: NDArray[Any], kind: str) -> str:
+    """Little-endian unsigned integers as base64; kind is u1, u2 or u4."""
+    return b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode("ascii")
+
+
+def share16(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers in [0, 1] scaled to two bytes."""
+    return np.rint(np.clip(np.nan_to_num(values), 0.0, 1.0) * 65535)
+
+
+def smallest_kind(largest: int) -> str:
+    """The narrowest of u1, u2 and u4 that holds a number, with one value to spare for 'none'."""
+    return "u1" if largest < 255 else "u2" if largest < 65535 else "u4"
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element: nothing in it can end the element.
+
+    Examples
+    --------
+    >>> from coterie.report._payload import script_json
+    >>> script_json({"name": "</script>&"})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u0026"}'
+    """
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""What the page reads off a result, computed once: values per microcluster, tables, pairs of members."""
+"""What the page needs to know about a result, computed once: tables, blocks, medians, merged clusters."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
-from coterie.report._blocks import Blocks, leaves, mean_coassociation
-from coterie.report._merged import Merged, merged_clusters
+from coterie.numerics.linkage import weighted_linkage
+from coterie.report._matrix import Blocks, leaves, mean_coassociation
 from coterie.trust import ClusterVotes, member_agreement
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
     from coterie.result import Result
 
+# bins of the histograms of confidence
 BINS = 20
+# clusters with a histogram; the least sure come first
+HISTOGRAMS = 40
 # members in the picture of how they agree
 AGREEMENT_MEMBERS = 120
 # clusters in the table of means between clusters
@@ -27,52 +31,32 @@ BETWEEN_CLUSTERS = 25
 # points of the map
 POINTS = 5000
 
+# A cluster is reported as merged if most members keep its two parts apart:
+# each part holds at least this share of the cluster,
+LEAST_PART = 0.15
+# a member keeps them apart if their similarity (cosine) to it is at most this,
+APART = 0.1
+# or at most this multiple of the similarity of the cluster and its rival,
+APART_BESIDE_RIVAL = 2.0
+# but never if it is above this,
+APART_LIMIT = 0.5
+# and at least this share of the members keeps them apart.
+MOST_MEMBERS = 0.75
+# the heaviest rows of a cluster and the largest clusters are looked at
+MERGED_ROWS = 600
+MERGED_CLUSTERS = 60
+
 
 @dataclass(frozen=True)
 class Reading:
-    """A result and what the page says about it."""
+    """A result, and what the page shows of it."""
 
     result: Result
 
-    @property
+    @cached_property
     def ensemble(self) -> Ensemble:
         """The members' labels."""
         return self.result.ensemble
-
-    @cached_property
-    def counts(self) -> NDArray[Any]:
-        """How many samples each entry of the result stands for: its weight, else one."""
-        return self.ensemble.sample_counts
-
-    @property
-    def n(self) -> int | float:
-        """How many samples the result stands for."""
-        return self.ensemble.total_count
-
-    @property
-    def weighted(self) -> bool:
-        """Whether samples have weights, and are counted by them."""
-        return self.ensemble.sample_weight is not None
-
-    @cached_property
-    def median_confidence(self) -> float:
-        """Median confidence of all samples."""
-        return weighted_median(self.result.sample_confidence, self.counts)
-
-    @cached_property
-    def first(self) -> NDArray[np.int64]:
-        """A sample of each microcluster, shape (N,)."""
-        return np.unique(self.ensemble.inverse, return_index=True)[1]
-
-    @cached_property
-    def labels(self) -> NDArray[np.int64]:
-        """Cluster of each microcluster, shape (N,)."""
-        return self.result.labels[self.first].astype(np.int64)
-
-    @cached_property
-    def confidence(self) -> NDArray[np.float64]:
-        """Confidence of each microcluster, shape (N,)."""
-        return self.result.sample_confidence[self.first]
 
     @cached_property
     def votes(self) -> ClusterVotes:
@@ -80,9 +64,53 @@ class Reading:
         return self.result.cluster_votes
 
     @cached_property
+    def counts(self) -> NDArray[Any]:
+        """How many samples each sample of the result counts for: its weight, else one."""
+        return self.ensemble.sample_counts
+
+    @cached_property
+    def n(self) -> int | float:
+        """Number of samples, counted by weight."""
+        return self.ensemble.total_count
+
+    @cached_property
+    def weighted(self) -> bool:
+        """Whether samples have weights, and are counted by them."""
+        return self.ensemble.sample_weight is not None
+
+    @cached_property
+    def truth_scores(self) -> dict[str, float] | None:
+        """Scores against the known classes, where they are known for every sample."""
+        if self.result.truth is None:
+            return None
+        from coterie.evaluate import scores
+
+        try:
+            return scores(self.result.truth, self.result.labels)
+        except ValueError:
+            return None
+
+    @cached_property
+    def median_confidence(self) -> float:
+        """Median confidence of all samples."""
+        return weighted_median(self.result.sample_confidence, self.counts)
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """Confidence of each microcluster, shape (N,)."""
+        confidence = np.empty(self.ensemble.n_microclusters)
+        confidence[self.ensemble.inverse] = self.result.sample_confidence
+        return confidence
+
+    @cached_property
     def clusters(self) -> Table:
-        """One row a cluster."""
+        """One row per cluster."""
         return self.result.diagnose_clusters()
+
+    @cached_property
+    def members(self) -> Table:
+        """One row per member."""
+        return self.result.diagnose_members()
 
     @cached_property
     def merged(self) -> list[Merged]:
@@ -90,41 +118,24 @@ class Reading:
         return merged_clusters(self.votes, self.clusters["nearest"])
 
     @cached_property
-    def members(self) -> Table:
-        """One row a member."""
-        return self.result.diagnose_members()
-
-    @cached_property
-    def rivals(self) -> dict[str, NDArray[Any]]:
-        """Rival and membership in the own and in the rival cluster, of each microcluster.
-
-        With one cluster the rival is the cluster itself.
-        """
-        own, next_best, rival = self.votes.support
-        rival = np.where(rival < 0, self.labels, rival)
-        return {"rival": rival, "support": own, "rival_support": next_best}
-
-    @cached_property
     def base_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[int, list[int]]]:
-        """Cluster that each base cluster mostly belongs to, its share, and who else ties for it."""
+        """Cluster that holds most of each base cluster, its share, and the clusters that tie with it."""
         shares = self.votes.shares
         rows = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
         largest = np.maximum.reduceat(shares.data, shares.indptr[:-1])
-        # sums of float weights that are equal may differ in their last digits
+        # equal sums of float weights may differ in their last digits
         best = shares.data >= largest[rows] * (1 - 1e-12)
         base, cluster = rows[best], shares.indices[best].astype(np.int64)
         first = np.r_[True, base[1:] != base[:-1]]
         ties: dict[int, list[int]] = {}
-        for place in np.flatnonzero(~first).tolist():
-            ties.setdefault(int(base[place]), []).append(int(cluster[place]))
+        for i in np.flatnonzero(~first).tolist():
+            ties.setdefault(int(base[i]), []).append(int(cluster[i]))
         return cluster[first], largest, ties
 
     @cached_property
     def blocks(self) -> Blocks:
         """Samples in display order, in at most 300 blocks."""
-        rivals = self.rivals
-        lead = rivals["support"] - rivals["rival_support"]
-        return Blocks.of(self.ensemble, self.labels, self.votes.overlap, rivals["rival"], lead)
+        return Blocks.of(self.votes)
 
     @cached_property
     def between(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -137,13 +148,20 @@ class Reading:
     @cached_property
     def histograms(self) -> NDArray[Any]:
         """Samples per cluster and bin of confidence, c x 20."""
-        place = np.minimum((self.result.sample_confidence * BINS).astype(np.int64), BINS - 1)
+        bins = np.minimum((self.result.sample_confidence * BINS).astype(np.int64), BINS - 1)
         flat = np.bincount(
-            self.result.labels * BINS + place,
+            self.result.labels * BINS + bins,
             weights=self.counts,
             minlength=self.result.n_clusters * BINS,
         )
         return self.ensemble.as_counts(flat).reshape(self.result.n_clusters, BINS)
+
+    @cached_property
+    def histogram_clusters(self) -> list[int]:
+        """Clusters whose confidence is drawn: all, or the least sure ones."""
+        if self.result.n_clusters <= HISTOGRAMS:
+            return list(range(self.result.n_clusters))
+        return np.argsort(self.medians, kind="stable")[:HISTOGRAMS].tolist()
 
     @cached_property
     def medians(self) -> NDArray[np.float64]:
@@ -156,7 +174,7 @@ class Reading:
 
     @cached_property
     def agreement(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Members in an order that puts like ones side by side, and NMI of each pair."""
+        """Members in an order that puts similar ones side by side, and the NMI of each pair."""
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
         values = np.nan_to_num(member_agreement(self.ensemble.reorder_members(kept)))
@@ -165,11 +183,11 @@ class Reading:
 
     @cached_property
     def points(self) -> NDArray[np.int64]:
-        """Samples drawn on the map: all, or 5,000 by a fixed rule, each cluster by its share."""
+        """Samples drawn on the map: all, or 5,000 by a fixed rule, each cluster in proportion."""
         n = len(self.result.labels)
         if n <= POINTS:
             return np.arange(n)
-        # multiples of the golden ratio modulo one are spread evenly, whatever the order of rows
+        # multiples of the golden ratio modulo one are spread evenly over any order of the rows
         spread = np.arange(n, dtype=np.uint64) * np.uint64(2654435769) % np.uint64(2**32)
         sizes = np.bincount(self.result.labels, minlength=self.result.n_clusters)
         quota = np.maximum(np.floor(sizes / n * POINTS), 1).astype(np.int64)
@@ -196,3 +214,143 @@ def weighted_median(values: NDArray[np.float64], counts: NDArray[Any]) -> float:
     low, high = np.searchsorted(upto, half), np.searchsorted(upto, half, side="right")
     found = values[order[[low, min(high, len(order) - 1)]]]
     return float(found.mean())
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A cluster whose two parts most members keep apart.
+
+    Attributes
+    ----------
+    cluster : int
+    apart, asked : int
+        Members that keep the parts apart, and members that labelled samples of both.
+    sizes : tuple of float
+        Weight of the parts, the larger first.
+    inside : tuple of float
+        Mean co-association inside each part.
+    between : float
+        Mean co-association across the parts.
+    """
+
+    cluster: int
+    apart: int
+    asked: int
+    sizes: tuple[float, float]
+    inside: tuple[float, float]
+    between: float
+
+
+def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merged]:
+    """The clusters whose two parts most members keep apart, the clearest first.
+
+    Members with many small clusters cut every cluster, each in its own way, so a cut alone says
+    little. What counts is that they cut it at the same position. Each cluster is therefore split
+    where the average-link dendrogram of its co-association splits it, and each member is asked how
+    similar the two parts are to it: the cosine of their shares of its base clusters. It is 0 where no
+    base cluster holds samples of both, and 1 where the member mixes them, whatever the sizes of its
+    clusters.
+
+    Parameters
+    ----------
+    votes : ClusterVotes
+    rivals : ndarray, shape (c,)
+        The nearest other cluster of each, -1 for none.
+    """
+    ensemble, labels = votes.ensemble, votes.labels
+    weight = ensemble.sizes
+    sizes = np.bincount(labels, weights=weight, minlength=votes.n_clusters)
+    merged = []
+    for cluster in np.argsort(-sizes, kind="stable")[:MERGED_CLUSTERS].tolist():
+        rows = np.flatnonzero(labels == cluster)
+        rows = rows[np.argsort(-weight[rows], kind="stable")[:MERGED_ROWS]]
+        parts = _parts(ensemble, rows, weight[rows])
+        if parts is None:
+            continue
+        one, other = (np.asarray(ensemble.incidence[part].T @ weight[part]) for part in parts)
+        cosine = _cosine(ensemble, one, other)
+        limit = APART
+        if rivals[cluster] >= 0:
+            own, rival = (votes.overlap[:, [q]].toarray()[:, 0] for q in (cluster, rivals[cluster]))
+            beside = _cosine(ensemble, own, rival)
+            if np.isfinite(beside).any():
+                limit = max(limit, APART_BESIDE_RIVAL * float(np.nanmedian(beside)))
+                limit = min(limit, APART_LIMIT)
+        asked = np.isfinite(cosine)
+        apart = asked & (cosine <= limit)
+        if not asked.any() or apart.sum() < MOST_MEMBERS * asked.sum():
+            continue
+        # from the rows that were looked at to the whole cluster
+        scale = float(sizes[cluster] / weight[rows].sum())
+        merged.append(
+            Merged(
+                cluster=cluster,
+                apart=int(apart.sum()),
+                asked=int(asked.sum()),
+                sizes=(
+                    scale * float(weight[parts[0]].sum()),
+                    scale * float(weight[parts[1]].sum()),
+                ),
+                inside=(_together(ensemble, one, one), _together(ensemble, other, other)),
+                between=_together(ensemble, one, other),
+            )
+        )
+    return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
+
+
+def _parts(
+    ensemble: Ensemble, rows: NDArray[np.int64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The two sides of the last large merge of a dendrogram, the heavier first."""
+    if len(rows) < 2:
+        return None
+    pairs = weighted_linkage(1.0 - _coassociation(ensemble, rows), weight, "average").pairs
+    held = weight.copy()
+    last = None
+    for step, (low, high) in enumerate(pairs.tolist()):
+        if min(held[low], held[high]) >= LEAST_PART * weight.sum():
+            last = step
+        held[low] += held[high]
+    if last is None:
+        return None
+    before = pairs[:last]
+    graph = sparse.coo_array((np.ones(last), (before[:, 0], before[:, 1])), (len(rows), len(rows)))
+    group = connected_components(graph, directed=False)[1]
+    one, other = (np.flatnonzero(group == group[side]) for side in pairs[last])
+    if weight[one].sum() < weight[other].sum():
+        one, other = other, one
+    return rows[one], rows[other]
+
+
+def _coassociation(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Co-association of a few rows, 0 for a pair that no member labelled."""
+    by_base = ensemble.weight_of_cluster
+    inside = sparse.csr_array(ensemble.incidence[rows])
+    together = (inside @ sparse.csr_array(inside.multiply(by_base)).T).toarray()
+    labelled = ensemble.observed[rows].astype(np.float64)
+    seen = (labelled * ensemble.member_weight) @ labelled.T
+    shares = np.zeros(together.shape)
+    np.divide(together, seen, out=shares, where=seen > 0)
+    return shares
+
+
+def _per_member(ensemble: Ensemble, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.add.reduceat(values, ensemble.cluster_starts)
+
+
+def _cosine(
+    ensemble: Ensemble, one: NDArray[np.float64], other: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Cosine of two groups' weights in each member's base clusters, NaN where it labelled only one."""
+    lengths = np.sqrt(_per_member(ensemble, one**2) * _per_member(ensemble, other**2))
+    cosine = np.full(len(lengths), np.nan)
+    np.divide(_per_member(ensemble, one * other), lengths, out=cosine, where=lengths > 0)
+    return cosine
+
+
+def _together(ensemble: Ensemble, one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Mean co-association of two groups, given their weight in each base cluster."""
+    together = _per_member(ensemble, one * other)
+    seen = _per_member(ensemble, one) * _per_member(ensemble, other)
+    total = float(seen @ ensemble.member_weight)
+    return float(together @ ensemble.member_weight) / total if total else 0.0

@@ -6,7 +6,7 @@
   const COLOURS = 10;
   const SHAPES = ["circle", "square", "triangle", "diamond"];
 
-  // ------------------------------------------------------------------ small means
+  // ------------------------------------------------------------------ elements, numbers, colours
 
   const byId = (id) => document.getElementById(id);
   const number = new Intl.NumberFormat("en");
@@ -41,7 +41,7 @@
     return node;
   }
 
-  // with one cluster there is no rival, and a confidence would say nothing
+  // with one cluster there is no rival, and confidence carries no information
   const sureness = (value) => (data.n_clusters > 1 ? `, confidence ${fixed(value)}` : "");
 
   const name = (value) => element("bdi", {}, value);
@@ -75,7 +75,7 @@
   });
   prefersDark.addEventListener("change", redraw);
 
-  // paper is white whatever the screen was
+  // always print on white
   let before = null;
   window.addEventListener("beforeprint", () => {
     before = root.dataset.theme ?? "";
@@ -116,7 +116,7 @@
     node.addEventListener("pointerleave", hideNote);
   }
 
-  // ------------------------------------------------------------------ drawing at the width there is
+  // ------------------------------------------------------------------ drawing at the available width
 
   function drawn(id, draw) {
     const host = byId(id);
@@ -205,7 +205,7 @@
       if (!button) return;
       button.addEventListener("click", () => {
         const current = head.getAttribute("aria-sort");
-        // numbers are most telling from the largest down, names from a to z
+        // numbers sort from the largest down first, names from a to z
         const first = head.dataset.first ?? "ascending";
         const other = first === "ascending" ? "descending" : "ascending";
         const wanted = current === first ? other : first;
@@ -310,7 +310,7 @@
     }
   }
 
-  // numbers that would cover one another step aside
+  // numbers that would overlap are moved apart
   function apart(places, least) {
     for (let pass = 0; pass < 30; pass++) {
       places.forEach((one, i) => places.slice(i + 1).forEach((two) => {
@@ -714,7 +714,7 @@
         const code = codes[unit * m + j];
         if (code === absent) return { member, labelled: false, label: null, goes: null, agrees: null };
         const at = given.offsets[j] + code;
-        // where clusters tie for most of a label's samples, it goes with none of them
+        // a label whose samples lie equally in several clusters goes with none of them
         const tied = given.ties[at] ?? [];
         const own = goes[at] === cluster[unit] || tied.includes(cluster[unit]);
         return {
@@ -767,7 +767,7 @@
       }));
       if (near || !found.length) {
         hint.append("No searchable sample is called “", name(input.value.trim()), found.length ? "”. The nearest names:" : "”, and no name is near. ");
-        if (!found.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} ${data.weighted ? "weighted rows" : "samples"} are in this page; coterie explain finds any.`);
+        if (!found.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} ${data.weighted ? "weighted rows" : "samples"} are stored in this page; coterie explain explains any sample.`);
       }
       list.hidden = !found.length;
       input.setAttribute("aria-expanded", String(!!found.length));
@@ -840,7 +840,7 @@
       ];
       if (rival[unit] !== cluster[unit]) parts.push(bar(`Support of cluster ${rival[unit]}, the rival`, rivalSupport[unit] / 65535, colourOf(rival[unit])));
       parts.push(frame);
-      if (order.length > most) parts.push(element("p", { class: "quiet" }, `The first ${most} of ${count(order.length)} members, those that differ first.`));
+      if (order.length > most) parts.push(element("p", { class: "quiet" }, `The first ${most} of ${count(order.length)} members, disagreeing ones first.`));
       panel.replaceChildren(...parts);
       panel.hidden = false;
       said.textContent = `Showing sample ${idOf(place)}: cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}.`;

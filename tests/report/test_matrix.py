@@ -7,8 +7,8 @@ import pytest
 
 from coterie import EAC, Ensemble
 from coterie.evidence import coassociation
-from coterie.report import _blocks
-from coterie.report._blocks import Blocks, mean_coassociation
+from coterie.report import _matrix
+from coterie.report._matrix import Blocks, mean_coassociation
 from coterie.report._reading import Reading
 from coterie.result import Result
 
@@ -25,13 +25,10 @@ def random_ensemble(n=60, m=5, k=4, missing=0.0, weights=False, seed=0):
     return Ensemble.from_labels(labels, sample_weight=sample_weight)
 
 
-def blocks_of(ensemble, n_clusters=3, limit=_blocks.BLOCKS):
+def blocks_of(ensemble, n_clusters=3, limit=_matrix.BLOCKS):
     result = Result.of(EAC(n_clusters).fit(ensemble))
     reading = Reading(result)
-    rivals = reading.rivals
-    lead = rivals["support"] - rivals["rival_support"]
-    overlap = reading.votes.overlap
-    return reading, Blocks.of(ensemble, reading.labels, overlap, rivals["rival"], lead, limit)
+    return reading, Blocks.of(reading.votes, limit)
 
 
 @pytest.mark.parametrize("limit", [7, 20, 300])
@@ -44,7 +41,7 @@ def test_blocks_hold_every_sample_once_and_one_cluster_each(limit, weights):
     np.testing.assert_allclose(share.sum(axis=0), ensemble.weights)
     for cluster in range(3):
         rows = blocks.cluster == cluster
-        assert share[np.ix_(rows, reading.labels != cluster)].max(initial=0) < 1e-9
+        assert share[np.ix_(rows, reading.votes.labels != cluster)].max(initial=0) < 1e-9
         own = share[rows].sum(axis=1)
         np.testing.assert_allclose(own, own[0])
 
@@ -58,7 +55,7 @@ def test_few_samples_are_drawn_one_by_one():
 @pytest.mark.parametrize("dendrogram", [True, False])
 def test_block_means_are_means_over_pairs_of_samples(monkeypatch, dendrogram):
     if not dendrogram:
-        monkeypatch.setattr(_blocks, "DENDROGRAM_ROWS", 2)
+        monkeypatch.setattr(_matrix, "DENDROGRAM_ROWS", 2)
     ensemble = random_ensemble(weights=True)
     _, blocks = blocks_of(ensemble, limit=11)
     matrix = coassociation(ensemble)

@@ -1,8 +1,8 @@
 """The consensus matrix at the size of a screen: samples in a readable order, averaged in blocks.
 
-Blocks hold equal weight within a cluster and never cross from one cluster into the next, so a block
-of the picture is as large as the samples it stands for, and its value is the mean over all their
-pairs. A microcluster on the edge of two blocks belongs to each with its share.
+Blocks hold equal weight within a cluster and never cross from one cluster into the next. The area of
+a block in the picture is therefore proportional to its samples, and its value is the mean over all
+their pairs. A microcluster on the edge of two blocks belongs to each in proportion.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from scipy import sparse
 
 from coterie.core.budget import memory_budget
 from coterie.ensemble import Ensemble
+from coterie.evidence import coassociation
+from coterie.numerics.linkage import weighted_linkage
+from coterie.trust import ClusterVotes
 
-# rows of the picture; more cannot be told apart on a screen
+# rows of the picture; a screen does not show more
 BLOCKS = 300
-# up to here the order inside a cluster comes from a dendrogram
+# with at most this many rows, the order inside a cluster comes from a dendrogram
 DENDROGRAM_ROWS = 2000
-# base clusters multiplied at a time, which bounds the dense part
+# base clusters per product, which bounds the dense part
 COLUMNS = 4096
 
 
@@ -33,7 +36,7 @@ class Blocks:
     share : csr_array, shape (B, N)
         Weight that each microcluster has in each block.
     cluster : ndarray, shape (B,)
-        Cluster of each block; where clusters outnumber blocks, the one in its middle.
+        Cluster of each block; where clusters outnumber blocks, the one at its centre.
     order : str
         How samples are ordered inside a cluster, in words.
     """
@@ -48,37 +51,16 @@ class Blocks:
         return np.asarray(self.share.sum(axis=1), dtype=np.float64)
 
     @classmethod
-    def of(
-        cls,
-        ensemble: Ensemble,
-        labels: NDArray[np.int64],
-        overlap: sparse.csr_array,
-        rival: NDArray[np.int64],
-        lead: NDArray[np.float64],
-        limit: int = BLOCKS,
-    ) -> Blocks:
-        """Blocks of a partition.
-
-        Parameters
-        ----------
-        ensemble : Ensemble
-        labels : ndarray, shape (N,)
-            Cluster of each microcluster, 0 .. c - 1.
-        overlap : csr_array, shape (k, c)
-            Weight that each base cluster shares with each cluster.
-        rival : ndarray, shape (N,)
-            The next best cluster of each microcluster.
-        lead : ndarray, shape (N,)
-            By how much it belongs to its own cluster rather than to that one.
-        limit : int
-            Largest number of blocks.
-        """
-        order, words = _display_order(ensemble, labels, overlap, rival, lead)
+    def of(cls, votes: ClusterVotes, limit: int = BLOCKS) -> Blocks:
+        """At most ``limit`` blocks of the votes' partition."""
+        ensemble, labels = votes.ensemble, votes.labels
+        order, description = _display_order(votes)
         weight = ensemble.sizes[order]
         groups = labels[order]
-        samples = ensemble.total_count
-        # weights that are no counts say nothing of how many samples there are
-        limit = min(limit, samples if isinstance(samples, int) else ensemble.n_samples)
+        # weights that are not counts do not say how many samples there are
+        limit = min(
+            limit, int(ensemble.total_count if ensemble.has_whole_weights else ensemble.n_samples)
+        )
         if len(np.unique(groups)) > limit:
             groups = np.zeros_like(groups)
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
@@ -91,7 +73,7 @@ class Blocks:
             ]
         )
         upto = np.cumsum(weight)
-        # the finest cut that respects both the blocks and the microclusters
+        # cut at the edges of both blocks and microclusters: each piece belongs to one of either
         cuts = np.unique(np.concatenate([[0.0], edges, upto]))
         middle = (cuts[1:] + cuts[:-1]) / 2
         row = np.minimum(np.searchsorted(edges, middle), len(edges) - 1)
@@ -101,14 +83,10 @@ class Blocks:
         )
         centre = edges - np.diff(edges, prepend=0.0) / 2
         at = np.minimum(np.searchsorted(upto, centre), len(order) - 1)
-        return cls(share, labels[order][at], words)
+        return cls(share, labels[order][at], description)
 
     def coassociation(self, ensemble: Ensemble) -> NDArray[np.float64]:
-        """Mean co-association of each pair of blocks, B x B, in time linear in N.
-
-        Of all (member, pair of samples) in which the member saw both, the weighted share in which
-        it put them together.
-        """
+        """Mean co-association of each pair of blocks, B x B, in time linear in N."""
         return mean_coassociation(ensemble, sparse.csr_array(self.share @ ensemble.incidence))
 
     def average(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,14 +96,18 @@ class Blocks:
 
 
 def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[np.float64]:
-    """Mean co-association between groups of samples, given their weight in each base cluster."""
+    """Mean co-association between groups of samples, given their weight in each base cluster.
+
+    The weighted share of (member, pair of samples) that are together, among those in which the
+    member labelled both samples.
+    """
     columns = sparse.csc_array(inside)
     per_cluster = ensemble.weight_of_cluster
     together = np.zeros((inside.shape[0], inside.shape[0]))
     for start in range(0, inside.shape[1], COLUMNS):
         part = columns[:, start : start + COLUMNS].toarray()
         together += (part * per_cluster[start : start + COLUMNS]) @ part.T
-    # what a member labelled of a group is what its base clusters hold of it
+    # a member labelled what its base clusters hold of a group
     members = sparse.csr_array(
         (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
     )
@@ -137,9 +119,9 @@ def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[
 
 
 def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Blocks per cluster by largest remainders, at least one each."""
+    """Blocks per cluster in proportion to its weight, by largest remainders, at least one each."""
     quota = totals / totals.sum() * count
-    # a quota that is whole but for rounding must not lose a block
+    # a rounding error must not cost a cluster its last block
     seats = np.maximum(np.floor(quota + 1e-9), 1).astype(np.int64)
     spare = count - int(seats.sum())
     if spare > 0:
@@ -150,40 +132,34 @@ def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     return seats
 
 
-def _display_order(
-    ensemble: Ensemble,
-    labels: NDArray[np.int64],
-    overlap: sparse.csr_array,
-    rival: NDArray[np.int64],
-    lead: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], str]:
-    """Microclusters with like clusters side by side, and inside a cluster like rows."""
-    n, n_clusters = len(labels), overlap.shape[1]
-    place = np.empty(n_clusters, dtype=np.int64)
-    place[_order_of_clusters(ensemble, overlap)] = np.arange(n_clusters)
+def _display_order(votes: ClusterVotes) -> tuple[NDArray[np.int64], str]:
+    """Microclusters with similar clusters side by side and similar rows inside, and how in words."""
+    ensemble, labels, n_clusters = votes.ensemble, votes.labels, votes.n_clusters
+    n = len(labels)
+    rank = np.empty(n_clusters, dtype=np.int64)
+    rank[_order_of_clusters(votes)] = np.arange(n_clusters)
     if n <= DENDROGRAM_ROWS and 24 * n * n <= memory_budget():
         inner = _dendrogram_rank(ensemble, labels)
-        order = np.lexsort((inner, place[labels]))
+        order = np.lexsort((inner, rank[labels]))
         return order, "by the average-link dendrogram of the co-association"
-    # towards the next cluster of the picture the rows that lean to it
+    own, rival_support, rival = votes.support
+    # rows that lean to a cluster are drawn on the side of that cluster
+    towards = rank[np.where(rival < 0, labels, rival)]
     return (
-        np.lexsort((np.arange(n), -lead, place[rival], place[labels])),
+        np.lexsort((np.arange(n), rival_support - own, towards, rank[labels])),
         "by the next best cluster, then from sure to unsure",
     )
 
 
-def _order_of_clusters(ensemble: Ensemble, overlap: sparse.csr_array) -> NDArray[np.int64]:
-    n_clusters = overlap.shape[1]
-    if not 3 <= n_clusters <= DENDROGRAM_ROWS:
-        return np.arange(n_clusters)
-    between = mean_coassociation(ensemble, sparse.csr_array(overlap.T))
-    return leaves(between, np.asarray(overlap.sum(axis=0), dtype=np.float64))
+def _order_of_clusters(votes: ClusterVotes) -> NDArray[np.int64]:
+    if not 3 <= votes.n_clusters <= DENDROGRAM_ROWS:
+        return np.arange(votes.n_clusters)
+    between = mean_coassociation(votes.ensemble, sparse.csr_array(votes.overlap.T))
+    return leaves(between, np.asarray(votes.overlap.sum(axis=0), dtype=np.float64))
 
 
 def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Place of each microcluster among the leaves of its cluster's dendrogram."""
-    from coterie.evidence import coassociation
-
+    """Position of each microcluster among the leaves of its cluster's dendrogram."""
     shares = coassociation(ensemble)
     weight = ensemble.sizes
     rank = np.zeros(len(labels), dtype=np.int64)
@@ -194,9 +170,7 @@ def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[n
 
 
 def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Items in the order in which average link strings them together."""
-    from coterie.numerics.linkage import weighted_linkage
-
+    """Items in the order of the leaves of the average-link dendrogram."""
     n = len(weight)
     if n < 3:
         return np.arange(n)
@@ -206,7 +180,7 @@ def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDAr
     for low, high in pairs.tolist():
         following[last[low]] = high
         last[low] = last[high]
-    leaves = np.zeros(n, dtype=np.int64)
-    for place in range(1, n):
-        leaves[place] = following[leaves[place - 1]]
-    return leaves
+    order = np.zeros(n, dtype=np.int64)
+    for i in range(1, n):
+        order[i] = following[order[i - 1]]
+    return order

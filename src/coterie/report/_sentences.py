@@ -1,0 +1,330 @@
+"""The sentences of the page: the headline, the notes, and what each picture shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.core.text import counted, noun_for, plain, shown_count
+from coterie.report._reading import AGREEMENT_MEMBERS, HISTOGRAMS, Reading
+from coterie.trust.explanation import SURE, UNSURE
+
+# streams thinner than this share of the samples are not drawn
+THINNEST = 0.002
+# merged clusters with a sentence each; more are listed
+MERGED = 3
+
+
+def percent(share: float) -> str:
+    """A share as a percentage that never rounds to a false 0 or 100."""
+    if 0 < share < 0.01:
+        return "under 1 %"
+    if 0.99 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def no_structure(reading: Reading) -> bool:
+    """Whether the choice of k concluded that the data have no stable clusters."""
+    selection = reading.result.selection
+    return selection is not None and not selection.structure
+
+
+def headline(reading: Reading) -> list[str]:
+    """The result in two or three sentences."""
+    result = reading.result
+    n = counted(reading.n, "sample")
+    if result.n_clusters == 1:
+        alone = f"all {n} are in one cluster."
+        first = f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()
+        return [first, *_against_truth(reading)]
+    clusters = counted(result.n_clusters, "cluster")
+    if no_structure(reading):
+        return [
+            f"No stable structure: do not trust the {clusters} of {n} below.",
+            *_against_truth(reading),
+        ]
+    median = reading.median_confidence
+    if median >= SURE:
+        how = "most assignments sure"
+    elif median >= UNSURE:
+        how = "assignments fairly sure"
+    else:
+        how = "most assignments unsure"
+    first = f"{clusters} of {n}, {how} (median confidence {median:.2f})."
+    return [first, *_weakest(reading), *_against_truth(reading)]
+
+
+def _weakest(reading: Reading) -> list[str]:
+    table = reading.clusters
+    confidence = table["confidence"]
+    lowest = int(np.argmin(confidence))
+    rival = int(table["nearest"][lowest])
+    if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
+        return ["No cluster is much less sure than the others."]
+    sentence = f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f})"
+    if table["separation"][lowest] > 0:
+        sentence += f"; its samples are most often put together with those of cluster {rival}"
+    return [f"{sentence}."]
+
+
+def _against_truth(reading: Reading) -> list[str]:
+    scores = reading.truth_scores
+    if scores is None:
+        return []
+    return [
+        f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
+        f"accuracy {percent(scores['accuracy'])}."
+    ]
+
+
+def _unsure_samples(reading: Reading) -> int | float:
+    """Number of samples whose confidence counts as unsure."""
+    count: int | float = reading.counts[reading.result.sample_confidence < UNSURE].sum().item()
+    return count
+
+
+def tiles(reading: Reading) -> list[tuple[str, str, str]]:
+    """The numbers at the top: value, name, and a remark."""
+    result, ensemble = reading.result, reading.ensemble
+    n = reading.n
+    rows = counted(ensemble.n_microclusters, "distinct label row")
+    numbers = [
+        (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
+        (f"{result.n_clusters:,}", noun_for(result.n_clusters, "cluster"), _choice_of_k(reading)),
+        (
+            f"{ensemble.n_members:,}",
+            noun_for(ensemble.n_members, "member"),
+            f"the clusterings combined; {_coverage(reading)}",
+        ),
+    ]
+    # without a rival every sample would count as sure
+    if result.n_clusters > 1:
+        unsure = _unsure_samples(reading)
+        median = f"{reading.median_confidence:.2f}"
+        numbers += [
+            (median, "median confidence", "1 is sure, 0 is a tie"),
+            (shown_count(unsure), "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
+        ]
+    return numbers
+
+
+def _choice_of_k(reading: Reading) -> str:
+    result = reading.result
+    if result.selection is None:
+        asked = result.parameters.get("n_clusters") == result.n_clusters
+        return "as requested" if asked else f"chosen by {result.method.upper()}"
+    if result.selection.recommended == result.n_clusters:
+        return "as recommended"
+    if result.selection.recommended == 1:
+        return "none recommended"
+    return f"{result.selection.recommended} recommended"
+
+
+def _coverage(reading: Reading) -> str:
+    ensemble = reading.ensemble
+    if ensemble.is_complete:
+        return "no label missing"
+    weight = ensemble.sizes
+    absent = float(weight @ (~ensemble.observed).mean(axis=1) / weight.sum())
+    return f"{percent(absent)} of labels missing"
+
+
+def notes(reading: Reading) -> list[str]:
+    """What the reader should know before trusting the page."""
+    result, selection = reading.result, reading.result.selection
+    sentences = []
+    if selection is not None and no_structure(reading):
+        sentences.append(selection.reason)
+    elif selection is not None:
+        if selection.recommended != result.n_clusters:
+            sentences.append(
+                f"This result has {counted(result.n_clusters, 'cluster')}, but "
+                f"{selection.recommended} are recommended. {selection.reason}"
+            )
+        if selection.disagreement:
+            sentences.append(selection.disagreement)
+    if not no_structure(reading):
+        sentences += _merged(reading)
+    if not result.converged:
+        passes = "pass" if len(result.history) == 1 else "passes"
+        sentences.append(
+            f"{result.method.upper()} did not converge in {len(result.history):,} {passes}; more "
+            "passes (max_iter) may change the result."
+        )
+    if reading.ensemble.n_members == 1:
+        sentences.append("There is only one member, so agreement cannot be assessed.")
+    outliers = int(np.count_nonzero(reading.members["outlier"]))
+    if outliers:
+        sentences.append(
+            f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
+            "with the result than the others; see the table of members."
+        )
+    # the warnings of the run repeat some of these sentences under their function's name
+    return sentences + [
+        warning for warning in result.warnings if not any(one in warning for one in sentences)
+    ]
+
+
+def _merged(reading: Reading) -> list[str]:
+    """Clusters that join what most members keep apart."""
+    sentences = []
+    for merged in reading.merged[:MERGED]:
+        one, other = (f"{size:,.0f}" for size in merged.sizes)
+        sentences.append(
+            f"Cluster {merged.cluster} may be two: {merged.apart} of {merged.asked} members keep a "
+            f"part of about {one} samples apart from the other, of about {other}. They "
+            f"put two samples together in {percent(merged.inside[0])} and "
+            f"{percent(merged.inside[1])} of cases inside the parts, in {percent(merged.between)} "
+            "across them. Look at its block in the matrix, and try more clusters."
+        )
+    more = [str(merged.cluster) for merged in reading.merged[MERGED:]]
+    if more:
+        clusters = noun_for(len(more), "cluster")
+        sentences.append(f"The same is true of {clusters} {', '.join(more)}.")
+    return sentences
+
+
+def aggregated(reading: Reading, searchable: int) -> list[str]:
+    """What the page shows in aggregate to stay small."""
+    n, rows = reading.n, reading.ensemble.n_samples
+    what = _rows(reading)
+    parts = []
+    blocks = len(reading.blocks.cluster)
+    if blocks < n:
+        parts.append(
+            f"the matrix shows {shown_count(n)} × {shown_count(n)} pairs as {blocks} × {blocks} "
+            "means of equal weight"
+        )
+    if reading.result.coordinates is not None and len(reading.points) < rows:
+        parts.append(
+            f"the map shows {len(reading.points):,} of {rows:,} {what}, each cluster in "
+            "proportion, rows spread evenly"
+        )
+    if searchable < rows:
+        parts.append(
+            f"{searchable:,} of {rows:,} {what} can be searched: those on the map, then the "
+            "least sure"
+        )
+    if reading.ensemble.n_members > AGREEMENT_MEMBERS:
+        parts.append(
+            f"the agreement of members is drawn for the {AGREEMENT_MEMBERS} with the largest weight"
+        )
+    return parts
+
+
+def by_weight(reading: Reading) -> str:
+    """How weighted samples are counted on this page, or nothing where there are no weights."""
+    if not reading.weighted:
+        return ""
+    rows = reading.ensemble.n_samples
+    return (
+        f"Samples are counted by weight: {counted(rows, 'weighted row')} "
+        f"{'represents' if rows == 1 else 'represent'} {counted(reading.n, 'sample')}. The map and "
+        "the search show weighted rows; all other numbers and pictures count samples."
+    )
+
+
+def _rows(reading: Reading) -> str:
+    return "weighted rows" if reading.weighted else "samples"
+
+
+def captions(reading: Reading) -> dict[str, str]:
+    """A text alternative for each picture: what it shows, in numbers."""
+    texts = {"matrix": _matrix(reading), "confidence": _confidence(reading)}
+    if reading.result.coordinates is not None:
+        texts["map"] = _map(reading)
+    if reading.ensemble.n_members > 1:
+        texts["agreement"] = _agreement(reading)
+    return texts
+
+
+def _matrix(reading: Reading) -> str:
+    result, blocks = reading.result, reading.blocks
+    n, size = reading.n, len(blocks.cluster)
+    between, inside = reading.between[1], reading.clusters["cohesion"]
+    one = result.n_clusters == 1
+    text = "How often members put two samples together. "
+    if not one:
+        text += "Clusters follow one another along both sides. "
+    text += f"{'Samples' if one else 'Within a cluster, samples'} are ordered {blocks.order}. "
+    if size < n:
+        text += (
+            f"Each of the {size} × {size} cells is the mean over all pairs of about "
+            f"{n / size:,.0f} × {n / size:,.0f} samples. "
+        )
+    known = inside[np.isfinite(inside)]
+    if len(known):
+        low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+        text += f"Inside {'it' if one else 'clusters'} the mean is {low}"
+        text += "" if low == high else f" to {high}"
+        if len(between) > 1:
+            apart = between[~np.eye(len(between), dtype=bool)]
+            most = "under 0.01" if apart.max() < 0.01 else f"at most {apart.max():.2f}"
+            text += f"; between two clusters it is {most}"
+        text += "."
+    return text
+
+
+def _map(reading: Reading) -> str:
+    n, drawn = reading.ensemble.n_samples, len(reading.points)
+    what = _rows(reading)
+    which = f"{drawn:,} of the {n:,} {what}" if drawn < n else f"The {n:,} {what}"
+    if reading.result.n_clusters == 1:
+        return f"{which}. Coordinates: {plain(reading.result.coordinates_name)}."
+    return (
+        f"{which}, coloured by cluster; fainter points are less sure. "
+        f"Coordinates: {plain(reading.result.coordinates_name)}. Each number marks the middle of the "
+        "surer half of a cluster."
+    )
+
+
+def _confidence(reading: Reading) -> str:
+    result, medians = reading.result, reading.medians
+    text = (
+        "Confidence is one minus the ratio of the support for the next best cluster to the support "
+        "for the sample’s own, and is lower where members rarely put the sample with its cluster. "
+    )
+    if result.n_clusters > 1:
+        low, high = int(np.argmin(medians)), int(np.argmax(medians))
+        alike = f"{medians[low]:.2f}" == f"{medians[high]:.2f}"
+        text += (
+            f"The median is {medians[low]:.2f} in every cluster. "
+            if alike
+            else f"Medians run from {medians[low]:.2f} (cluster {low}) to {medians[high]:.2f} "
+            f"(cluster {high}). "
+        )
+    if result.n_clusters > HISTOGRAMS:
+        text += f"Only the {HISTOGRAMS} least sure of {result.n_clusters:,} clusters are drawn. "
+    return text + "Bars are scaled to the highest bar of each cluster."
+
+
+def _agreement(reading: Reading) -> str:
+    values = reading.agreement[1]
+    pairs = values[np.triu_indices(len(values), 1)]
+    return (
+        "How similar each pair of members is (normalised mutual information), with similar members "
+        f"side by side. Pairs run from {pairs.min():.2f} to {pairs.max():.2f}, median "
+        f"{np.median(pairs):.2f}."
+    )
+
+
+def tracking_caption(tracking: dict[str, Any]) -> str:
+    """What the streams from k to k show."""
+    ks, nested = tracking["ks"], tracking["nested"]
+    worst = int(np.argmin(nested))
+    text = (
+        f"How the clusters at one k become those at the next, k = {ks[0]} to {ks[-1]}. The thickness "
+        "of bars and streams shows how many samples they hold; their colour is that of the cluster "
+        "of this result that most of these samples belong to. "
+    )
+    if min(nested) > 0.99:
+        text += "Each step only splits clusters. "
+    else:
+        text += (
+            f"The least tidy step is from {ks[worst]} to {ks[worst + 1]}, where "
+            f"{percent(1 - nested[worst])} of the samples join a cluster that comes mostly from "
+            "elsewhere. "
+        )
+    return text + f"Streams of fewer than {100 * THINNEST:.1f} % of the samples are not drawn."
