@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from coterie import datasets
 from coterie.core.errors import DataError
+from coterie.core.text import quoted
 from coterie.ensemble import Ensemble
 from coterie.generate import feature_pool, kmeans_pool, spectral_pool, subsample_pool
 from coterie.io import read_table
 from coterie.io.arrays import UNREADABLE, npy_header, read_arrays
 from coterie.io.mat import read_shapes
 from coterie.io.read import check_kind
-from coterie.io.table import Column, Table, numbers, quoted
-from coterie.io.table import labels as labels_of_column
+from coterie.io.table import Column, FileTable
 from coterie.io.write import whole_file
 from coterie.solvers.partition import by_first_appearance
 from coterie_bench._published import data_key
@@ -203,7 +203,7 @@ def _labels_of(name: str, path: Path) -> Pool:
             return _given_ensembles(name, path, arrays)
     table = read_table(path, "labels")
     main, classes = _apart(table)
-    columns = {column: labels_of_column(table, column) for column in main}
+    columns = {column: table.labels(column) for column in main}
     ensemble = Ensemble.from_labels(columns, blank_samples="keep")
     return Pool(name, _codes(ensemble), classes)
 
@@ -233,10 +233,10 @@ def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) 
 def _features_of(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
     table = read_table(path, "features")
     main, classes = _apart(table)
-    return numbers(table, main), classes
+    return table.numbers(main), classes
 
 
-def _apart(table: Table) -> tuple[list[str], NDArray[np.int64] | None]:
+def _apart(table: FileTable) -> tuple[list[str], NDArray[np.int64] | None]:
     """The columns of the matrix, and the classes beside it."""
     known = [name for name in CLASSES if name in table.columns]
     if len(known) > 1 and table.lines is not None:
@@ -251,14 +251,14 @@ def _apart(table: Table) -> tuple[list[str], NDArray[np.int64] | None]:
     if found is None:
         _refuse_unequal(table)
         return main, None
-    classes: Column = labels_of_column(table, found)
+    classes: Column = table.labels(found)
     if any(value is None or value != value for value in classes):
         raise DataError(f"{table.path}: the classes in {found!r} must be known for every sample")
     _, codes = np.unique(np.asarray(classes).astype(str), return_inverse=True)
     return main, by_first_appearance(codes)
 
 
-def _refuse_unequal(table: Table) -> None:
+def _refuse_unequal(table: FileTable) -> None:
     """Classes of another length than the matrix are a mistake, not absent."""
     if table.path.suffix.lower() not in (".npz", ".mat"):
         return

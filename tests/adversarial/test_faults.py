@@ -22,7 +22,6 @@ from coterie import (
     EAC,
     ConsensusClustering,
     Ensemble,
-    _threads,
     enhance,
     evidence,
     generate,
@@ -154,7 +153,7 @@ def test_every_parallel_kernel_asks_for_its_threads():
 def test_no_parallel_kernel_runs_without_its_threads(monkeypatch):
     ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
     evidence.coassociation(ensemble)
-    monkeypatch.setattr(_threads, "_LOST", ["omp"])
+    monkeypatch.setattr("coterie.core.threads._LOST", ["omp"])
     with pytest.raises(ForkedError, match="spawn"):
         evidence.coassociation(ensemble)
     with pytest.raises(ForkedError, match="spawn"):

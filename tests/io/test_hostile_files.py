@@ -59,7 +59,7 @@ def test_a_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("coterie.io.text._LONGEST_LINE", 1000)
     path = tmp_path / "x.csv"
     path.write_text("a,b\n0,1\n" + "0," * 2000)
-    with pytest.raises(DataError, match="line 3: longer than 1,000 letters"):
+    with pytest.raises(DataError, match="line 3: longer than 1,000 characters"):
         read_table(path)
 
 
@@ -85,7 +85,7 @@ def test_a_hundred_thousand_columns_are_told_apart_at_once(tmp_path):
     names = [f"c{j}" for j in range(100_000)]
     path.write_text(",".join(names) + "\n" + ",".join("1" * 100_000) + "\n")
     table = read_table(path)
-    assert table.chosen(None) == names
+    assert table.features(None, None)[1] == names
 
 
 def test_columns_without_rows_and_values_without_size(tmp_path, monkeypatch):
@@ -136,7 +136,7 @@ def test_parquet_columns_that_are_no_columns(tmp_path):
 
     for column in (pa.array([[1], [2]]), pa.array([b"y" * 2000] * 2, type=pa.binary(2000))):
         parquet.write_table(pa.table({"a": [1, 2], "f": column}), tmp_path / "x.parquet")
-        with pytest.raises(DataError, match=r"column 'f' holds .* neither numbers nor texts"):
+        with pytest.raises(DataError, match=r"column 'f' holds .* neither numbers nor text"):
             read_table(tmp_path / "x.parquet")
 
 

@@ -46,7 +46,7 @@ def test_an_interruption_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("t.xlsx", "cannot write the extension '.xlsx'; known are .csv, .tsv, .parquet"),
+        ("t.xlsx", "cannot write the extension '.xlsx'; use one of .csv, .tsv, .parquet"),
         ("t", "without an extension"),
         ("absent/t.csv", "there is no directory"),
         ("file/t.csv", "is not a directory"),

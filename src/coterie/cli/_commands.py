@@ -31,11 +31,9 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, LabelError
 from coterie.core.params import Domain, Kind, parse_parameter
-from coterie.core.text import counted
+from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
 from coterie.io import read_table
-from coterie.io.read import features_of
-from coterie.io.table import labels, listed
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import MANY_ROWS, all_methods, default_method, find_method, solver_of
@@ -63,9 +61,9 @@ def cluster(arguments: argparse.Namespace, journal: Journal) -> None:
         table = read_table(
             arguments.data, "features", () if arguments.id is None else (arguments.id,)
         )
-        truth = None if arguments.truth is None else labels(table, arguments.truth)
+        truth = None if arguments.truth is None else table.labels(arguments.truth)
         leave_out = [*arguments.drop, *([] if truth is None else [arguments.truth])]
-        X, names, ids = features_of(table, arguments.columns, arguments.id, leave_out)
+        X, names, ids = table.features(arguments.columns, arguments.id, leave_out)
         _check_rows(arguments, len(X))
         selection = chosen_k(arguments, X, solver, stages)
         model = clustering(arguments, selection, solver, stages, "combining").fit(X)

@@ -12,9 +12,8 @@ from typing import Any
 
 from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL
 from coterie.core.errors import DataError, SampleError
-from coterie.core.text import counted
+from coterie.core.text import counted, listed
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import listed
 from coterie.result import Result
 from coterie.trust import Explanation
 

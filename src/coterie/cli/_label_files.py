@@ -8,19 +8,18 @@ from typing import Any
 from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
 from coterie.ensemble.read import with_suffixes
-from coterie.io import Table
-from coterie.io.read import labels_of
-from coterie.io.table import LONGEST_NUMBER, as_number, ids, labels
+from coterie.io import FileTable
+from coterie.io.table import LONGEST_NUMBER, as_number
 
 
 def label_ensemble(
-    tables: Sequence[Table], id: str | None, label: Sequence[str] | None, truth: str | None
+    tables: Sequence[FileTable], id: str | None, label: Sequence[str] | None, truth: str | None
 ) -> Ensemble:
     """All label columns of all files as members.
 
     Parameters
     ----------
-    tables : sequence of Table
+    tables : sequence of FileTable
     id : str or None
         The column to join by; None puts files with the same rows side by side.
     label : sequence of str or None
@@ -36,7 +35,7 @@ def label_ensemble(
         # a file has some of the named columns at least; if none, the error lists what it has
         here = [column for column in label or () if column in table.columns] or label
         leave_out = [truth] if truth is not None and truth in table.columns else []
-        found[name] = labels_of(table, id, here, leave_out)
+        found[name] = table.members(id, here, leave_out)
     if id is not None:
         _write_ids_alike(tables, found, id)
         _refuse_parts(found, id)
@@ -50,7 +49,7 @@ def label_ensemble(
 
 
 def known_classes(
-    tables: Sequence[Table], id: str | None, truth: str | None, ensemble: Ensemble
+    tables: Sequence[FileTable], id: str | None, truth: str | None, ensemble: Ensemble
 ) -> list[Any] | None:
     """The known class of each sample, None where no file tells it."""
     if truth is None:
@@ -59,21 +58,21 @@ def known_classes(
     if not holders:
         tables[0].column(truth)
     if id is None or ensemble.sample_ids is None:
-        return [*labels(holders[0], truth)]
+        return [*holders[0].labels(truth)]
     known: dict[str, Any] = {}
     for table in holders:
-        for name, value in zip(ids(table, id), labels(table, truth), strict=True):
+        for name, value in zip(table.ids(id), table.labels(truth), strict=True):
             if value is not None and value == value:
                 known.setdefault(str(name), value)
     return [known.get(str(name)) for name in ensemble.sample_ids.tolist()]
 
 
-def _names(tables: Sequence[Table]) -> list[str]:
+def _names(tables: Sequence[FileTable]) -> list[str]:
     stems = [table.path.stem for table in tables]
     return stems if len(set(stems)) == len(stems) else [str(table.path) for table in tables]
 
 
-def _check_same_rows(tables: Sequence[Table]) -> None:
+def _check_same_rows(tables: Sequence[FileTable]) -> None:
     first = tables[0]
     for table in tables[1:]:
         if table.n_rows != first.n_rows:
@@ -97,7 +96,9 @@ def _refuse_parts(found: dict[str, dict[str, Any]], id: str) -> None:
         )
 
 
-def _write_ids_alike(tables: Sequence[Table], found: dict[str, dict[str, Any]], id: str) -> None:
+def _write_ids_alike(
+    tables: Sequence[FileTable], found: dict[str, dict[str, Any]], id: str
+) -> None:
     """Ids that are numbers in one file and text in another become text in all."""
     is_text = [any(isinstance(value, str) for value in its[id]) for its in found.values()]
     if all(is_text) or not any(is_text):

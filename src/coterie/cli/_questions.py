@@ -19,7 +19,6 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Screen, Stages
 from coterie.core.text import counted
 from coterie.io import check_writable, read_table, write_table
-from coterie.io.read import features_of
 from coterie.result import Result
 from coterie.trust import Explanation
 
@@ -55,7 +54,7 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
             table = read_table(
                 files[0], "features", () if arguments.id is None else (arguments.id,)
             )
-            data, names, _ = features_of(table, arguments.columns, arguments.id, arguments.drop)
+            data, names, _ = table.features(arguments.columns, arguments.id, arguments.drop)
             size = f"{counted(len(data), 'sample')}, {counted(len(names), 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
     headline = f"{', '.join(path.name for path in files)}: {size}"

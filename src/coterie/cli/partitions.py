@@ -25,10 +25,9 @@ from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.params import nearest
 from coterie.core.random import generator
-from coterie.core.text import counted
+from coterie.core.text import counted, listed, quoted
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import listed, quoted
 from coterie.io.write import check_place
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 # invisible, but some languages need them between letters
@@ -82,3 +83,22 @@ def counted(number: float, noun: str) -> str:
     ('1 cluster', '1,797 samples')
     """
     return f"{shown_count(number)} {noun_for(number, noun)}"
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Names for a message, only the first few of many.
+
+    Examples
+    --------
+    >>> from coterie.core.text import listed
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], limit=2)
+    ('a, b, c', 'a, b, ... (3 in all)')
+    """
+    every = [*names]
+    first = ", ".join(every[:limit])
+    return first if len(every) <= limit else f"{first}, ... ({len(every)} in all)"
+
+
+def quoted(names: Iterable[str], limit: int = 5) -> str:
+    """Names in quotes for a message."""
+    return listed([repr(name) for name in names], limit)

@@ -2,12 +2,12 @@
 
 from coterie.core.errors import DataError
 from coterie.io.read import read_features, read_labels, read_table
-from coterie.io.table import Table
+from coterie.io.table import FileTable
 from coterie.io.write import check_writable, write_table
 
 __all__ = [
     "DataError",
-    "Table",
+    "FileTable",
     "check_writable",
     "read_features",
     "read_labels",

@@ -1,4 +1,4 @@
-"""npy, npz and mat: arrays by name, seen as a table with one matrix and the vectors beside it."""
+"""npy, npz and mat: arrays by name, read as a table of one matrix and the vectors beside it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.io.mat import MatError, Other, read_variables
-from coterie.io.table import Column, Table
+from coterie.io.table import Column, FileTable
 
 Purpose = Literal["features", "labels"]
 
-# under these names people keep the matrix; the first that is there is taken
+# usual names of the matrix; the first one present is taken
 _USUAL: dict[Purpose, tuple[str, ...]] = {
     "features": ("X", "fea", "data", "features"),
     "labels": ("members", "Yi", "labels", "base"),
 }
-_COMMAND: dict[Purpose, str] = {"features": "coterie combine", "labels": "coterie cluster"}
-# bytes of a column besides its numbers: its name and the array object
-COLUMN = 400.0
+# bytes of a column beside its numbers: its name and the array object
+BYTES_PER_COLUMN = 400.0
 # numpy's own limit
 LONGEST_HEADER = 10_000
-# what numpy and zipfile raise for damage: the header of an array is parsed as Python, a zip may ask
-# for a password (RuntimeError) or for a compression that is not known
+# what numpy and zipfile raise for damaged files: the header of an array is parsed as Python, a zip may
+# need a password (RuntimeError) or an unknown compression
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -50,7 +49,7 @@ UNREADABLE = (
 )
 
 
-def read_npy(path: Path, purpose: Purpose) -> Table:
+def read_npy(path: Path, purpose: Purpose) -> FileTable:
     """One array: n x d, or n values."""
     try:
         with path.open("rb") as file:
@@ -58,24 +57,27 @@ def read_npy(path: Path, purpose: Purpose) -> Table:
             _require(size, path)
             file.seek(0)
             array = np.load(file, allow_pickle=False)
-            _check_letters(array)
+            _check_characters(array)
     except UNREADABLE as error:
         raise _broken(path, error) from None
     return _as_table(path, {path.stem: array}, purpose)
 
 
-def read_npz(path: Path, purpose: Purpose) -> Table:
+def read_npz(path: Path, purpose: Purpose) -> FileTable:
     """Arrays by name."""
     return _as_table(path, read_arrays(path), purpose)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz by name; raises DataError for pickles, damage and what is too large."""
+    """All arrays of an npz by name.
+
+    Raises DataError for pickles and damage, and MemoryBudgetError for arrays that are too large.
+    """
     arrays: dict[str, NDArray[Any]] = {}
     try:
-        # opened here: numpy leaves a damaged archive open
+        # opened here, because numpy leaves a damaged archive open
         with path.open("rb") as file:
-            # all sizes before any array is unpacked
+            # check all sizes before any array is unpacked
             with zipfile.ZipFile(file) as packed:
                 total = 0
                 for entry in packed.infolist():
@@ -86,13 +88,13 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             with np.load(file, allow_pickle=False) as archive:
                 for name in archive.files:
                     arrays[name] = archive[name]
-                    _check_letters(arrays[name])
+                    _check_characters(arrays[name])
     except UNREADABLE as error:
         raise _broken(path, error) from None
     return arrays
 
 
-def read_mat(path: Path, purpose: Purpose) -> Table:
+def read_mat(path: Path, purpose: Purpose) -> FileTable:
     """Variables of a MATLAB file, version 5 to 7."""
     try:
         arrays = read_variables(path)
@@ -102,11 +104,11 @@ def read_mat(path: Path, purpose: Purpose) -> Table:
 
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type from the beginning of a .npy; raises one of UNREADABLE where that is none."""
+    """Shape and type from the beginning of a .npy; raises one of UNREADABLE for anything else."""
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"version {version[0]}.{version[1]} of the npy format is not known")
-    # numpy would make room for whatever length is claimed, up to four gigabytes
+    # numpy would allocate whatever length is claimed, up to four gigabytes
     start = file.read(2 if version == (1, 0) else 4)
     length = int.from_bytes(start, "little")
     if length > LONGEST_HEADER:
@@ -128,7 +130,7 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     if dtype.hasobject:
         raise ValueError("Python objects (pickles)")
     if dtype.itemsize == 0:
-        # numpy would take one letter for each all the same
+        # numpy would still allocate one character for each
         raise ValueError(f"values of no size ({dtype.str})")
     size = math.prod(shape) * dtype.itemsize
     if size > stored - file.tell():
@@ -136,13 +138,13 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     return size
 
 
-def _check_letters(array: NDArray[Any]) -> None:
-    """Text in a .npy is four bytes a letter, of which not all are letters."""
+def _check_characters(array: NDArray[Any]) -> None:
+    """Refuse text with invalid characters: a .npy stores four bytes each, and not all are valid."""
     if array.dtype.kind != "U" or array.size == 0:
         return
     plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
     if plain.view(np.uint32).max() > sys.maxunicode:
-        raise ValueError("text with letters that are none")
+        raise ValueError("text with characters that do not exist")
 
 
 def _require(size: int, path: Path) -> None:
@@ -158,7 +160,7 @@ def _broken(path: Path, error: BaseException) -> DataError:
     return DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}")
 
 
-def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> Table:
+def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTable:
     if not arrays:
         raise DataError(f"{path} holds no arrays")
     name = _main_array(path, arrays, purpose)
@@ -177,7 +179,7 @@ def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> Table:
             vector = _vector_of(array)
             if vector is not None and len(vector) == n:
                 columns[other] = vector
-    return Table(path, columns, main)
+    return FileTable(path, columns, main)
 
 
 def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
@@ -196,10 +198,10 @@ def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
         return matrices[0]
     holds = ", ".join(f"{name} ({_shown_shape(value)})" for name, value in [*arrays.items()][:8])
     usual = " or ".join(repr(name) for name in _USUAL[purpose])
-    other = [name for name in foreign if name in arrays]
+    other = "labels to combine" if purpose == "features" else "features to cluster"
     raise DataError(
         f"{path}: which array holds the {purpose}? It holds {holds}; name it {usual}"
-        + (f", or is it a file for {_COMMAND[purpose]}?" if other else "")
+        + (f", or does the file hold {other}?" if foreign & {*arrays} else "")
     )
 
 
@@ -222,18 +224,18 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
     if value.shape[0] == 0:
         raise DataError(f"{path}: {name!r} has no rows")
     require(
-        COLUMN * value.shape[1],
+        BYTES_PER_COLUMN * value.shape[1],
         f"{path}: the {value.shape[1]:,} columns of {name!r}",
         "Transpose it if its rows are the columns.",
     )
     return [*value.T]
 
 
-def _full(words: str, value: Any) -> NDArray[Any]:
-    """A sparse matrix with its zeros, where the memory budget has room for them."""
+def _full(name: str, value: Any) -> NDArray[Any]:
+    """A sparse matrix as a full one, if the memory budget has room for it."""
     require(
         8.0 * value.shape[0] * value.shape[1],
-        f"{words} ({_shown_shape(value)}) as a full matrix",
+        f"{name} ({_shown_shape(value)}) as a full matrix",
         "Reduce its columns first.",
     )
     full: NDArray[Any] = value.toarray()
@@ -244,21 +246,21 @@ def _members_of_cells(path: Path, name: str, cells: NDArray[Any]) -> list[NDArra
     """Members of a MATLAB cell array: a label vector each, or a one-hot matrix n x clusters."""
     members = []
     for j, cell in enumerate(cells.ravel()):
-        place = f"{path}: cell {j + 1} of {name!r}"
-        array = np.asarray(_full(place, cell) if sparse.issparse(cell) else cell)
+        cell_name = f"{path}: cell {j + 1} of {name!r}"
+        array = np.asarray(_full(cell_name, cell) if sparse.issparse(cell) else cell)
         if array.ndim != 2 or array.dtype.kind not in "iufb" or array.size == 0:
             raise DataError(
-                f"{place} must be labels or a one-hot matrix, but is {array.dtype.name}"
+                f"{cell_name} must be labels or a one-hot matrix, but is {array.dtype.name}"
             )
         if 1 in array.shape:
             members.append(array.ravel())
             continue
         if not np.isin(array, (0, 1)).all() or (array.astype(np.int64).sum(axis=1) > 1).any():
             raise DataError(
-                f"{place} is {_shown_shape(array)} but not one-hot: a row per sample needs a single "
-                "1 in the column of its cluster"
+                f"{cell_name} is {_shown_shape(array)} but not one-hot: every row (a sample) needs a "
+                "single 1, in the column of its cluster"
             )
-        # a row of zeros: this member does not know the sample
+        # a row of zeros is a missing label
         members.append(np.where(array.any(axis=1), array.argmax(axis=1), -1))
     if not members:
         raise DataError(f"{path}: {name!r} is an empty cell array")

@@ -1,4 +1,4 @@
-"""parquet, through pyarrow."""
+"""parquet files, read and written with pyarrow."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ import numpy as np
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
+from coterie.core.text import quoted
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, Table, quoted, repeated
+from coterie.io.table import Column, FileTable, repeated
 
 ROWS_AT_A_TIME = 2**16
-# bytes of a text besides its letters
+# bytes of a Python string beside its characters
 STRING = 50
-# bytes of one value that is no text, such as a UUID
+# most bytes of a value of fixed size, such as a UUID
 WIDEST = 1024
 
 
 def require_pyarrow(path: Path) -> None:
-    """Raise DataError with the remedy where pyarrow is not installed."""
+    """Raise DataError that says what to install, if pyarrow is missing."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
         raise DataError(f'{path}: parquet needs pyarrow; run: pip install "coterie[io]"') from None
 
 
-def read_parquet(path: Path) -> Table:
-    """Columns of a parquet file; an index that pandas stored is there if named, but no feature."""
+def read_parquet(path: Path) -> FileTable:
+    """Columns of a parquet file; an index that pandas stored can be named, but is not a feature."""
     require_pyarrow(path)
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        # one file, opened here: a path would also be taken as part of a partitioned data set
+        # opened here: pyarrow would take a path as part of a partitioned data set
         with path.open("rb") as file:
             opened = parquet.ParquetFile(file)
             schema = opened.schema_arrow
             names = _checked_names(path, schema)
-            # a text that fills a page, and a million times its number, stays small this way
+            # as a dictionary, a long text that repeats a million times stays small
             texts = [field.name for field in schema if _is_text(field.type)]
             file.seek(0)
             opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
@@ -55,11 +56,11 @@ def read_parquet(path: Path) -> Table:
         raise DataError(f"{path} has no columns")
     if len(columns[main[0]]) == 0:
         raise DataError(f"{path} has columns but no rows")
-    return Table(path, columns, main)
+    return FileTable(path, columns, main)
 
 
 def _checked_names(path: Path, schema: Any) -> list[str]:
-    """The names of the columns, each with values that fit in a table."""
+    """Names of the columns, after a check that they differ and hold numbers or text."""
     from pyarrow import types
 
     names: list[str] = schema.names
@@ -71,7 +72,7 @@ def _checked_names(path: Path, schema: Any) -> list[str]:
         if types.is_nested(kind) or wide:
             raise DataError(
                 f"{path}: column {field.name!r} holds {str(kind)[:60]} values, which are neither "
-                "numbers nor texts; write the file without it"
+                "numbers nor text; write the file without it"
             )
     return names
 
@@ -86,42 +87,42 @@ def _is_text(kind: Any) -> bool:
 
 
 def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Column]:
-    """The whole table, refused as soon as it is known to outgrow the memory budget.
+    """All columns, refused as soon as they exceed the memory budget.
 
-    A few bytes can stand for a million equal values: what the file declares is asked for first, and
-    what its pages unpack to as they come.
+    A few bytes of a file can hold a million equal values. The size that the file declares is checked
+    first, then the size of the values while they are read.
     """
     import pyarrow as pa
 
     declared = file.metadata
     groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
-    # a bit a value is the least that any column takes
+    # every value takes at least one bit
     least = max(
         sum(max(group.total_byte_size, 0) for group in groups),
         max(declared.num_rows, 0) * max(declared.num_columns, 0) // 8,
     )
-    words, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
+    purpose, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
     budget = memory_budget()
-    require(least, words, advice, budget)
-    found: dict[str, list[Any] | _Texts] = {
+    require(least, purpose, advice, budget)
+    columns: dict[str, list[Any] | _Texts] = {
         field.name: _Texts() if _is_dictionary_of_texts(field.type) else []
         for field in file.schema_arrow
     }
     held = 0
     for batch in file.iter_batches(batch_size=ROWS_AT_A_TIME):
         for name, part in zip(names, batch.columns, strict=True):
-            column = found[name]
+            column = columns[name]
             if isinstance(column, _Texts):
                 held += column.extend(part)
             else:
                 held += part.nbytes
                 column.append(part)
-        require(held, words, advice, budget)
+        require(held, purpose, advice, budget)
     return {
         name: column.values
         if isinstance(column, _Texts)
         else _values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
-        for name, column in found.items()
+        for name, column in columns.items()
     }
 
 
@@ -132,27 +133,26 @@ def _is_dictionary_of_texts(kind: Any) -> bool:
 
 
 class _Texts:
-    """A column of texts, one string for all cells that hold it."""
+    """A column of text; cells with the same text share one string."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._known: dict[Any, Any] = {}
 
     def extend(self, part: Any) -> int:
-        """Add texts by their numbers in a dictionary; the bytes that they take."""
+        """Add a part of the column and return the bytes that it takes."""
         numbers = part.indices.fill_null(-1).to_numpy()
-        # the dictionary also has the texts of all batches before
-        used, places = np.unique(numbers, return_inverse=True)
+        # the dictionary also holds the texts of earlier batches
+        used, positions = np.unique(numbers, return_inverse=True)
         held = 8 * len(numbers)
         texts: list[Any] = [None] if len(used) and used[0] < 0 else []
         for text in part.dictionary.take(used[len(texts) :]).to_pylist():
             if text is not None and text not in self._known:
-                # nothing is spelled as in text files
-                blank = isinstance(text, str) and is_missing_text(text)
-                self._known[text] = None if blank else text
+                missing = isinstance(text, str) and is_missing_text(text)
+                self._known[text] = None if missing else text
                 held += STRING + len(text)
             texts.append(self._known.get(text))
-        self.values.extend(map(texts.__getitem__, places.tolist()))
+        self.values.extend(map(texts.__getitem__, positions.tolist()))
         return held
 
 

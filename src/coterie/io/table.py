@@ -1,10 +1,10 @@
-"""A table as it was read: named columns, and where each row stood in its file."""
+"""A file as a table of named columns, which knows where each row is in the file."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.core.params import nearest
+from coterie.core.text import listed, quoted
 from coterie.ensemble.columns import first_non_label
-from coterie.ensemble.ids import SampleIds, checked_ids
+from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
 
 Column = NDArray[Any] | list[Any]
-# letters; longer cells are not even tried
+# characters; longer cells are not even tried
 LONGEST_NUMBER = 1000
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns of equal length.
+class FileTable:
+    """Columns of equal length, read from a file.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Table:
         Numbers as arrays (NaN where missing), anything else as a list (None where missing).
     main : tuple of str
         The columns that hold features or members unless the user names others. All columns of a
-        csv; the columns of the matrix in a file of arrays, where vectors stand beside it.
+        csv; the columns of the matrix in a file of arrays, which may hold vectors beside it.
     lines : ndarray or None
         Line of each row in a text file.
     """
@@ -44,6 +45,7 @@ class Table:
     columns: Mapping[str, Column]
     main: tuple[str, ...]
     lines: NDArray[np.int64] | None = None
+    _ids: dict[str, SampleIds] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_rows(self) -> int:
@@ -59,11 +61,39 @@ class Table:
             )
         return self.columns[name]
 
-    def place(self, row: int) -> str:
-        """Where a row is to be found, in the words of the file's own kind."""
+    def row_name(self, row: int) -> str:
+        """How messages name a row: by its line in a text file."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
-    def chosen(
+    def features(
+        self, columns: Sequence[str] | None, id: str | None, drop: Sequence[str] = ()
+    ) -> tuple[NDArray[np.float64], list[str], list[Any] | None]:
+        """The matrix n x d, the names of its columns, and the ids; see :func:`read_features`."""
+        chosen = self._chosen(columns, (id, *drop))
+        if not chosen:
+            raise DataError(f"{self.path}: no column is left to cluster")
+        return self.numbers(chosen), chosen, None if id is None else self.ids(id)
+
+    def members(
+        self, id: str | None, label: Sequence[str] | None, drop: Sequence[str] = ()
+    ) -> dict[str, Column]:
+        """A mapping of member to labels, the ids first; see :func:`read_labels`."""
+        chosen = self._chosen(label, (id, *drop))
+        if not chosen:
+            raise DataError(f"{self.path}: no column of labels is left")
+        members: dict[str, Column] = {} if id is None else {id: self.ids(id)}
+        for name in chosen:
+            members[name] = self.labels(name)
+            if label is None and differs_in_every_row(self.column(name)):
+                raise DataError(
+                    f"{self.path}: column {name!r} holds a different value in every row: it looks "
+                    "like an id, not a clustering",
+                    "name it as the id ({id}), or list the columns of labels ({label})",
+                    {"id": name},
+                )
+        return members
+
+    def _chosen(
         self, columns: Sequence[str] | None, leave_out: Iterable[str | None] = ()
     ) -> list[str]:
         """The named columns, or the main ones, without those to be left out."""
@@ -72,20 +102,90 @@ class Table:
             self.column(name)
         kept = [name for name in (columns or self.main) if name not in out]
         if doubled := repeated(kept):
-            raise DataError(f"column {doubled[0]!r} is named twice")
+            raise DataError(f"{self.path}: column {doubled[0]!r} is named twice; name it once")
         return kept
 
+    def numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Columns as an n x d matrix; text and missing or infinite values are refused by name."""
+        texts = []
+        for name in names:
+            column = self.column(name)
+            if isinstance(column, list) or column.dtype.kind not in "iufb":
+                self._refuse_stray_cell(name, column)
+                texts.append(name)
+        if texts:
+            one = len(texts) == 1
+            raise DataError(
+                f"{self.path}: {'column' if one else 'columns'} {quoted(texts)} "
+                f"{'holds' if one else 'hold'} text, not numbers",
+                f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), "
+                "or name the column of ids ({id})",
+            )
+        require(
+            8.0 * self.n_rows * len(names),
+            f"{self.path}: {self.n_rows:,} rows of {len(names):,} numbers",
+            "Keep fewer rows or columns.",
+        )
+        matrix = np.empty((self.n_rows, len(names)))
+        for j, name in enumerate(names):
+            matrix[:, j] = self.column(name)
+        for test, what, remedy in (
+            (np.isnan, "missing values", "fill them or leave those rows or columns out"),
+            (np.isinf, "infinite values", "replace them or leave those rows or columns out"),
+        ):
+            if wrong := [
+                f"{name!r} ({int(bad.sum())}, first in {self.row_name(int(np.argmax(bad)))})"
+                for j, name in enumerate(names)
+                if (bad := test(matrix[:, j])).any()
+            ]:
+                raise DataError(
+                    f"{self.path}: {what} in {'column' if len(wrong) == 1 else 'columns'} "
+                    f"{listed(wrong, 5)}; {remedy}"
+                )
+        return matrix
 
-def listed(names: Iterable[str], limit: int = 10) -> str:
-    """Names for a message, the first few where they are many."""
-    every = [*names]
-    shown = ", ".join(every[:limit])
-    return shown if len(every) <= limit else f"{shown}, ... ({len(every)} in all)"
+    def labels(self, name: str) -> Column:
+        """A column as labels: whole numbers or names; other numbers are refused with their row."""
+        column = self.column(name)
+        if isinstance(column, list):
+            return [None if value == MISSING_LABEL_TEXT else value for value in column]
+        if column.dtype.kind == "f" and (wrong := first_non_label(column)) is not None:
+            row, reason = wrong
+            raise DataError(
+                f"{self.path}, {self.row_name(row)}: column {name!r} holds {float(column[row])!r} "
+                f"({reason})"
+            )
+        return column
 
+    def ids(self, name: str) -> SampleIds:
+        """A column as ids: whole numbers, or text as it was written; each may occur once."""
+        if name not in self._ids:
+            self._ids[name] = checked_ids(
+                self.column(name), f"{self.path}, column {name!r}", self.row_name, DataError
+            )
+        return self._ids[name]
 
-def quoted(names: Iterable[str], limit: int = 5) -> str:
-    """Names in quotes for a message."""
-    return listed([repr(name) for name in names], limit)
+    def _refuse_stray_cell(self, name: str, column: Column) -> None:
+        """Name the first cell of text in a column where most cells are numbers."""
+        strays, good = [], 0
+        for row, value in enumerate(column):
+            if value is None:
+                continue
+            if as_number(value) is None:
+                strays.append(row)
+            else:
+                good += 1
+        if strays and good > len(strays):
+            value = str(column[strays[0]])
+            shown = repr(value) if len(value) <= 40 else f"{value[:37]!r}..."
+            comma = as_number(value.replace(",", ".")) is not None
+            more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
+            raise DataError(
+                f"{self.path}, {self.row_name(strays[0])}: column {name!r} holds {shown}{more}, "
+                "which is not a number",
+                f"{'write decimals with a point' if comma else 'correct it'}, or leave the column "
+                "out ({drop})",
+            )
 
 
 def repeated(names: Iterable[str]) -> list[str]:
@@ -93,90 +193,8 @@ def repeated(names: Iterable[str]) -> list[str]:
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
-def numbers(table: Table, names: Sequence[str]) -> NDArray[np.float64]:
-    """Columns as an n x d matrix; text and missing or infinite values are refused by name."""
-    wordy = []
-    for name in names:
-        column = table.column(name)
-        if isinstance(column, list) or column.dtype.kind not in "iufb":
-            _refuse_stray_cell(table, name, column)
-            wordy.append(name)
-    if wordy:
-        one = len(wordy) == 1
-        raise DataError(
-            f"{table.path}: {'column' if one else 'columns'} {quoted(wordy)} "
-            f"{'holds' if one else 'hold'} text, not numbers",
-            f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), or "
-            "name the column of ids ({id})",
-        )
-    require(
-        8.0 * table.n_rows * len(names),
-        f"{table.path}: {table.n_rows:,} rows of {len(names):,} numbers",
-        "Keep fewer rows or columns.",
-    )
-    matrix = np.empty((table.n_rows, len(names)))
-    for j, name in enumerate(names):
-        matrix[:, j] = table.column(name)
-    for test, what, advice in (
-        (np.isnan, "missing values", "fill them or leave those rows or columns out"),
-        (np.isinf, "infinite values", "replace them or leave those rows or columns out"),
-    ):
-        if found := [
-            f"{name!r} ({int(bad.sum())}, first in {table.place(int(np.argmax(bad)))})"
-            for j, name in enumerate(names)
-            if (bad := test(matrix[:, j])).any()
-        ]:
-            raise DataError(
-                f"{table.path}: {what} in {'column' if len(found) == 1 else 'columns'} "
-                f"{listed(found, 5)}; {advice}"
-            )
-    return matrix
-
-
-def labels(table: Table, name: str) -> Column:
-    """A column as labels: whole numbers or names; other numbers are refused with their place."""
-    column = table.column(name)
-    if isinstance(column, list):
-        return [None if value == MISSING_LABEL_TEXT else value for value in column]
-    if column.dtype.kind == "f" and (wrong := first_non_label(column)) is not None:
-        row, reason = wrong
-        raise DataError(
-            f"{table.path}, {table.place(row)}: column {name!r} holds {float(column[row])!r} "
-            f"({reason})"
-        )
-    return column
-
-
-def ids(table: Table, name: str) -> SampleIds:
-    """A column as ids: whole numbers, or text as it was written; each may occur once."""
-    return checked_ids(table.column(name), f"{table.path}, column {name!r}", table.place, DataError)
-
-
-def _refuse_stray_cell(table: Table, name: str, column: Column) -> None:
-    """Name the first cell that keeps a column of numbers from being one."""
-    strays, good = [], 0
-    for row, value in enumerate(column):
-        if value is None:
-            continue
-        if as_number(value) is None:
-            strays.append(row)
-        else:
-            good += 1
-    if strays and good > len(strays):
-        value = str(column[strays[0]])
-        shown = repr(value) if len(value) <= 40 else f"{value[:37]!r}..."
-        comma = as_number(value.replace(",", ".")) is not None
-        more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
-        raise DataError(
-            f"{table.path}, {table.place(strays[0])}: column {name!r} holds {shown}{more}, which is "
-            "not a number",
-            f"{'write decimals with a point' if comma else 'correct it'}, or leave the column out "
-            "({drop})",
-        )
-
-
 def as_number(value: object) -> float | None:
-    """The number that a cell stands for, or None."""
+    """The number that a cell holds, or None."""
     # float() takes "1_000", which no other program writes or reads as a number
     if isinstance(value, str) and ("_" in value or len(value) > LONGEST_NUMBER):
         return None

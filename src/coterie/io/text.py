@@ -1,9 +1,8 @@
 """csv and tsv: a header line, then a row per sample.
 
-The file is read in blocks and a column is kept as numbers for as long as its cells are numbers, so
-that memory follows the values and not their text. A column that turns to text late in the file has
-lost how its numbers were written ("007", "1.50"): the file is then read once more, with that column
-as text from the start.
+The file is read in blocks, and a column is kept as numbers while all its cells are numbers, to save
+memory. When a later cell turns out to be text, it is no longer known how the numbers were written
+("007", "1.50"): the file is then read once more, with that column as text from the start.
 """
 
 from __future__ import annotations
@@ -19,25 +18,26 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
+from coterie.core.text import counted, quoted
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, Table, as_number, quoted, repeated
+from coterie.io.table import Column, FileTable, as_number, repeated
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-# larger blocks are slower: their rows outlive the garbage collector's young generation
+# rows of a block; larger ones are slower: they outlive the garbage collector's young generation
 _BLOCK = 2_000
-# of a block, where rows are long
+# fewer rows where rows are long
 _MOST_CELLS = 4_000_000
 _LONGEST_LINE = 2**26
-# bytes of a text besides its letters
+# bytes of a Python string beside its characters
 _STRING = 50
 _EXACT = 2**53
-# columns from which on 0, 1, 2, ... are hardly the labels of a sample
+# a first line 0, 1, 2, ... of this many columns is hardly a row of labels
 FEWEST_COUNTED = 3
-# digits and sign of the longest whole number of 64 bits
+# digits and sign of the longest 64-bit integer
 _LONGEST = 20
 
 
-def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> Table:
+def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> FileTable:
     """A csv or tsv file; the columns in ``as_text`` keep their cells as written."""
     try:
         table, turned = _read(path, delimiter, as_text)
@@ -48,7 +48,7 @@ def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> Tabl
     return table
 
 
-def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[Table, set[str]]:
+def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[FileTable, set[str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(_lines(path, file), delimiter=delimiter, strict=True)
         try:
@@ -79,7 +79,7 @@ def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[Table, 
             ) from None
     if not lines:
         raise DataError(f"{path} holds a header but no rows")
-    table = Table(
+    table = FileTable(
         path,
         {name: column.values() for name, column in zip(header, columns, strict=True)},
         tuple(header),
@@ -115,18 +115,18 @@ def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
 
 
 def _refuse_row_of_data(path: Path, names: Sequence[str], below: Sequence[str]) -> None:
-    """Refuse numbers in the place of names, where they may be the first sample of a file without.
+    """Refuse a first line of numbers that may be the first sample of a file without column names.
 
-    Numbers count the columns (0, 1, 2, as programs write that were given no names) or ascend
-    (resolutions 0.5, 1.0), and in both cases are of another kind than those below them.
+    Numbers are accepted as names if they count the columns (0, 1, 2, as programs write them for
+    tables without names), or if they ascend with fractions (resolutions 0.5, 1.0) above whole numbers.
     """
-    found = [value for value in map(as_number, names) if value is not None]
-    if len(found) < len(names):
+    header = [value for value in map(as_number, names) if value is not None]
+    if len(header) < len(names):
         return
-    whole = all(value.is_integer() for value in found)
+    whole = all(value.is_integer() for value in header)
     below_whole = all(_is_whole_or_no_number(cell) for cell in below)
-    counts = found[0] in (0, 1) and all(other - one == 1 for one, other in pairwise(found))
-    ascends = found[0] >= 0 and all(one < other for one, other in pairwise(found))
+    counts = header[0] in (0, 1) and all(right - left == 1 for left, right in pairwise(header))
+    ascends = header[0] >= 0 and all(left < right for left, right in pairwise(header))
     if counts and (len(names) >= FEWEST_COUNTED or not below_whole):
         return
     if ascends and not whole and below_whole:
@@ -144,16 +144,16 @@ def _is_whole_or_no_number(cell: str) -> bool:
 
 
 def _lines(path: Path, file: TextIO) -> Iterator[str]:
-    """The lines, each looked at before a longer one could fill the memory."""
+    """The lines, each cut off before it could fill the memory."""
     for number in count(1):
         line = file.readline(_LONGEST_LINE)
         if not line:
             return
         if len(line) == _LONGEST_LINE:
-            raise DataError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} letters")
+            raise DataError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} characters")
         if "\0" in line:
             raise DataError(
-                f"{path}, line {number}: a NUL character; the file is damaged or not a text"
+                f"{path}, line {number}: a NUL character; the file is damaged or not text"
             )
         yield line
 
@@ -163,7 +163,7 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[s
     blank: list[int] = []
     for row in reader:
         if not row:
-            # an empty line is a missing cell where there is one column, unless the file ends with it
+            # in a file of one column an empty line is a missing cell, except at the end of the file
             blank.append(reader.line_num)
             continue
         if width == 1:
@@ -171,15 +171,14 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[s
         blank.clear()
         if len(row) != width:
             raise DataError(
-                f"{path}, line {reader.line_num}: {len(row)} "
-                f"{'cell' if len(row) == 1 else 'cells'}, but the header names {width} "
-                f"{'column' if width == 1 else 'columns'}"
+                f"{path}, line {reader.line_num}: {counted(len(row), 'cell')}, but the header names "
+                f"{counted(width, 'column')}"
             )
         yield reader.line_num, row
 
 
 class _Column:
-    """The blocks of one column: whole numbers, numbers with gaps, or text with None for missing."""
+    """The blocks of one column: whole numbers, numbers with NaN, or text with None for missing."""
 
     def __init__(self, text: bool) -> None:
         self._text: list[str | None] | None = [] if text else None
@@ -188,14 +187,15 @@ class _Column:
         self._forced = text
         # bytes of all cells so far
         self.held = 0
+        # whether numbers were dropped as they were written, so that the file must be read again
         self.lost = False
 
     def extend(self, cells: Sequence[str]) -> None:
         """Add a block of cells."""
         distinct = set(cells)
-        # a number, or where a text is
+        # a number, or the pointer to a text
         self.held += 8 * len(cells)
-        # cells that repeat, as labels do, are read once each; others by the quickest parser
+        # cells that repeat, as labels do, are parsed once each; others by the quickest parser
         if self._text is None and 4 * len(distinct) > len(cells):
             block = _plain_numbers(cells)
             if block is not None:
@@ -239,7 +239,7 @@ class _Column:
 
 
 def _value(cell: str) -> int | float | str | None:
-    """None for missing, int where it is written as one writes integers, float, or the text."""
+    """None for missing, an int if written as Python writes it, a float, or the text."""
     if is_missing_text(cell):
         return None
     if cell.isascii() and cell.removeprefix("-").isdigit() and len(cell) <= _LONGEST:
@@ -247,14 +247,14 @@ def _value(cell: str) -> int | float | str | None:
         if str(whole) == cell and -(2**63) <= whole < 2**63:
             return whole
     number = as_number(cell)
-    # whole numbers too long for 64 bits are codes, and rounding would make different ones equal
+    # whole numbers too long for 64 bits are codes: rounding would make different ones equal
     if number is None or (abs(number) > _EXACT and cell.lstrip("+-").isdigit()):
         return cell
     return number
 
 
 def _plain_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
-    """The block as an array where Python's own parsers settle it, which is quick; else None."""
+    """The block as an array if Python's own parsers can read it, which is quick; else None."""
     try:
         whole = [*map(int, cells)]
         if [*map(str, whole)] == [*cells]:
@@ -265,7 +265,7 @@ def _plain_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
         block = np.array([*map(float, cells)])
     except ValueError:
         return None
-    # long codes and "1_000" are left to the careful reading
+    # long codes and "1_000" need the careful reading
     simple = "_" not in "".join(cells) and not (np.abs(block) > _EXACT).any()
     return block if simple else None
 

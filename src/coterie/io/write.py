@@ -1,4 +1,4 @@
-"""Writing a file: all of it or nothing, under its own name only once it is complete."""
+"""Writing files completely or not at all: a file gets its name only once it is complete."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from coterie.io.table import Column
 WRITABLE = (".csv", ".tsv", ".parquet")
 RESULT = (".npz",)
 PAGE = (".html", ".htm")
-# of a name, in the passing one; a letter can take four bytes, a name has 255 at most
-MOST_LETTERS = 40
+# characters of a name kept in its temporary name: a character takes up to four bytes, a name 255
+MOST_CHARACTERS = 40
 
 
 def check_writable(path: str | PathLike[str]) -> None:
-    """Raise DataError if a table could not be written there; nothing is left behind."""
+    """Raise DataError if a table cannot be written to this path; nothing is left behind."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in WRITABLE:
         raise DataError(
             f"{path}: cannot write {f'the extension {kind!r}' if kind else 'without an extension'}"
-            f"; known are {', '.join(WRITABLE)}"
+            f"; use one of {', '.join(WRITABLE)}"
         )
     if kind == ".parquet":
         require_pyarrow(path)
@@ -40,15 +40,15 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 
 def check_extension(path: str | PathLike[str], known: Sequence[str], name: str = "") -> None:
-    """Raise DataError for a file name without one of these extensions; none is added in silence.
+    """Raise DataError for a file name without one of these extensions; none is added silently.
 
     Parameters
     ----------
     path : str or path
     known : sequence of str
-        The extensions that fit, the usual one first.
+        The accepted extensions, the usual one first.
     name : str
-        What gave the path, such as an option.
+        The parameter or option that gave the path, for the message.
     """
     path = Path(path)
     if path.is_dir():
@@ -61,11 +61,10 @@ def check_extension(path: str | PathLike[str], known: Sequence[str], name: str =
 
 
 def check_place(path: str | PathLike[str]) -> None:
-    """Raise DataError if no file could be written there; nothing is left behind."""
+    """Raise DataError if no file can be written to this path; nothing is left behind."""
     target = Path(path)
     try:
         if target.is_symlink():
-            # where it leads is where the file will be
             target = Path(os.path.realpath(path))
         folder = target.parent
         if target.is_dir():
@@ -74,10 +73,10 @@ def check_place(path: str | PathLike[str]) -> None:
             raise DataError(f"{path} cannot be written: there is no directory {folder}")
         if not folder.is_dir():
             raise DataError(f"{path} cannot be written: {folder} is not a directory")
-        _refuse_what_is_no_file(path, target)
+        _refuse_pipe(path, target)
         if target.exists() and not os.access(target, os.W_OK):
             raise DataError(f"{path} cannot be written: the file is read-only")
-        # rights, quotas and read-only disks in one question
+        # one attempt answers for rights, quotas and read-only disks
         file, temporary = _beside(target)
         file.close()
         temporary.unlink()
@@ -118,11 +117,11 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     Raises DataError where the disk refuses; what was there before is then untouched, and nothing
     else remains.
     """
-    # through a link, not over it
+    # write to what a link points to, and keep the link
     target = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
-        _refuse_what_is_no_file(path, target)
+        _refuse_pipe(path, target)
         file, temporary = _nameless(target) or _beside(target)
         with file:
             yield file
@@ -141,34 +140,34 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
                 temporary.unlink()
 
 
-def _refuse_what_is_no_file(path: str | PathLike[str], target: Path) -> None:
-    """A rename would put a file in the place of a pipe or of a device such as /dev/null."""
+def _refuse_pipe(path: str | PathLike[str], target: Path) -> None:
+    """Refuse a pipe or a device such as /dev/null, which a rename would replace by a file."""
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise DataError(f"{path} cannot be written: it is a pipe or a device; name a file")
 
 
 def _nameless(path: Path) -> tuple[BinaryIO, None] | None:
-    """A new file in the same directory that has no name yet, so that not even a kill leaves it there.
+    """A new file in the same directory without a name, so that not even a kill leaves it behind.
 
-    None where the system or the file system knows no such files.
+    None where the system or the file system does not support such files.
     """
     if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
         return None
     try:
-        place = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666)
+        descriptor = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666)
     except OSError:
-        # whatever the reason, the usual way succeeds or says it better
+        # whatever the reason, the usual way succeeds or gives a clearer error
         return None
-    return os.fdopen(place, "wb"), None
+    return os.fdopen(descriptor, "wb"), None
 
 
 def _named(file: BinaryIO, path: Path) -> Path:
-    """Give a nameless file a passing name, for a link cannot replace what has the right one."""
-    # only by a descriptor of the folder does Python's link follow /proc's own link to the file
+    """Give a nameless file a temporary name: a link, unlike a rename, cannot replace a file."""
+    # os.link follows /proc's link to the file only if given a descriptor of the folder
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         for attempt in count():
-            name = passing_name(path, attempt)
+            name = temporary_name(path, attempt)
             with suppress(FileExistsError):
                 os.link(
                     f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=folder, follow_symlinks=True
@@ -179,20 +178,20 @@ def _named(file: BinaryIO, path: Path) -> Path:
     raise AssertionError
 
 
-def passing_name(path: Path, attempt: int) -> str:
-    """What is on its way to a path is called until it is complete."""
-    # cut: with more around it, a name of the greatest length would be too long
-    return f".{path.name[:MOST_LETTERS]}.{os.getpid()}-{attempt}.tmp"
+def temporary_name(path: Path, attempt: int) -> str:
+    """Name of an incomplete file that will be renamed to a path."""
+    # cut, because the longest possible name would become too long
+    return f".{path.name[:MOST_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
 
 
 def _beside(path: Path) -> tuple[BinaryIO, Path]:
     """A new file in the same directory, where a rename is atomic, with the user's usual rights."""
     for attempt in count():
-        temporary = path.with_name(passing_name(path, attempt))
+        temporary = path.with_name(temporary_name(path, attempt))
         try:
             return temporary.open("xb"), temporary
         except FileExistsError:
-            # left by a process of the same number that was killed
+            # left by a killed process of the same number
             continue
     raise AssertionError
 

@@ -17,7 +17,7 @@ from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.io.parquet import require_pyarrow
-from coterie.io.write import passing_name, whole_file
+from coterie.io.write import temporary_name, whole_file
 from coterie.scale._table import Lookup
 from coterie.scale.engine import compute
 from coterie.scale.source import Layout, Source, open_labels, read_blocks
@@ -262,7 +262,7 @@ def _directory_beside(target: Path) -> Path:
     target = target.absolute()
     attempt = 0
     while True:
-        temporary = target.with_name(passing_name(target, attempt))
+        temporary = target.with_name(temporary_name(target, attempt))
         try:
             temporary.mkdir()
             return temporary

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import DataError, LabelError
 from coterie.core.params import nearest
+from coterie.core.text import listed
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import listed
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import compute
 
