@@ -100,7 +100,7 @@ def test_the_last_to_leave_restores_the_threads_of_blas():
 
 
 X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [9.0]], 30, axis=0)
-MODEL = ConsensusClustering(2, members=4, random_state=0)
+MODEL = ConsensusClustering(2, n_members=4, random_state=0)
 ENTRIES = {
     "fit": lambda: EAC(2).fit([[0, 0], [0, 1], [1, 1]]),
     "fit on features": lambda: clone(MODEL).fit(X),
@@ -143,7 +143,7 @@ def test_every_parallel_kernel_asks_for_its_threads():
     seen = []
     for module in pkgutil.walk_packages(coterie.__path__, "coterie."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            wrapped = vars(value).get("__wrapped__", value) if callable(value) else value
+            wrapped = getattr(value, "__dict__", {}).get("__wrapped__", value)
             if isinstance(wrapped, Dispatcher) and wrapped.targetoptions.get("parallel"):
                 assert value is not wrapped, f"{module.name}.{name} lacks @needs_threads"
                 seen.append(name)

@@ -6,16 +6,29 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-from threadpoolctl import OpenBLASController, threadpool_limits
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from coterie.core.errors import ForkedError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@lru_cache(maxsize=2)
+def _libraries(user_api: str, n_modules: int) -> ThreadpoolController:
+    """The loaded libraries of a kind, searched again once a module was imported: it may load more.
+
+    A search takes several milliseconds, longer than many a member takes to fit.
+    """
+    return ThreadpoolController().select(user_api=user_api)
+
+
+def _limited(user_api: str) -> Any:
+    return _libraries(user_api, len(sys.modules)).limit(limits=1, user_api=user_api)
 
 
 class _BlasLimit:
@@ -34,7 +47,7 @@ class _BlasLimit:
     def enter(self) -> None:
         with self._lock:
             # by everyone: in a BLAS built on OpenMP the number belongs to the thread
-            limits = threadpool_limits(limits=1, user_api="blas")
+            limits = _limited("blas")
             if self._inside == 0:
                 self._original = limits
             self._inside += 1
@@ -139,5 +152,5 @@ def one_blas_thread() -> Iterator[None]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """BLAS and OpenMP on one thread; OpenMP's number belongs to the thread that asks."""
-    with one_blas_thread(), threadpool_limits(limits=1, user_api="openmp"):
+    with one_blas_thread(), _limited("openmp"):
         yield

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
 from coterie.core.params import CALLBACK, Integer, check_parameters
 from coterie.core.random import RandomState, generator
+from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
 from coterie.generate.members import (
@@ -576,7 +576,7 @@ def assign_members(
             if centres is not None:
                 nearest_centres(seen, centres, labels[block, j])
                 continue
-            with threadpool_limits(limits=1):
+            with one_thread():
                 labels[block, j] = estimator.predict(seen)
     return labels
 
