@@ -49,7 +49,7 @@ def test_number_of_clusters_by_lifetime():
 
 
 def test_the_default_solver_is_lwea_where_the_number_is_known():
-    given = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    given = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
     assert type(given.solver_) is LWEA
     assert np.array_equal(given.labels_, LWEA(5).fit_predict(given.ensemble_))
 
@@ -59,8 +59,8 @@ def test_works_in_a_pipeline_and_clones():
     labels = clone(pipeline).fit_predict(BLOBS.X)
     assert adjusted_rand_score(BLOBS.y, labels) > 0.95
     assert (
-        pipeline.set_params(consensusclustering__members=5).get_params()[
-            "consensusclustering__members"
+        pipeline.set_params(consensusclustering__n_members=5).get_params()[
+            "consensusclustering__n_members"
         ]
         == 5
     )
@@ -98,14 +98,14 @@ def test_predict_needs_members_that_can():
 
 def test_sparse_and_dense_features():
     X = sparse.csr_array(np.abs(BLOBS.X))
-    labels = ConsensusClustering(3, members=5, random_state=0).fit_predict(X)
+    labels = ConsensusClustering(3, n_members=5, random_state=0).fit_predict(X)
     assert len(np.unique(labels)) == 3
 
 
 def test_dataframe_columns_are_remembered_and_checked():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(BLOBS.X, columns=["east", "north"])
-    model = ConsensusClustering(5, members=5, random_state=0).fit(frame)
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(frame)
     assert model.feature_names_in_.tolist() == ["east", "north"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["north", "east"]])
@@ -124,7 +124,7 @@ def test_confidence_is_high_inside_and_low_between():
     [
         ({"n_clusters": 0}, "n_clusters must be .* but is 0"),
         ({"n_clusters": 2.5}, "n_clusters must be .* but is 2.5"),
-        ({"members": -1}, "members must be .* but is -1"),
+        ({"n_members": -1}, "n_members must be .* but is -1"),
         ({"generator": "kmean"}, "generator must be one of 'kmeans'.* but is 'kmean'"),
         ({"solver": KMeans()}, "solver must be .* but is KMeans"),
         ({"solver": "spse"}, "unknown method 'spse'; did you mean 'spce'"),
@@ -149,19 +149,19 @@ def test_samples_that_every_member_calls_noise_are_named():
 
 
 def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypatch):
-    model = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
     monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters)
-    as_many = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    as_many = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
     monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters - 1)
-    more = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
-    named = ConsensusClustering(5, members=5, solver="lwea", random_state=0).fit(BLOBS.X)
+    more = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
+    named = ConsensusClustering(5, n_members=5, solver="lwea", random_state=0).fit(BLOBS.X)
     fits = [type(fit.solver_).__name__ for fit in (model, as_many, more, named)]
     assert fits == ["LWEA", "LWEA", "LWGP", "LWEA"]
 
 
 def test_a_method_goes_by_its_name_in_the_catalogue():
-    named = ConsensusClustering(5, members=5, solver="lwea", random_state=0).fit(BLOBS.X)
-    given = ConsensusClustering(5, members=5, solver=find_method("lwea")(5), random_state=0)
+    named = ConsensusClustering(5, n_members=5, solver="lwea", random_state=0).fit(BLOBS.X)
+    given = ConsensusClustering(5, n_members=5, solver=find_method("lwea")(5), random_state=0)
     assert type(named.solver_) is type(given.fit(BLOBS.X).solver_)
     assert np.array_equal(named.labels_, given.labels_)
     # clone and set_params see the name, not a solver of this fit
@@ -181,10 +181,10 @@ def test_the_index_of_a_frame_names_the_samples():
     pandas = pytest.importorskip("pandas")
     names = [f"customer_{i}" for i in range(500)]
     frame = pandas.DataFrame(BLOBS.X, columns=["east", "north"], index=names)
-    model = ConsensusClustering(5, members=5, random_state=0).fit(frame)
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(frame)
     assert model.explain("customer_17").cluster == model.labels_[17]
     assert model.diagnose_samples()["sample"].tolist() == names
-    plain = ConsensusClustering(5, members=5, random_state=0).fit(BLOBS.X)
+    plain = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
     assert np.array_equal(plain.labels_, model.labels_)
     assert plain.ensemble_.sample_ids is None
     for pool in (

@@ -82,7 +82,7 @@ def test_of_a_solver():
 def test_of_features():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 0.3, (40, 3)), rng.normal(4, 0.3, (40, 3))])
-    model = ConsensusClustering(2, members=5, solver=EAC(linkage="single"), random_state=7).fit(X)
+    model = ConsensusClustering(2, n_members=5, solver=EAC(linkage="single"), random_state=7).fit(X)
     result = Result.of(model, X=X)
     assert result.seed == 7
     assert result.parameters["members"] == 5

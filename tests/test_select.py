@@ -242,7 +242,7 @@ def test_few_samples_or_members_cannot_be_tested():
 @pytest.mark.filterwarnings("ignore:.*disagree")
 def test_auto_on_so_few_samples_says_that_structure_was_not_tested():
     with pytest.warns(UserWarning, match="could not be tested: there are only 8 samples"):
-        model = ConsensusClustering("auto", members=8, random_state=0).fit(noise(8, 3, 1))
+        model = ConsensusClustering("auto", n_members=8, random_state=0).fit(noise(8, 3, 1))
     assert not model.selection_.tested
     assert str(model.selection_).startswith(f"{model.n_clusters_} clusters, not tested")
 
@@ -346,7 +346,7 @@ def test_progress_counts_to_its_total(five):
 
 def test_auto_clusters_blobs():
     X, y = blobs(3, seed=2)
-    model = ConsensusClustering("auto", members=12, random_state=0).fit(X)
+    model = ConsensusClustering("auto", n_members=12, random_state=0).fit(X)
     assert model.n_clusters_ == model.selection_.recommended == 3
     assert np.array_equal(model.labels_, LWEA(3).fit_predict(model.ensemble_))
     assert adjusted_rand_score(y, model.labels_) > 0.98
@@ -355,7 +355,7 @@ def test_auto_clusters_blobs():
 
 def test_auto_on_noise_gives_one_cluster_and_a_warning():
     with pytest.warns(UserWarning, match="no stable structure.*confidence .* says nothing"):
-        model = ConsensusClustering("auto", members=10, random_state=0).fit(noise(150, 5, 0))
+        model = ConsensusClustering("auto", n_members=10, random_state=0).fit(noise(150, 5, 0))
     assert model.n_clusters_ == 1
     assert not model.selection_.structure
     assert (model.labels_ == 0).all()
@@ -364,7 +364,7 @@ def test_auto_on_noise_gives_one_cluster_and_a_warning():
 def test_only_auto_is_a_word_for_a_number():
     with pytest.raises(ParameterError, match="'auto' or None, but is 'best'"):
         ConsensusClustering("best").fit(noise(20, 2, 0))
-    model = ConsensusClustering(3, members=5, random_state=0).fit(noise(60, 2, 0))
+    model = ConsensusClustering(3, n_members=5, random_state=0).fit(noise(60, 2, 0))
     assert not hasattr(model, "selection_")
 
 

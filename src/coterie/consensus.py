@@ -102,8 +102,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Number of clusters; "auto" asks :func:`coterie.select.select_k` for 2 to 10, and takes one
         cluster where there is no structure; None leaves the choice to the solver (for EAC, then the
         default, the longest lifetime).
-    members : int, default 20
-        Number of clusterings to make.
+    n_members : int, default 20
+        Number of members: the clusterings to make.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
         How they are made: k-means with random starts and sizes, on random shares of the samples or
         of the features, Gaussian spectral clustering (n x n), or the given clusterers, one each.
@@ -169,7 +169,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             ),
             "a whole number of at least 1, 'auto' or None",
         ),
-        "members": Integer(1),
+        "n_members": Integer(1),
         "generator": Choice(
             GENERATORS,
             also=lambda value: (
@@ -193,7 +193,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self,
         n_clusters: int | Literal["auto"] | None = None,
         *,
-        members: int = 20,
+        n_members: int = 20,
         generator: str | list[Any] = "kmeans",
         member_clusters: ClusterCount | None = None,
         solver: LabelConsensus | str | None = None,
@@ -202,7 +202,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.members = members
+        self.n_members = n_members
         self.generator = generator
         self.member_clusters = member_clusters
         self.solver = solver
@@ -356,14 +356,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         counts = self._member_clusters(X.shape[0])
         try:
             if self.generator == "spectral":
-                X, plans = spectral_plans(X, self.members, counts, rng)
+                X, plans = spectral_plans(X, self.n_members, counts, rng)
             else:
                 make: Callable[..., list[MemberPlan]] = {
                     "kmeans": kmeans_plans,
                     "subsample": subsample_plans,
                     "features": feature_plans,
                 }[self.generator]
-                plans = make(X, self.members, counts, rng)
+                plans = make(X, self.n_members, counts, rng)
         except TooFewRows as error:
             raise ParameterError(self._too_few_rows(error)) from None
         return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)

@@ -174,7 +174,7 @@ def of_functions() -> Iterator[tuple[str, Call]]:
         "callback": None, "random_state": 0, "n_jobs": None, "memory_budget": None,
     }  # fmt: skip
     yield "select_k", (lambda **given: select_k(ENSEMBLE, **given), chosen)
-    whole = ConsensusClustering(2, members=2, random_state=0).get_params(deep=False)
+    whole = ConsensusClustering(2, n_members=2, random_state=0).get_params(deep=False)
     yield "ConsensusClustering", (lambda **given: ConsensusClustering(**given).fit(FEATURES), whole)
 
 

@@ -140,7 +140,7 @@ def test_masked_weights_are_not_read_through_the_mask():
 @pytest.mark.parametrize("scale", [1e-300, 1e160, 1e300])
 @pytest.mark.parametrize("generator", ["kmeans", "subsample", "features", "spectral"])
 def test_features_whose_squares_leave_the_range(generator, scale):
-    model = ConsensusClustering(2, members=2, generator=generator, random_state=0)
+    model = ConsensusClustering(2, n_members=2, generator=generator, random_state=0)
     with pytest.raises(ValueError, match=r"X reaches .* rescale it"):
         model.fit(arguments.FEATURES * scale)
 
@@ -148,7 +148,7 @@ def test_features_whose_squares_leave_the_range(generator, scale):
 @pytest.mark.parametrize(("fitted", "asked"), [("f8", "f4"), ("f4", "f8"), ("f8", "i8")])
 def test_new_rows_of_another_precision(fitted, asked):
     features = np.rint(8 * arguments.FEATURES)
-    model = ConsensusClustering(2, members=3, random_state=0).fit(features.astype(fitted))
+    model = ConsensusClustering(2, n_members=3, random_state=0).fit(features.astype(fitted))
     np.testing.assert_array_equal(model.predict(features.astype(asked)), model.labels_)
 
 

@@ -54,7 +54,7 @@ def hostile_result() -> Result:
 @pytest.fixture(scope="session")
 def iris() -> Result:
     data = load("iris")
-    model = ConsensusClustering(3, members=12, random_state=0).fit(data.X)
+    model = ConsensusClustering(3, n_members=12, random_state=0).fit(data.X)
     return Result.of(model, X=data.X, truth=data.y, input={"file": "iris.csv"}, seconds=1.25)
 
 

@@ -20,13 +20,13 @@ def folder(tmp_path_factory, iris, hostile):
     report.write(iris, path / "iris.html")
     report.write(hostile, path / "hostile.html", title=SCRIPT)
     data = load("iris")
-    model = ConsensusClustering(3, members=12, random_state=0).fit(data.X)
+    model = ConsensusClustering(3, n_members=12, random_state=0).fit(data.X)
     with warnings.catch_warnings():
         # that the criteria disagree makes the page fuller
         warnings.simplefilter("ignore", UserWarning)
         selection = select_k(model.ensemble_, k=range(2, 12), random_state=0)
     report.write(replace(iris, selection=selection), path / "full.html")
-    alone = ConsensusClustering(1, members=12, random_state=0).fit(data.X)
+    alone = ConsensusClustering(1, n_members=12, random_state=0).fit(data.X)
     report.write(Result.of(alone, X=data.X), path / "one.html")
     return path
 

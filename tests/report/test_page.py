@@ -123,7 +123,7 @@ def test_no_structure_is_said_first():
     noise = np.random.default_rng(1).random((90, 4))
     selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
     assert not selection.structure
-    model = ConsensusClustering(3, members=8, random_state=0).fit(noise)
+    model = ConsensusClustering(3, n_members=8, random_state=0).fit(noise)
     found = read(Result.of(model, X=noise, selection=selection))
     assert "No stable structure" in found.text
     assert plain(selection.reason, 2000) in found.text
@@ -132,7 +132,7 @@ def test_no_structure_is_said_first():
 def test_one_cluster_boasts_of_nothing():
     noise = np.random.default_rng(1).random((90, 4))
     selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
-    model = ConsensusClustering(1, members=8, random_state=0).fit(noise)
+    model = ConsensusClustering(1, n_members=8, random_state=0).fit(noise)
     result = Result.of(model, X=noise, selection=selection)
     found = read(result)
     assert "No stable structure: all 90 samples are in one cluster." in found.text

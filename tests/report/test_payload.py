@@ -124,7 +124,7 @@ def test_selection_and_tracking():
     selection = select_k(blobs, k=range(2, 6), members=8, random_state=0)
     from coterie import ConsensusClustering
 
-    model = ConsensusClustering(5, members=8, random_state=0).fit(blobs)
+    model = ConsensusClustering(5, n_members=8, random_state=0).fit(blobs)
     given = payload(Reading(Result.of(model, X=blobs, selection=selection)))
     assert given["selection"]["ks"] == [2, 3, 4, 5]
     for entry in given["selection"]["criteria"]:

@@ -245,7 +245,7 @@ def test_features_get_the_same_labels_from_none_one_or_two_workers(cluster):
     X = features(2000)
 
     def labels(chunk: int) -> np.ndarray:
-        model = ConsensusClustering(4, members=6, random_state=0)
+        model = ConsensusClustering(4, n_members=6, random_state=0)
         model.fit(features_from_dask(da.from_array(X, chunks=(chunk, 3)), sample=500))
         return model.labels_.compute()
 

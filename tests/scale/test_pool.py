@@ -142,7 +142,7 @@ def test_text_in_a_partition_of_a_frame_is_told_with_its_number(X):
 
 @pytest.mark.parametrize("generator", ["kmeans", "features", "subsample"])
 def test_the_fit_equals_that_in_memory_where_the_sample_is_everything(X, generator):
-    model = ConsensusClustering(5, members=8, generator=generator, random_state=4)
+    model = ConsensusClustering(5, n_members=8, generator=generator, random_state=4)
     model.fit(da.from_array(X[:600], chunks=(130, 3)))
     lazy = model.labels_
     assert lazy.chunks == ((130, 130, 130, 130, 80),)
@@ -150,7 +150,7 @@ def test_the_fit_equals_that_in_memory_where_the_sample_is_everything(X, generat
         # in memory the rows outside of a member's share have no label; here each member is asked
         assert len(np.unique(lazy.compute())) == 5
         return
-    whole = ConsensusClustering(5, members=8, generator=generator, random_state=4).fit(X[:600])
+    whole = ConsensusClustering(5, n_members=8, generator=generator, random_state=4).fit(X[:600])
     assert type(model.solver_) is type(whole.solver_) is LWEA
     np.testing.assert_array_equal(lazy.compute(), whole.labels_)
     np.testing.assert_array_equal(model.sample_confidence_.compute(), whole.sample_confidence_)
@@ -161,7 +161,7 @@ def test_labels_of_a_frame_are_a_series_of_it(X):
     frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=3)
     labels = []
     for lazy in (frame, frame.repartition(npartitions=2)):
-        model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
+        model = ConsensusClustering(5, n_members=6, solver="kcc", random_state=0)
         model.fit(features_from_dask(lazy, sample=800))
         assert [*model.feature_names_in_] == ["a", "b", "c"]
         labels.append(lazy.assign(cluster=model.labels_).compute()["cluster"].to_numpy())
@@ -172,7 +172,7 @@ def test_labels_of_a_frame_are_a_series_of_it(X):
 
 def test_new_rows_in_partitions_get_lazy_clusters(X):
     array = da.from_array(X, chunks=(700, 2))
-    model = ConsensusClustering(5, members=6, solver="kcc", random_state=0)
+    model = ConsensusClustering(5, n_members=6, solver="kcc", random_state=0)
     model.fit(features_from_dask(array, sample=800))
     lazy = model.predict(array)
     assert lazy.chunks == ((700, 700, 700, 700, 200),)
@@ -188,7 +188,7 @@ def test_new_rows_in_partitions_get_lazy_clusters(X):
 
 def test_new_rows_of_a_frame_keep_their_index(X):
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=[f"r{i}" for i in range(len(X))])
-    model = ConsensusClustering(5, members=6, solver="kcc", random_state=0).fit(frame)
+    model = ConsensusClustering(5, n_members=6, solver="kcc", random_state=0).fit(frame)
     lazy = dd.from_pandas(frame[["c", "b", "a"]], npartitions=4, sort=False).assign(other="x")
     found = model.predict(lazy).compute()
     assert [*found.index] == [*frame.index]
@@ -212,7 +212,7 @@ def test_a_partition_with_other_features_is_named(X):
 
 
 def test_the_number_of_clusters_is_chosen_on_the_sample(X):
-    model = ConsensusClustering("auto", members=20, random_state=0)
+    model = ConsensusClustering("auto", n_members=20, random_state=0)
     model.fit(features_from_dask(da.from_array(X, chunks=(1000, 3)), sample=400))
     assert model.selection_.recommended == model.n_clusters_
     assert len(np.unique(model.labels_.compute())) == model.n_clusters_

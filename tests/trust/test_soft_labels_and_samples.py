@@ -170,7 +170,7 @@ def test_every_solver_says_how_sure_it_is(name):
 def test_features_in_trust_out():
     rng = np.random.default_rng(1)
     X = np.concatenate([rng.normal(0, 0.3, (40, 2)), rng.normal(3, 0.3, (40, 2))])
-    model = ConsensusClustering(2, members=6, random_state=0)
+    model = ConsensusClustering(2, n_members=6, random_state=0)
     with pytest.raises(NotFittedError):
         model.soft_labels()
     model.fit(X)

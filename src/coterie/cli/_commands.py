@@ -349,7 +349,7 @@ def clustering(
     follow_passes(solver, stages)
     return ConsensusClustering(
         arguments.clusters if selection is None else selection.recommended,
-        members=arguments.members,
+        n_members=arguments.members,
         member_clusters=arguments.member_clusters,
         solver=solver if _named(arguments) else None,
         callback=stages.members_then(after_members),
