@@ -163,8 +163,8 @@ def test_results_are_not_overwritten_unasked():
     with pytest.raises(ParameterError) as caught:
         combine(adata, "leiden_*", n_clusters=2)
     assert str(caught.value) == (
-        "combine: adata has obs['coterie'], obs['coterie_confidence'], uns['coterie'], "
-        "obsm['coterie_soft'] already; choose another key_added, or overwrite=True"
+        "combine: adata already has obs['coterie'], obs['coterie_confidence'], uns['coterie'], "
+        "obsm['coterie_soft']; choose another key_added, or set overwrite=True"
     )
     assert adata.obs["coterie"].tolist() == before
 
@@ -184,7 +184,7 @@ def test_a_result_is_no_member_of_itself():
     combine(adata, "*", n_clusters=3, overwrite=True)
     assert adata.uns["coterie"]["members"].tolist() == LEIDEN
     with pytest.raises(
-        ParameterError, match="keys names 'coterie', which is where the result goes"
+        ParameterError, match="keys contains 'coterie', which the result would overwrite"
     ):
         combine(adata, ["coterie", "leiden_1.0"], overwrite=True)
 
@@ -207,7 +207,7 @@ def test_a_failure_writes_nothing():
         (["leiden_0.2", "louvain_1"], "adata.obs has no column 'louvain_1'"),
         ("louvain_*", r"no column of adata.obs matches 'louvain_\*' \(it has: n_genes, leiden_0.2"),
         ([], "keys is empty"),
-        ([3], "keys must be names of columns of adata.obs, but has 3"),
+        ([3], "keys must be names of columns of adata.obs, but contains 3"),
     ],
 )
 def test_keys_that_are_not_there(keys, says):
@@ -233,7 +233,7 @@ def test_parameters_out_of_their_domain(arguments, says):
 def test_other_things_than_an_anndata():
     with pytest.raises(ParameterError, match="adata must be an AnnData, but is DataFrame"):
         combine(cells().obs, "leiden_*")
-    with pytest.raises(ParameterError, match=r"adata is a view .* take adata.copy\(\)"):
+    with pytest.raises(ParameterError, match=r"adata is a view .* pass adata.copy\(\)"):
         combine(cells()[:30], "leiden_*")
 
 

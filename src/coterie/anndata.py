@@ -1,7 +1,8 @@
 """AnnData: combine the clusterings in ``adata.obs`` and write the consensus beside them.
 
-The usual case is Leiden at many resolutions. Nothing here imports anndata: whoever has an AnnData has
-it. Keys follow scanpy's habit: labels in ``obs[key]``, settings in ``uns[key]``.
+The usual case is Leiden at many resolutions. Nothing here imports anndata, because whoever has an
+AnnData object has it installed. Results are stored as scanpy stores them: labels in ``obs[key]``,
+settings in ``uns[key]``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sklearn.base import clone
 
 from coterie.core.errors import ParameterError
 from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
+from coterie.core.text import listed
 from coterie.ensemble import Ensemble
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import default_method, solver_of
@@ -24,7 +26,7 @@ from coterie.trust import soft_labels
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
 CONFIDENCE, SOFT = "_confidence", "_soft"
-# settings that change no label, or have a place of their own
+# parameters that change no label, or are stored separately
 NOT_SETTINGS = ("callback", "memory_budget", "n_jobs", "random_state")
 
 
@@ -35,7 +37,7 @@ def ensemble(
     missing: Any = -1,
     member_weight: ArrayLike | None = None,
 ) -> Ensemble:
-    """The clusterings in ``adata.obs`` as an Ensemble, a cell being a sample.
+    """Make an Ensemble of the clusterings in ``adata.obs``; each cell is a sample.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def ensemble(
     >>> ensemble(adata, "leiden_*").members
     ('leiden_0.5', 'leiden_1')
     """
-    _refuse_other_things(adata)
-    return _ensemble(adata, _matching(adata, keys, skip=()), missing, member_weight)
+    _check_adata(adata)
+    return _ensemble(adata, _columns(adata, keys, skip=()), missing, member_weight)
 
 
 def combine(
@@ -126,7 +128,7 @@ def combine(
     >>> adata.obs["coterie"].tolist(), adata.uns["coterie"]["method"]
     (['0', '0', '1', '1'], 'lwea')
     """
-    _refuse_other_things(adata)
+    _check_adata(adata)
     check_parameters(
         "combine",
         {
@@ -145,14 +147,14 @@ def combine(
             "random_state": SEED,
         },
     )
-    written = _places(adata, key_added)
+    written = _existing(adata, key_added)
     if written and not overwrite:
         raise ParameterError(
-            f"combine: adata has {', '.join(written)} already; choose another key_added, or "
+            f"combine: adata already has {', '.join(written)}; choose another key_added, or set "
             "overwrite=True"
         )
     own = (key_added, key_added + CONFIDENCE)
-    members = _ensemble(adata, _matching(adata, keys, skip=own), missing, member_weight)
+    members = _ensemble(adata, _columns(adata, keys, skip=own), missing, member_weight)
     if solver is None:
         model = solver_of(default_method(n_clusters, members.n_microclusters))
     else:
@@ -167,72 +169,67 @@ def combine(
     return model
 
 
-def _refuse_other_things(adata: Any) -> None:
+def _check_adata(adata: Any) -> None:
     if not all(hasattr(adata, name) for name in ("obs", "obs_names", "obsm", "uns")):
         raise ParameterError(f"adata must be an AnnData, but is {type(adata).__name__}")
     if getattr(adata, "is_view", False):
         raise ParameterError(
-            "adata is a view of another AnnData; take adata.copy(), so that the labels have a place"
+            "adata is a view of another AnnData and cannot store the labels; pass adata.copy()"
         )
 
 
-def _matching(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> list[str]:
-    """Columns of obs that the names and patterns stand for, in the order of the columns."""
+def _columns(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> list[str]:
+    """Columns of obs that match the names and patterns, in the order of the columns."""
     columns = [str(name) for name in adata.obs.columns]
     wanted = [keys] if isinstance(keys, str) else [*keys]
     if not wanted:
         raise ParameterError("keys is empty; name columns of adata.obs, or give a pattern")
-    found: set[str] = set()
+    chosen: set[str] = set()
     for key in wanted:
         if not isinstance(key, str):
-            raise ParameterError(f"keys must be names of columns of adata.obs, but has {key!r}")
+            raise ParameterError(
+                f"keys must be names of columns of adata.obs, but contains {key!r}"
+            )
         if key in skip:
-            raise ParameterError(f"keys names {key!r}, which is where the result goes")
+            raise ParameterError(
+                f"keys contains {key!r}, which the result would overwrite; choose another key_added"
+            )
         if key in columns:
-            found.add(key)
+            chosen.add(key)
             continue
         if not any(character in key for character in "*?["):
             raise ParameterError(
-                f"adata.obs has no column {key!r}{nearest(key, columns)} (it has: {_some(columns)})"
+                f"adata.obs has no column {key!r}{nearest(key, columns)} (it has: {listed(columns)})"
             )
-        # results of the same name are no members of themselves
+        # an earlier result of the same name is not a member
         matches = {name for name in columns if fnmatchcase(name, key) and name not in skip}
         if not matches:
             raise ParameterError(
-                f"no column of adata.obs matches {key!r} (it has: {_some(columns)})"
+                f"no column of adata.obs matches {key!r} (it has: {listed(columns)})"
             )
-        found |= matches
-    return [name for name in columns if name in found]
-
-
-def _some(columns: list[str]) -> str:
-    return ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "") if columns else "none"
+        chosen |= matches
+    return [name for name in columns if name in chosen]
 
 
 def _ensemble(
     adata: Any, names: list[str], missing: Any, member_weight: ArrayLike | None
 ) -> Ensemble:
-    cells = np.asarray(adata.obs_names, dtype=str)
+    # the index of obs becomes the sample ids, unless cells share a name; solvers that cannot handle
+    # cells without any label refuse them themselves
     return Ensemble.from_labels(
-        {name: adata.obs[name] for name in names},
-        missing=missing,
-        member_weight=member_weight,
-        # AnnData itself only warns of cells that share a name; then they go by their rows
-        sample_ids=cells if len(np.unique(cells)) == len(cells) else None,
-        # a solver that can place them takes them, the others name them
-        blank_samples="keep",
+        adata.obs[names], missing=missing, member_weight=member_weight, blank_samples="keep"
     )
 
 
-def _places(adata: Any, key: str) -> list[str]:
-    """Where results of that name are already."""
-    places = (
+def _existing(adata: Any, key: str) -> list[str]:
+    """Results of that name that adata already holds."""
+    slots = (
         (adata.obs.columns, "obs", key),
         (adata.obs.columns, "obs", key + CONFIDENCE),
         (adata.uns, "uns", key),
         (adata.obsm, "obsm", key + SOFT),
     )
-    return [f"{where}[{name!r}]" for held, where, name in places if name in held]
+    return [f"{where}[{name!r}]" for held, where, name in slots if name in held]
 
 
 def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> None:
@@ -244,7 +241,7 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
     if memberships is not None:
         adata.obsm[key + SOFT] = memberships
     elif key + SOFT in adata.obsm:
-        # of the labels that are no more
+        # it belongs to the labels that were overwritten
         del adata.obsm[key + SOFT]
     adata.uns[key] = {
         "method": model.method_name(),
@@ -257,7 +254,7 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
 
 
 def _settings(model: LabelConsensus) -> dict[str, Any]:
-    """The parameters as values that an h5ad file holds."""
+    """The parameters as values that an h5ad file can store."""
     settings: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():
         if value is None or name in NOT_SETTINGS:

@@ -160,14 +160,14 @@ def test_select_by_name_position_and_mask():
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ([], "no member named"),
-        (["a", "a"], "a member is named twice"),
-        (["a", 0], "a member is named twice"),
+        ([], "members is empty"),
+        (["a", "a"], "a member is given twice"),
+        (["a", 0], "a member is given twice"),
         (["z"], "no member 'z'; the members are a, b, c"),
         ([3], "no member 3; there are 3, counted from 0"),
         ([0.5], "no member 0.5"),
         ([True, False], "the mask has 2 entries for 3 members"),
-        ([False, False, False], "no member named"),
+        ([False, False, False], "members is empty"),
     ],
 )
 def test_select_refuses(members, message):
@@ -199,7 +199,7 @@ def test_subset_drops_clusters_that_nobody_is_left_in():
 
 @pytest.mark.parametrize("rows", [[], slice(0), np.zeros(6, dtype=bool)])
 def test_subset_refuses_nothing(rows):
-    with pytest.raises(LabelError, match="subset: no sample selected"):
+    with pytest.raises(LabelError, match="subset: rows selects no sample"):
         Ensemble.from_labels(T6).subset(rows)
 
 
@@ -231,7 +231,7 @@ def test_concat_takes_weights_and_ids_from_whichever_has_them():
 
 def test_concat_refuses_what_does_not_fit():
     ensemble = Ensemble.from_labels(T6, sample_ids=range(6), sample_weight=np.ones(6))
-    with pytest.raises(LabelError, match="this ensemble has 6 samples, the other 5"):
+    with pytest.raises(LabelError, match="this ensemble has 6 samples, but other has 5"):
         ensemble.concat(Ensemble.from_labels(T6[:5]))
     with pytest.raises(LabelError, match="the sample ids differ; join by id with from_tables"):
         ensemble.concat(Ensemble.from_labels(T6, sample_ids=range(1, 7)))

@@ -45,15 +45,18 @@ INF = float("inf")
         (pd.DataFrame([[0, 1]], columns=["a", "a"]), "two columns named 'a'; names must differ"),
         (pa.table([[0], [1]], names=["a", "a"]), "two columns named 'a'; names must differ"),
         ({1: [0], "1": [0]}, "two columns named '1'; names must differ"),
-        ([[-1, 0], [-1, 1]], "1 member without any label: 'member_0'; leave out such members"),
+        ([[-1, 0], [-1, 1]], "1 member without any label: 'member_0'; leave these members out"),
         (
             [[-1, 0, -1], [-1, 1, -1]],
-            "2 members without any label: 'member_0', 'member_2'; leave out such members",
+            "2 members without any label: 'member_0', 'member_2'; leave these members out",
         ),
-        ([[-1, -1], [0, 1]], "1 sample without a label in any member: rows 0; leave out such"),
+        (
+            [[-1, -1], [0, 1]],
+            "1 sample without a label in any member: rows 0; leave these samples out",
+        ),
         (
             [[0, 0], [-1, -1]] * 6,
-            "6 samples without a label in any member: rows 1, 3, 5, 7, 9, ...; leave out such",
+            "6 samples without a label in any member: rows 1, 3, 5, 7, 9, ...; leave these samples out",
         ),
     ],
 )

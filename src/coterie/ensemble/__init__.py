@@ -1,4 +1,4 @@
-"""Labels in, checked and compressed to microclusters without loss."""
+"""Labels, checked and compressed to microclusters without loss."""
 
 from coterie.core.errors import LabelError
 from coterie.ensemble._ensemble import Ensemble, require_ensemble

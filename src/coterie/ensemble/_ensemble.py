@@ -36,7 +36,7 @@ from coterie.ensemble.read import (
     with_suffixes,
 )
 
-# a weight is a number of copies to the methods; beside more than these, one sample is rounding
+# methods treat a weight as a number of copies; beside more copies, one sample is lost to rounding
 MOST_COPIES = 2.0**40
 
 
@@ -44,13 +44,13 @@ MOST_COPIES = 2.0**40
 class Ensemble:
     """Clusterings of the same samples, compressed without loss.
 
-    Samples with the same labels in every member are one *microcluster*; every method solves on the
-    N microclusters with their weights and copies the answer back. Build one with
+    Samples with the same labels in every member form one *microcluster*. Every method solves on the
+    N microclusters with their weights and copies the answer back. Make an ensemble with
     :meth:`from_labels`, :meth:`from_members` or :meth:`from_tables`, not with the constructor.
 
-    Microclusters are numbered from the heaviest down, equal ones by a signature that depends on no
-    order and no name, and base clusters by first appearance in that order. Permuting samples or
-    renaming labels therefore changes ``inverse`` and ``categories`` only.
+    Microclusters are numbered from the heaviest down, equally heavy ones by a signature that does not
+    depend on any order or name, and base clusters by first appearance in that order. Permuting
+    samples or renaming labels therefore changes only ``inverse`` and ``categories``.
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class Ensemble:
     members : tuple of str
         Names of the members.
     categories : tuple of ndarray
-        Per member, the label that each code stands for.
+        Per member, the user's label of each code.
     member_weight : ndarray, shape (m,)
         The user's weight of each member, 1 by default.
     sample_weight : ndarray, shape (n,), or None
         The user's weight of each sample.
     sample_ids : ndarray, shape (n,), or None
-        The user's name of each sample.
+        The user's id of each sample.
 
     Examples
     --------
@@ -108,27 +108,27 @@ class Ensemble:
         sample_ids: ArrayLike | None = None,
         blank_samples: Literal["refuse", "keep"] = "refuse",
     ) -> Self:
-        """From a table of labels: a row per sample, a column per member.
+        """Make an ensemble from a table of labels: one row per sample, one column per member.
 
         Parameters
         ----------
         labels : array or nested list (n x m), mapping of name to labels, or dataframe
             Integers, text, booleans, whole floats, categoricals; columns may differ in type. A
-            named column of text that differs in every row (of eight or more) is refused as an id.
+            named column of text that differs in each of eight or more rows is refused as an id.
         names : sequence of str, optional
-            Names of the members; by default the columns' own, else ``member_0``, ``member_1``, ...
+            Names of the members; by default those of the columns, else ``member_0``, ...
         missing : value, collection of values or None, default -1
-            Values that mean "no label", beside NaN, None and NA, which always do. With None, -1 is
-            a label like any other.
+            Values that mean "no label", in addition to NaN, None and NA. With None, -1 is an
+            ordinary label.
         sample_weight, member_weight : array, optional
             Weights per sample (the microclusters' multiplicities) and per member, between 1e-30
             and 1e30.
         sample_ids : array, optional
-            A name per sample, no two alike, kept for output; by default the index of a pandas frame,
-            unless it only counts the rows, names two alike or has several levels.
+            Ids of the samples, all different, kept for output; by default the index of a pandas
+            frame, unless it only counts the rows, has duplicates or several levels.
         blank_samples : {"refuse", "keep"}, default "refuse"
-            Whether a sample without a label in any member is an error. Nothing is known of such a
-            sample; only methods that fill in labels (PCE) take an ensemble that has one.
+            Whether a sample without a label in any member is an error. There is no evidence about
+            such a sample; only methods that fill in labels (PCE) accept an ensemble that has one.
 
         Examples
         --------
@@ -137,7 +137,7 @@ class Ensemble:
         >>> ensemble.members, ensemble.n_microclusters
         (('a', 'b'), 3)
 
-        A pandas frame brings the samples' names in its index:
+        The index of a pandas frame becomes the sample ids:
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"a": ["x", "x", "y"], "b": [1, 1, 2]}, index=["ann", "bob", "cy"])
@@ -167,7 +167,7 @@ class Ensemble:
         member_weight: ArrayLike | None = None,
         sample_ids: ArrayLike | None = None,
     ) -> Self:
-        """From a list of label vectors, one per member.
+        """Make an ensemble from a list of label vectors, one per member.
 
         Examples
         --------
@@ -191,18 +191,18 @@ class Ensemble:
         missing: Missing = -1,
         member_weight: ArrayLike | None = None,
     ) -> Self:
-        """From tables of parties that each know a part of the samples, joined by an id.
+        """Make an ensemble from tables that each cover some of the samples, joined by an id.
 
-        Samples are the ids found in any table, in order of first appearance; a sample that a party
-        does not know has no label in that party's members.
+        Samples are the ids that occur in any table, in order of first appearance. A sample that is
+        not in a table has a missing label in the members of that table.
 
         Parameters
         ----------
         tables : sequence of dataframes or mappings of columns, or mapping of name to such
         id : str
-            The column that names the sample, in every table.
+            The column of sample ids, which every table must have. Ids must differ within a table.
         label : str, sequence of str or None
-            The column or columns that hold labels; None takes all columns but the id.
+            The columns that hold labels; None takes all columns but the id.
 
         Examples
         --------
@@ -283,7 +283,7 @@ class Ensemble:
 
     @cached_property
     def incidence(self) -> sparse.csr_array:
-        """Microclusters by base clusters, N x k, one where it lies in it, members side by side."""
+        """Microclusters by base clusters, N x k: one where a cluster contains the microcluster."""
         columns = self.base_clusters[self.observed]
         starts = np.concatenate([[0], np.cumsum(self.observed.sum(axis=1))])
         return sparse.csr_array(
@@ -343,10 +343,10 @@ class Ensemble:
         """Raise LabelError naming the first five samples without a label in any member."""
         blank = self.blank_samples()
         if blank.size:
-            raise LabelError(f"{self.describe_blank(blank)}; leave out such samples")
+            raise LabelError(f"{self.describe_blank(blank)}; leave these samples out")
 
     def describe_blank(self, blank: NDArray[np.int64]) -> str:
-        """Samples without a label, counted and named by id or row."""
+        """The number of samples without a label, and the first ones by id or row."""
         named = blank if self.sample_ids is None else self.sample_ids[blank]
         return (
             f"{counted(len(blank), 'sample')} without a label in any member: "
@@ -355,7 +355,7 @@ class Ensemble:
         )
 
     def expand(self, values: ArrayLike) -> NDArray[Any]:
-        """Values per microcluster copied to the samples: N x ... in, n x ... out.
+        """Copy values of the microclusters to their samples: N x ... in, n x ... out.
 
         Examples
         --------
@@ -375,7 +375,7 @@ class Ensemble:
     # ------------------------------------------------------------------ other ensembles from it
 
     def select(self, members: str | int | Sequence[str | int] | NDArray[Any]) -> Self:
-        """The ensemble of some members, by name, position or mask, in the order given."""
+        """The ensemble of some members, given by name, position or mask, in this order."""
         wanted: list[Any]
         if isinstance(members, str | int | np.integer):
             wanted = [members]
@@ -391,9 +391,9 @@ class Ensemble:
             wanted = np.flatnonzero(wanted).tolist()
         chosen = [self._position(member) for member in wanted]
         if not chosen:
-            raise LabelError("select: no member named; an ensemble needs at least one")
+            raise LabelError("select: members is empty; an ensemble needs at least one")
         if len(set(chosen)) < len(chosen):
-            raise LabelError("select: a member is named twice")
+            raise LabelError("select: a member is given twice; give it once")
         rows = distinct_rows_of_columns(
             [(np.ascontiguousarray(self.labels[:, j]), self.categories[j]) for j in chosen]
         )
@@ -406,10 +406,10 @@ class Ensemble:
         return selected
 
     def subset(self, rows: ArrayLike | slice) -> Self:
-        """The ensemble of some samples, by positions, mask or slice."""
+        """The ensemble of some samples, given by positions, mask or slice."""
         kept = np.arange(self.n_samples)[checked_rows(rows, self.n_samples)]
         if kept.size == 0:
-            raise LabelError("subset: no sample selected; an ensemble needs at least one")
+            raise LabelError("subset: rows selects no sample; an ensemble needs at least one")
         used, inverse = np.unique(self.inverse[kept], return_inverse=True)
         distinct = DistinctRows(self.labels[used], inverse.astype(np.int32), self.categories)
         return self._assemble(
@@ -421,11 +421,11 @@ class Ensemble:
         )
 
     def concat(self, other: Ensemble) -> Self:
-        """The members of both ensembles, which must hold the same samples in the same order."""
+        """The members of both ensembles, which must have the same samples in the same order."""
         require_ensemble(other, "other")
         if other.n_samples != self.n_samples:
             raise LabelError(
-                f"concat: this ensemble has {self.n_samples} samples, the other {other.n_samples}"
+                f"concat: this ensemble has {self.n_samples} samples, but other has {other.n_samples}"
             )
         if (
             self.sample_ids is not None
@@ -438,7 +438,7 @@ class Ensemble:
             and other.sample_weight is not None
             and not np.array_equal(self.sample_weight, other.sample_weight)
         ):
-            raise LabelError("concat: the sample weights differ; both must weigh samples alike")
+            raise LabelError("concat: the sample weights differ; use the same for both ensembles")
         pairs = distinct_rows_of_columns(
             [(self.inverse, np.empty(0)), (other.inverse, np.empty(0))]
         )
@@ -453,19 +453,19 @@ class Ensemble:
         )
 
     def filled(self, random_state: RandomState = None) -> Self:
-        """The ensemble with a random label wherever one is missing.
+        """The ensemble with random labels in place of missing ones.
 
-        The rule by which the papers give partial labels to methods that need all of them: a missing
-        label becomes one of that member's own clusters, each as likely as the other, whatever their
-        sizes. (The papers draw from the c wanted clusters; their members have c clusters each, so it
-        is the same.) Every sample is drawn for by itself: samples that were one microcluster may come
-        apart, and the number of microclusters grows towards that of samples. Fill once and give the
-        same ensemble to all methods that are compared.
+        Papers use this rule for methods that need all labels: a missing label becomes one of that
+        member's own clusters, each with the same probability, whatever its size. (The papers draw
+        from the c wanted clusters; their members have c clusters each, so it is the same.) Labels are
+        drawn for every sample separately: samples of one microcluster may be separated, and there are
+        more microclusters afterwards. When comparing methods, fill once and pass the same ensemble to
+        all of them.
 
         Parameters
         ----------
         random_state : int, Generator or None, default None
-            The same seed gives the same labels while samples and members keep their places: what is
+            The same seed gives the same labels if samples and members keep their order: the label
             drawn for a sample does not depend on which other labels are missing.
 
         Examples
@@ -497,10 +497,10 @@ class Ensemble:
 
     @cached_property
     def canonical_member_order(self) -> NDArray[np.int64]:
-        """Positions of the members in an order that depends on their partitions only.
+        """Positions of the members in an order that depends only on their partitions.
 
         Solvers see members in this order, so that permuting members cannot change the last digit
-        of any sum. Members that cannot be told apart keep the order they came in.
+        of any sum. Members with equal signatures keep their order.
         """
         from coterie.ensemble.canonical import signatures
 
@@ -510,7 +510,7 @@ class Ensemble:
         return _read_only(np.argsort(member, kind="stable"))
 
     def reorder_members(self, order: NDArray[np.int64]) -> Self:
-        """The same ensemble with its members in another order; microclusters stay as they are."""
+        """The same ensemble with its members in another order; microclusters are unchanged."""
         order = np.asarray(order)
         if order.ndim != 1 or order.dtype.kind not in "iu" or np.any(order >= self.n_members):
             raise LabelError(
@@ -529,10 +529,10 @@ class Ensemble:
         )
 
     def with_fewer_copies(self) -> Self:
-        """The same ensemble, its weights halved until they add up to at most 2^40.
+        """The same ensemble, with weights halved until they add up to at most 2^40.
 
-        Methods solve on this one: weights in units as small as you like, up to 1e30 of them a sample,
-        leave every number in range, and halving loses no digit.
+        Methods solve on this ensemble, so that weights of up to 1e30 per sample keep every number in
+        range. Halving loses no digit.
 
         Examples
         --------
@@ -563,7 +563,7 @@ class Ensemble:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Same partitions of the same samples by members of the same names and weights."""
+        """Same partitions of the same samples, by members with the same names and weights."""
         if not isinstance(other, Ensemble):
             return NotImplemented
         return (
@@ -576,12 +576,11 @@ class Ensemble:
             and np.array_equal(self.member_weight, other.member_weight)
         )
 
-    # equal by content, and content may be millions of cells: not for keys (None is Python's own sign
-    # for that, which the type of object.__hash__ does not admit)
+    # equality compares content, which may be millions of cells, so an ensemble cannot be a key
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # through the constructor, so that the arrays of a loaded ensemble are read-only again
+        # through the constructor, which makes the arrays of a loaded ensemble read-only
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     # ------------------------------------------------------------------ the one way in
@@ -648,7 +647,7 @@ class Ensemble:
 
 
 def require_ensemble(given: object, name: str = "ensemble") -> None:
-    """Refuse raw labels, and anything else, where an Ensemble belongs."""
+    """Raise ParameterError for anything but an Ensemble, such as raw labels."""
     if not isinstance(given, Ensemble):
         raise ParameterError(
             f"{name} must be an Ensemble, but is {type(given).__name__}; "

@@ -1,9 +1,9 @@
 """Signatures of microclusters and members that do not depend on any order or name.
 
-Colour refinement on the tripartite structure microcluster - base cluster - member: a base cluster is
-signed by the sum of its microclusters' signatures, a member by the sum of its base clusters', a
-microcluster by its weight and the base clusters it lies in. Sums are taken modulo 2^64, so they are
-exact and the order of the terms cannot matter.
+Colour refinement on the graph of microclusters, base clusters and members. The signature of a base
+cluster is the sum over its microclusters, that of a member the sum over its base clusters, and that
+of a microcluster combines its weight and the base clusters that contain it. Sums are taken modulo
+2^64, so they are exact and the order of the terms does not matter.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def _refine(labels, n_clusters, weight_bits, member_bits, rounds):
         for j in range(m):
             clusters = np.zeros(n_clusters[j] + 1, dtype=np.uint64)
             for u in range(n):
-                # a missing label is -1 and lands in the last place
+                # a missing label (-1) is counted in the last entry
                 clusters[labels[u, j]] += signature[u]
             total = np.uint64(0)
             for q in range(n_clusters[j]):
-                # a code that no row uses any more must not count
+                # skip codes that no row uses
                 if clusters[q] != 0:
                     clusters[q] = _mix(clusters[q] + cluster_salt)
                     total += _mix(clusters[q])
@@ -60,13 +60,12 @@ def signatures(
     weights: NDArray[np.int64] | NDArray[np.float64],
     member_weight: NDArray[np.float64],
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """One signature per microcluster and one per member, free of order and names."""
+    """One signature per microcluster and one per member."""
     return _refine(labels, n_clusters, _bits(weights), _bits(member_weight), ROUNDS)
 
 
 def _bits(numbers: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.uint64]:
-    # sums of float weights differ in their last digits with the order of the samples: sign them
-    # by their leading digits only
+    # the last digits of a sum of floats depend on the order of samples: use the leading digits only
     return numbers.astype(np.float32).view(np.uint32).astype(np.uint64)
 
 

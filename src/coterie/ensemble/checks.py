@@ -1,4 +1,4 @@
-"""What an ensemble is given beside its labels, checked: weights, names, rows."""
+"""Checks of what an ensemble is given beside its labels: weights and rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from coterie.core.params import as_float, shown
 from coterie.core.text import counted
 from coterie.ensemble.compress import DistinctRows
 
-# squares of weights, and squares of their sums, stay far from the ends of the number range
+# within these, squares of weights and of their sums stay far from the limits of floats
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
 
 
 def checked_rows(given: ArrayLike | slice, n_samples: int) -> slice | NDArray[Any]:
-    """Positions, a mask or a slice of the samples, checked."""
+    """Positions, a mask or a slice of the samples; other values raise LabelError."""
     if isinstance(given, slice):
         return given
     try:
         rows = np.asarray(given)
     except ValueError:
-        # ragged: no such list holds rows
+        # ragged lists are not rows
         rows = np.asarray(None)
     if rows.size == 0:
         return slice(0)
@@ -36,26 +36,26 @@ def checked_rows(given: ArrayLike | slice, n_samples: int) -> slice | NDArray[An
         if len(rows) != n_samples:
             raise LabelError(f"subset: the mask has {len(rows)} entries for {n_samples} samples")
     elif not -n_samples <= int(rows.min()) <= int(rows.max()) < n_samples:
-        far = int(rows.max()) if int(rows.max()) >= n_samples else int(rows.min())
-        raise LabelError(f"subset: no row {far}; there are {n_samples}, counted from 0")
+        outside = int(rows.max()) if int(rows.max()) >= n_samples else int(rows.min())
+        raise LabelError(f"subset: no row {outside}; there are {n_samples}, counted from 0")
     return rows
 
 
 def refuse_blank_members(rows: DistinctRows, names: Sequence[str]) -> None:
-    """Refuse members that say nothing of any sample."""
+    """Raise LabelError for members without any label."""
     blank = [names[j] for j in np.flatnonzero((rows.codes < 0).all(axis=0)).tolist()]
     if blank:
         first = ", ".join(repr(name) for name in blank[:5])
         raise LabelError(
             f"{counted(len(blank), 'member')} without any label: {first}"
-            f"{', ...' if len(blank) > 5 else ''}; leave out such members"
+            f"{', ...' if len(blank) > 5 else ''}; leave these members out"
         )
 
 
 def checked_weights(
     given: ArrayLike | None, length: int, name: str = "member_weight"
 ) -> NDArray[Any]:
-    """Positive and finite weights, ones where none are given; whole numbers stay whole."""
+    """Positive and finite weights, ones if none are given; integers stay integers."""
     if given is None:
         return np.ones(length)
     if np.ma.is_masked(given):
@@ -74,15 +74,15 @@ def checked_weights(
                     f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
                 )
     if weights.dtype.kind not in "iu":
-        # half and extended precision, too
+        # also half and extended precision
         weights = weights.astype(np.float64)
     for i in (int(np.argmin(weights)), int(np.argmax(weights))):
         if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:
             raise LabelError(
                 f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but entry {i} is "
-                f"{weights[i].item()!r}; scale them all alike"
+                f"{weights[i].item()!r}; multiply all of them by one factor"
             )
-    # beyond this, sums of whole numbers are exact in no type
+    # no type has exact sums of integers beyond this
     if weights.dtype.kind in "iu" and weights.sum(dtype=np.float64) > 2.0**53:
         return weights.astype(np.float64)
     return weights

@@ -1,4 +1,4 @@
-"""One member's labels, whatever they are made of, as integer codes with -1 for missing."""
+"""The labels of one member, of any type, as integer codes with -1 for missing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from coterie.ensemble.missing import MissingValues, is_hashable, is_missing, is_
 
 @dataclass(frozen=True)
 class Categorical:
-    """A column that comes as codes of its categories, -1 where a cell has none."""
+    """A column given as codes of its categories, -1 where a cell is missing."""
 
     codes: NDArray[np.integer[Any]]
     categories: NDArray[Any]
 
     @classmethod
     def of(cls, series: Any) -> Categorical | None:
-        """Of a pandas series whose values are categorical, else None."""
+        """From a categorical pandas series, else None."""
         values = getattr(series, "cat", None)
         codes = getattr(values, "codes", None)
         if values is None or codes is None:
@@ -35,8 +35,8 @@ class Categorical:
         return len(self.codes)
 
     def cells(self) -> NDArray[Any]:
-        """The cells one by one, None where there is no category."""
-        # one more, so that the code -1 finds it at the end
+        """The value of each cell, None where it is missing."""
+        # one more at the end, which the code -1 selects
         known = np.empty(len(self.categories) + 1, dtype=object)
         known[:-1] = self.categories
         return known[self.codes]
@@ -58,7 +58,7 @@ def first_non_label(values: NDArray[np.floating[Any]]) -> tuple[int, str] | None
 def encode(
     values: object, member: str, missing: MissingValues
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """A column of labels as codes 0.. (-1 missing) and the label that each code stands for."""
+    """A column of labels as codes 0, 1, ... (-1 for missing), and the label of each code."""
     if isinstance(values, Categorical):
         return _encode_categorical(values, member, missing)
     column = _as_column(values, member)
@@ -76,7 +76,7 @@ def encode(
     if column.dtype.kind in "bUS":
         kind = {"b": bool, "U": str, "S": bytes}[column.dtype.kind]
         absent = np.zeros(len(column), dtype=np.bool_)
-        # what numpy makes of NaN among texts
+        # numpy turns NaN among text into these
         for value in {"nan", b"nan", *missing.others}:
             if isinstance(value, kind):
                 absent |= column == value
@@ -90,12 +90,12 @@ def _encode_categorical(
     try:
         code_of, categories = encode(column.categories, member, missing)
     except LabelError:
-        # cell by cell, so that the message names a row, and categories without a cell do no harm
+        # cell by cell: the message then names a row, and unused categories are ignored
         return encode(column.cells(), member, missing)
     codes = np.append(code_of, np.int32(-1))[column.codes]
-    used, found = dense_codes(codes[codes >= 0])
-    codes[codes >= 0] = used
-    return codes, categories[found]
+    new_codes, used = dense_codes(codes[codes >= 0])
+    codes[codes >= 0] = new_codes
+    return codes, categories[used]
 
 
 def _as_column(values: object, member: str) -> NDArray[Any]:
@@ -155,12 +155,12 @@ def _number(
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
     categories: NDArray[Any]
     if values.dtype.kind == "i":
-        found, categories = dense_codes(values[~absent])
+        present, categories = dense_codes(values[~absent])
     else:
         categories, inverse = np.unique(values[~absent], return_inverse=True)
-        found = inverse.astype(np.int32)
+        present = inverse.astype(np.int32)
     codes = np.full(len(values), -1, dtype=np.int32)
-    codes[~absent] = found
+    codes[~absent] = present
     return codes, categories
 
 
@@ -174,7 +174,7 @@ def _number_objects(
         if is_missing(value):
             continue
         key = _key(value, member, row)
-        # True equals 1 to Python, not here
+        # True == 1 in Python, but they are different labels
         if key[1] in (missing.numbers if key[0] == "number" else missing.others):
             continue
         code = known.get(key)
@@ -188,7 +188,7 @@ def _number_objects(
 
 
 def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
-    """1 and 1.0 are one label; True, "1" and 1 are three."""
+    """Kind and value of a label: 1 and 1.0 are the same label; True, "1" and 1 are three."""
     if isinstance(value, bool | np.bool_):
         return "truth", bool(value)
     if isinstance(value, Integral):

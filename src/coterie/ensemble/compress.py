@@ -1,4 +1,4 @@
-"""From n rows of labels to N distinct ones with weights, in a canonical order."""
+"""Compress n rows of labels to N distinct rows with weights, in a canonical order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.ensemble.columns import dense_codes, encode
 from coterie.ensemble.missing import MissingValues
 
-# labels handled at a time: a few megabytes, so that the working copies stay in cache
+# labels per chunk: a few megabytes, so that working copies stay in cache
 CHUNK_LABELS = 2**18
 LARGEST_CODE = 2**31 - 2
 
@@ -29,7 +29,7 @@ class DistinctRows:
 def distinct_rows_of_matrix(
     matrix: NDArray[Any], names: Sequence[str], missing: MissingValues
 ) -> DistinctRows:
-    """Compress a numeric n x m matrix chunk by chunk, without a coded copy of all of it."""
+    """Compress a numeric n x m matrix chunk by chunk, without coding all of it at once."""
     low, high = matrix.min(axis=0), matrix.max(axis=0)
     if any(int(top) - int(bottom) > LARGEST_CODE for bottom, top in zip(low, high, strict=True)):
         columns = [encode(matrix[:, j], names[j], missing) for j in range(matrix.shape[1])]
@@ -53,7 +53,7 @@ def distinct_rows_of_matrix(
     for j in range(matrix.shape[1]):
         seen = codes[:, j] >= 0
         codes[seen, j], values = dense_codes(codes[seen, j])
-        # modulo the type's range, as the subtraction above: right for any integer type
+        # wraps around like the subtraction above, so it is right for any integer type
         categories.append(values.astype(matrix.dtype) + low[j])
     return DistinctRows(codes, inverse, tuple(categories))
 
@@ -61,7 +61,7 @@ def distinct_rows_of_matrix(
 def distinct_rows_of_columns(
     columns: Sequence[tuple[NDArray[np.int32], NDArray[Any]]],
 ) -> DistinctRows:
-    """Compress members that are already coded, given as (codes, categories)."""
+    """Compress coded members, given as (codes, categories)."""
     n = len(columns[0][0])
 
     def coded(chunk: slice) -> NDArray[np.int32]:
@@ -72,7 +72,7 @@ def distinct_rows_of_columns(
 
 
 def _distinct(coded: Any, n: int, m: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    # numba takes half a second to import: only those who compress pay for it
+    # imported late: numba takes half a second to import
     from coterie.numerics.rows import RowTable
 
     table = RowTable(m)
@@ -88,8 +88,8 @@ def _distinct(coded: Any, n: int, m: int) -> tuple[NDArray[np.int32], NDArray[np
 class CanonicalRows:
     """Microclusters from the heaviest down; equal weights by signature, then first appearance.
 
-    Base clusters are numbered by first appearance in that order, so neither the order of samples
-    nor the names of labels leaves a trace.
+    Base clusters are numbered by first appearance in that order, so that neither the order of
+    samples nor the names of labels matters.
     """
 
     codes: NDArray[np.int32]
@@ -115,7 +115,7 @@ def canonical_rows(
     codes = np.ascontiguousarray(rows.codes)
     n_codes = np.array([len(categories) for categories in rows.categories], dtype=np.int64)
     signature, member_signatures = signatures(codes, n_codes, weights, member_weight)
-    # as in the signatures: the last digits of a sum of float weights depend on the order of samples
+    # as in the signatures: the last digits of a sum of floats depend on the order of samples
     leading = weights if weights.dtype.kind == "i" else weights.astype(np.float32)
     order = np.lexsort((signature, -leading))
     rank = np.empty(len(order), dtype=np.int32)

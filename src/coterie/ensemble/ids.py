@@ -118,7 +118,9 @@ def index_ids(table: object) -> NDArray[Any] | None:
     if values.dtype.kind in "iu":
         return None if np.array_equal(values, np.arange(len(values))) else values.copy()
     texts = np.array([str(value) for value in index])
-    return texts if len(np.unique(texts)) == len(texts) else None
+    # values of different types may be written alike
+    alike = index.inferred_type != "string" and len(np.unique(texts)) < len(texts)
+    return None if alike else texts
 
 
 def kind_of_ids(ids: Sequence[Any]) -> str:
