@@ -69,7 +69,7 @@ def main() -> int:
             continue
         print(f"{name}: {ensemble.n_samples:,} samples, {ensemble.n_microclusters:,} distinct rows")
         for method in (all_methods()[chosen] for chosen in wanted.methods):
-            if ensemble.blank_samples().size and not method._places_blank_samples:
+            if ensemble.blank_samples().size and not method.about.blank_samples:
                 continue
             settings = combinations(method.about.grid)
             if wanted.ends and ensemble.n_microclusters > LARGE:

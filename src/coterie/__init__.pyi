@@ -9,6 +9,7 @@ from coterie import report as report
 from coterie import scale as scale
 from coterie import select as select
 from coterie import solvers as solvers
+from coterie import testing as testing
 from coterie import trust as trust
 from coterie.consensus import ConsensusClustering as ConsensusClustering
 from coterie.core.budget import memory_budget as memory_budget

@@ -220,7 +220,7 @@ def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothi
         return "nothing"
     if method.fill == "random":
         return "all"
-    return "nothing" if find_method(method.solver)._places_blank_samples else "blank samples"
+    return "nothing" if find_method(method.solver).about.blank_samples else "blank samples"
 
 
 def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:

@@ -57,7 +57,7 @@ def _fitted(name: str, case: Case, parameters: dict[str, Any]) -> Any:
 
 def _check_refusal(name: str, case: Case, error: BaseException) -> None:
     if case.blank and isinstance(error, LabelError):
-        if find_method(name)._places_blank_samples:
+        if find_method(name).about.blank_samples:
             raise Violation(f"blank samples refused: {error}")
         return
     if type(error).__name__ != case.expected:

@@ -22,6 +22,7 @@ from coterie.core.params import (
     Integer,
     Real,
     check_parameters,
+    shown,
 )
 from coterie.core.random import generator
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
@@ -59,6 +60,8 @@ class MethodInfo:
         How time and memory grow with N.
     missing : bool
         Whether the method takes missing labels.
+    blank_samples : bool
+        Whether the method gives a cluster to a sample that no member labelled.
     weights : bool
         Whether a sample of weight two counts like the sample given twice.
     exact : bool
@@ -78,6 +81,7 @@ class MethodInfo:
     paper: str = ""
     scaling: Literal["linear", "quadratic"] | None = None
     missing: bool = True
+    blank_samples: bool = False
     weights: bool = True
     exact: bool = True
     random: bool = False
@@ -86,37 +90,62 @@ class MethodInfo:
 
 
 class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
-    """A consensus of label matrices, in scikit-learn's manner.
+    """Base class of every method that turns a label matrix into one partition.
 
-    A solver declares ``_domains`` and writes ``_solve``. It sees microclusters and members in a
-    canonical order, so that no permutation of samples or members and no renaming of labels can
-    change a digit of what it computes.
+    A method is a subclass with a constructor that stores its parameters (``n_clusters`` and
+    ``random_state`` among them) and a method ``_solve(ensemble, rng)`` that returns a
+    :class:`Partition`. It may describe itself with ``about``, a :class:`MethodInfo`. Validation,
+    fitted attributes, confidence and diagnoses come from this class.
+
+    ``_solve`` works on an :class:`Ensemble` whose microclusters (distinct label rows) and members are
+    in canonical order. The order of samples and members and the names of labels therefore cannot
+    influence the result.
 
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
-        Cluster of each sample, 0 .. c - 1 by first appearance.
+        Cluster of each sample, numbered 0 .. c - 1 by first appearance.
     n_clusters_ : int
         Number of clusters.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the membership in the next best cluster over that in the sample's own, less where
-        members put it with its cluster more rarely than is usual; in [0, 1], and 0 for a sample
-        that no member labelled. With one cluster there is no other and it is 1, which says nothing.
+        One minus the ratio of the membership in the next best cluster to the membership in the
+        sample's own cluster. Lower where members put the sample with its cluster less often than
+        usual. In [0, 1]; 0 for a sample that no member labelled. With a single cluster it is 1 and
+        carries no information.
     cluster_votes_ : ClusterVotes
         How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
         Influence of each member, summing to one.
     converged_ : bool
+        Whether the method stopped by its own rule.
     n_iter_ : int
+        Number of passes.
     history_ : list of dict
-        One record a pass.
+        One record per pass.
     ensemble_ : Ensemble
+        The members, compressed to their distinct label rows.
+
+    Examples
+    --------
+    A method that returns the member which agrees best with the others:
+
+    >>> import numpy as np
+    >>> from coterie import LabelConsensus, Partition
+    >>> from coterie.evaluate import ari
+    >>> class BestMember(LabelConsensus):
+    ...     def __init__(self, n_clusters=None, *, random_state=None):
+    ...         self.n_clusters = n_clusters
+    ...         self.random_state = random_state
+    ...
+    ...     def _solve(self, ensemble, rng):
+    ...         members = ensemble.expand(ensemble.labels).T
+    ...         agreement = [sum(ari(one, other) for other in members) for one in members]
+    ...         return Partition(ensemble.labels[:, np.argmax(agreement)])
+    >>> BestMember().fit_predict([[0, 0, 0], [0, 0, 0], [0, 1, 1], [1, 1, 1]]).tolist()
+    [0, 0, 1, 1]
     """
 
     about: ClassVar[MethodInfo] = MethodInfo()
-
-    # whether the method can place a sample that no member labelled
-    _places_blank_samples: ClassVar[bool] = False
 
     n_clusters: int | None
     random_state: Any
@@ -149,11 +178,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         labels : Ensemble, or anything that ``Ensemble.from_labels`` takes
-            One row a sample, one column a member; the index of a pandas frame names the samples.
+            One row per sample, one column per member. The index of a pandas frame names the samples.
         y : None
-            Ignored; there for scikit-learn's sake.
+            Ignored. Present for API consistency.
         sample_weight, member_weight : array, optional
-            Only with raw labels; an Ensemble carries its own.
+            Weights of samples and members. Only with raw labels: an Ensemble has its own.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
         refuse_lost_threads()
@@ -166,19 +195,36 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             partition = self._solve(
                 ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
             )
+        if not isinstance(partition, Partition):
+            raise TypeError(
+                f"{type(self).__name__}._solve must return a coterie.Partition, for example "
+                f"Partition(labels), but returned {shown(partition)}"
+            )
+        partition.check(type(self).__name__, ensemble, self.n_clusters)
         self._keep(partition, ensemble, order)
         return self
 
     def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
-        """Fit and return ``labels_``; the parameters are those of :meth:`fit`."""
+        """Fit and return ``labels_``. Takes the parameters of :meth:`fit`."""
         return self.fit(labels, y, **fit_parameters).labels_
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        """Solve on microclusters."""
-        raise AssertionError("a solver writes this")
+        """The partition of the microclusters. Every method writes this.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+            N microclusters with ``weights``, m members with ``member_weight``, in canonical order.
+        rng : numpy.random.Generator
+            The only source of random numbers, made from ``random_state``.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must define _solve(self, ensemble, rng) and return a "
+            "coterie.Partition with one label per microcluster"
+        )
 
     def _check_blank_samples(self, ensemble: Ensemble) -> None:
-        if not self._places_blank_samples:
+        if not self.about.blank_samples:
             ensemble.refuse_blank_samples()
         elif (blank := ensemble.blank_samples()).size:
             warnings.warn(
@@ -198,8 +244,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             )
 
     def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
-        """Set the fitted attributes at the level of the user's samples and members."""
+        """Set the fitted attributes, with the samples and members in the user's order."""
         back = np.argsort(order)
+        weights = partition.member_weights
+        if weights is None:
+            weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
         self.labels_ = by_first_appearance(ensemble.expand(partition.labels))
         labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
@@ -207,7 +256,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, labels)
         self.n_clusters_ = self.cluster_votes_.n_clusters
         self.sample_confidence_ = ensemble.expand(self.cluster_votes_.confidence)
-        self.member_weights_ = partition.member_weights[back] / partition.member_weights.sum()
+        self.member_weights_ = weights[back] / weights.sum()
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
         self.n_iter_ = len(self.history_)
@@ -223,7 +272,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             starts = np.concatenate([[0], np.cumsum(ensemble.n_clusters_per_member[order])])
             blocks = [values[starts[j] : starts[j + 1]] for j in back]
             setattr(self, name, np.concatenate(blocks))
-        for name, value in partition.as_it_is.items():
+        for name, value in partition.other.items():
             setattr(self, name, value)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:

@@ -150,5 +150,5 @@ class CSPA(LabelConsensus):
             labels=labels,
             member_weights=ensemble.member_weight,
             history=(record,),
-            as_it_is={"partitioner_": used, "cut_": cut},
+            other={"partitioner_": used, "cut_": cut},
         )

@@ -58,7 +58,7 @@ class Cut:
         member_weights: FloatArray,
         *,
         by_base_cluster: Mapping[str, NDArray[Any]] = MappingProxyType({}),
-        as_it_is: Mapping[str, Any] = MappingProxyType({}),
+        other: Mapping[str, Any] = MappingProxyType({}),
     ) -> Partition:
         """The record of a method that ends with this cut, with its own fitted attributes."""
         return Partition(
@@ -68,7 +68,7 @@ class Cut:
             history=({"pass": 1, "objective": self.objective, "residual": 0.0},),
             by_sample={"component_labels_": self.components},
             by_base_cluster=by_base_cluster,
-            as_it_is={"n_components_": self.n_components, **as_it_is},
+            other={"n_components_": self.n_components, **other},
         )
 
 

@@ -202,7 +202,7 @@ class DREC(LabelConsensus):
                 "sample_residual_": mixture.residual / problem.lengths,
                 "component_labels_": cut.components,
             },
-            as_it_is={
+            other={
                 "consensus_matrix_": affinity,
                 "objective_": history[-1]["objective"],
                 "n_components_": cut.n_components,

@@ -116,7 +116,7 @@ class EAC(LabelConsensus):
             labels=dendrogram.cut(n_clusters),
             member_weights=ensemble.member_weight,
             history=({"pass": 1, "objective": height, "residual": 0.0},),
-            as_it_is={"dendrogram_": dendrogram},
+            other={"dendrogram_": dendrogram},
         )
 
 

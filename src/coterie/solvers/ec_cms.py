@@ -260,7 +260,7 @@ class ECCMS(LabelConsensus):
             converged=converged,
             history=history,
             by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
-            as_it_is={
+            other={
                 "consensus_matrix_": learned,
                 "dendrogram_": dendrogram,
                 "n_components_": self.n_clusters,

@@ -122,4 +122,4 @@ class ECPCSHC(LabelConsensus):
         np.subtract(1.0, apart, out=apart)
         weights = ensemble.sizes
         cut, dendrogram = cut_dendrogram(apart, weights, self.n_clusters, "average")
-        return cut.partition(ensemble.member_weight, as_it_is={"dendrogram_": dendrogram})
+        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})

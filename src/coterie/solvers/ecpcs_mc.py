@@ -167,7 +167,7 @@ class ECPCSMC(LabelConsensus):
         return cut.partition(
             ensemble.member_weight,
             by_base_cluster={"cluster_groups_": groups, "cluster_embedding_": embedding},
-            as_it_is={"votes_": votes},
+            other={"votes_": votes},
         )
 
 

@@ -140,7 +140,7 @@ class HBGF(LabelConsensus):
             graph, sizes = _whole_graph(ensemble, links, prior)
             cut, used = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
             self._warn(cut)
-            return cut.partition(ensemble.member_weight, as_it_is={"partitioner_": used})
+            return cut.partition(ensemble.member_weight, other={"partitioner_": used})
         spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
         embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
         cut = cut_embedding(
@@ -155,7 +155,7 @@ class HBGF(LabelConsensus):
         self._warn(cut)
         return cut.partition(
             ensemble.member_weight,
-            as_it_is={"embedding_": embedding},
+            other={"embedding_": embedding},
             by_base_cluster={"cluster_embedding_": companions},
         )
 

@@ -175,7 +175,7 @@ class IMVC(LabelConsensus):
             converged=converged,
             history=tuple(history),
             by_sample={"embedding_": H},
-            as_it_is={"objective_": history[-1]["objective"], "n_components_": n_components},
+            other={"objective_": history[-1]["objective"], "n_components_": n_components},
         )
 
 

@@ -130,7 +130,7 @@ class KC(LabelConsensus):
         warn_if_unfinished(
             "KC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
         )
-        return cut.partition(ensemble.member_weight, as_it_is={"objective_": cut.objective})
+        return cut.partition(ensemble.member_weight, other={"objective_": cut.objective})
 
 
 def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:

@@ -206,7 +206,7 @@ class KCC(LabelConsensus):
             converged=found.converged,
             history=history,
             by_member={"member_utilities_": gained},
-            as_it_is={"objective_": found.objective, "utility_": float(gained.sum())},
+            other={"objective_": found.objective, "utility_": float(gained.sum())},
         )
 
 

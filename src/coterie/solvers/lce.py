@@ -173,7 +173,7 @@ class LCE(LabelConsensus):
         )
         return cut.partition(
             ensemble.member_weight,
-            as_it_is={"embedding_": embedding},
+            other={"embedding_": embedding},
             by_base_cluster={"cluster_embedding_": companions},
         )
 

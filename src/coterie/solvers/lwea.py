@@ -149,5 +149,5 @@ class LWEA(LabelConsensus):
         return cut.partition(
             ensemble.member_weight * member_reliability(ensemble, self.theta),
             by_base_cluster={"cluster_reliability_": cluster_reliability(ensemble, self.theta)},
-            as_it_is={"dendrogram_": dendrogram},
+            other={"dendrogram_": dendrogram},
         )

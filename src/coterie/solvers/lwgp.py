@@ -142,6 +142,6 @@ class LWGP(LabelConsensus):
         )
         return cut.partition(
             ensemble.member_weight * member_reliability(ensemble, self.theta),
-            as_it_is={"embedding_": embedding},
+            other={"embedding_": embedding},
             by_base_cluster={"cluster_reliability_": reliability},
         )

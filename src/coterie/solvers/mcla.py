@@ -172,7 +172,7 @@ class MCLA(LabelConsensus):
             history=(record,),
             by_sample={"component_labels_": chosen, "association_": association},
             by_base_cluster={"meta_clusters_": meta},
-            as_it_is={"partitioner_": used, "cut_": cut, "n_components_": n_components},
+            other={"partitioner_": used, "cut_": cut, "n_components_": n_components},
         )
 
 

@@ -182,7 +182,7 @@ class NMFC(LabelConsensus):
             converged=best.converged,
             history=best.history,
             by_sample={"memberships_": best.Q, "component_labels_": components},
-            as_it_is={
+            other={
                 "scales_": np.diag(best.S).copy(),
                 "objective_": best.objective,
                 "n_components_": n_components,

@@ -189,7 +189,7 @@ class OSIMVC(LabelConsensus):
             converged=best.converged,
             history=best.history,
             by_sample={"component_labels_": best.labels},
-            as_it_is={"objective_": best.objective, "n_components_": n_components},
+            other={"objective_": best.objective, "n_components_": n_components},
         )
 
 

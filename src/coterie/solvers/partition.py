@@ -10,25 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.types import Pass
+from coterie.ensemble import Ensemble
 
 
 @dataclass(frozen=True)
 class Partition:
-    """What a solver arrived at, on microclusters and with members in canonical order.
+    """What a solver returns, on microclusters and with members in canonical order.
 
-    The base class carries everything back to the user's samples and members: give each extra
-    fitted attribute (name with its underscore) in the mapping that says what it is indexed by.
+    The base class carries everything back to the user's samples and members. Put each extra fitted
+    attribute (name with its underscore) into the mapping that says what its rows are.
 
     Attributes
     ----------
     labels : ndarray, shape (N,)
-        Cluster of each microcluster; exactly n_clusters distinct values.
-    member_weights : ndarray, shape (m,)
-        Influence of each member, non-negative; the base class scales it to sum to one.
+        Cluster of each microcluster; exactly n_clusters distinct integers.
+    member_weights : ndarray, shape (m,), or None
+        Influence of each member, non-negative. The base class scales it to sum to one. None takes
+        the weights that the user gave.
     converged : bool
         Whether the method stopped by its own rule.
     history : tuple of mappings
-        One record a pass.
+        One record per pass.
     by_sample : mapping
         Fitted attributes with N rows, copied to n samples.
     by_member : mapping
@@ -37,19 +39,57 @@ class Partition:
         Fitted attributes with k rows, in the order of ``ensemble.incidence``.
     by_sample_and_member : mapping
         Fitted attributes of shape N x m.
-    as_it_is : mapping
-        Scalars and compressed N x N matrices, left alone.
+    other : mapping
+        Further fitted attributes, kept unchanged: numbers, dendrograms, N x N matrices.
     """
 
     labels: NDArray[np.int64]
-    member_weights: NDArray[np.float64]
+    member_weights: NDArray[np.float64] | None = None
     converged: bool = True
     history: tuple[Pass, ...] = ()
     by_sample: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    as_it_is: Mapping[str, Any] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self, solver: str, ensemble: Ensemble, n_clusters: int | None) -> None:
+        """Raise an error that says what the solver should have returned."""
+        N, m, k = ensemble.n_microclusters, ensemble.n_members, ensemble.n_base_clusters
+        labels = np.asarray(self.labels)
+        if labels.shape != (N,) or labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"{solver}: labels of a Partition must be {N} integers, one per microcluster of "
+                f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
+                f"{labels.dtype}"
+            )
+        if n_clusters is not None and (count := len(np.unique(labels))) != n_clusters:
+            raise ValueError(
+                f"{solver}: labels of a Partition must have exactly n_clusters={n_clusters} "
+                f"distinct values, but have {count}"
+            )
+        if self.member_weights is not None:
+            weights = np.asarray(self.member_weights)
+            if weights.shape != (m,) or not (np.isfinite(weights) & (weights >= 0)).all():
+                raise ValueError(
+                    f"{solver}: member_weights of a Partition must be {m} finite numbers of at "
+                    f"least 0, one per member, but are {weights!r}"
+                )
+            if not weights.sum() > 0:
+                raise ValueError(f"{solver}: member_weights of a Partition must not all be 0")
+        shapes: dict[str, tuple[int, ...]] = {
+            "by_sample": (N,),
+            "by_member": (m,),
+            "by_base_cluster": (k,),
+            "by_sample_and_member": (N, m),
+        }
+        for mapping, shape in shapes.items():
+            for name, values in getattr(self, mapping).items():
+                if np.shape(values)[: len(shape)] != shape:
+                    raise ValueError(
+                        f"{solver}: {name} in {mapping} of a Partition must have shape "
+                        f"({', '.join(map(str, shape))}, ...), but has {np.shape(values)}"
+                    )
 
 
 def by_first_appearance(labels: NDArray[Any]) -> NDArray[np.int64]:

@@ -152,4 +152,4 @@ class PTA(LabelConsensus):
         np.subtract(1.0, apart, out=apart)
         once = np.ones(ensemble.n_microclusters)
         cut, dendrogram = cut_dendrogram(apart, once, self.n_clusters, self.linkage)
-        return cut.partition(ensemble.member_weight, as_it_is={"dendrogram_": dendrogram})
+        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})

@@ -157,7 +157,7 @@ class _RSEC(LabelConsensus):
                 "sample_error_": error_shares(problem, state),
                 "component_labels_": cut.components,
             },
-            as_it_is={
+            other={
                 "consensus_matrix_": similarity,
                 "rank_": rank,
                 "objective_": history[-1]["objective"],

@@ -210,18 +210,16 @@ class SimilarityConsensus(LabelConsensus):
         weights = ensemble.sizes
         if not self.weighted:
             weights = np.ones_like(weights)
-        as_it_is: dict[str, Any] = {"consensus_matrix_": between}
+        other: dict[str, Any] = {"consensus_matrix_": between}
         if self.partition in LINKAGES:
-            cut, as_it_is["dendrogram_"] = cut_dendrogram(
+            cut, other["dendrogram_"] = cut_dendrogram(
                 1.0 - between, weights, self.n_clusters, cast("Method", self.partition)
             )
         elif self.partition == "metis":
             links = between * weights
             links *= weights[:, None]
             np.fill_diagonal(links, 0.0)
-            cut, as_it_is["partitioner_"] = cut_graph(
-                ensemble, links, weights, self.n_clusters, rng
-            )
+            cut, other["partitioner_"] = cut_graph(ensemble, links, weights, self.n_clusters, rng)
         else:
             embed = _spectral if self.partition == "spectral" else _through_base_clusters
             embedding = embed(ensemble, _with_own(between, own, weights), weights, self.n_clusters)
@@ -234,7 +232,7 @@ class SimilarityConsensus(LabelConsensus):
                 max_iter=self.max_iter,
                 weights=weights,
             )
-            as_it_is["embedding_"] = embedding
+            other["embedding_"] = embedding
         warn_if_unfinished(
             "SimilarityConsensus",
             cut.converged,
@@ -246,7 +244,7 @@ class SimilarityConsensus(LabelConsensus):
         member_weights = ensemble.member_weight
         if isinstance(self.evidence, str) and self.evidence == "lwca":
             member_weights = member_weights * member_reliability(ensemble, self.theta)
-        return cut.partition(member_weights, as_it_is=as_it_is)
+        return cut.partition(member_weights, other=other)
 
     def _similarity(self, ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
         """Step 1: between samples, and of a sample with itself."""

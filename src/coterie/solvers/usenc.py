@@ -123,4 +123,4 @@ class USENC(LabelConsensus):
         warn_if_unfinished(
             "USENC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
         )
-        return cut.partition(ensemble.member_weight, as_it_is={"embedding_": embedding})
+        return cut.partition(ensemble.member_weight, other={"embedding_": embedding})

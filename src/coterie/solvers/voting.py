@@ -191,7 +191,7 @@ class MajorityVoting(LabelConsensus):
             converged=settled,
             history=tuple(history),
             by_sample={"component_labels_": components},
-            as_it_is={
+            other={
                 "reference_": reference,
                 "objective_": agreed / all_votes,
                 "n_components_": n_components,

@@ -188,7 +188,7 @@ class BCE(LabelConsensus):
             history=best.history,
             by_sample={"memberships_": memberships, "component_labels_": components},
             by_base_cluster={"label_chances_": best.model.beta},
-            as_it_is={
+            other={
                 "bound_": best.bound,
                 "alpha_": best.model.alpha,
                 "n_components_": n_components,

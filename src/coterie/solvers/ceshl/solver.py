@@ -264,7 +264,7 @@ class CESHL(LabelConsensus):
                 "hyperedge_weights_": weights,
                 "hyperedge_quality_": quality,
             },
-            as_it_is={
+            other={
                 "n_components_": state.n_components,
                 "objective_": history[-1]["objective"],
                 "residual_": history[-1]["residual"],

@@ -66,7 +66,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +181,6 @@ class PCE(LabelConsensus):
 
     n_clusters: int
 
-    _places_blank_samples: ClassVar[bool] = True
     about = MethodInfo(
         name="pce",
         summary="For partial labels: fills in what members did not see while it combines "
@@ -191,6 +190,7 @@ class PCE(LabelConsensus):
         "ensemble. IEEE TKDE, 2023.",
         scaling="linear",
         random=True,
+        blank_samples=True,
         grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
         domains={
             "gamma": STRENGTH,
@@ -267,7 +267,7 @@ class PCE(LabelConsensus):
             history=tuple(history),
             by_sample={"sample_reliability_": state.reliability, "component_labels_": found},
             by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
-            as_it_is={
+            other={
                 "n_components_": n_components,
                 "objective_": history[-1]["objective"],
                 "residual_": history[-1]["residual"],

@@ -231,7 +231,7 @@ class RCE(LabelConsensus):
             member_weights=ensemble.member_weight,
             history=tuple(history),
             by_sample={"component_labels_": components},
-            as_it_is={
+            other={
                 "consensus_matrix_": consensus,
                 "n_components_": n_components,
                 "objective_": history[-1]["objective"],

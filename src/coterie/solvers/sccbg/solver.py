@@ -222,7 +222,7 @@ class SCCBG(LabelConsensus):
             history=tuple(history),
             by_sample={"component_labels_": state.components},
             by_base_cluster={"bipartite_graph_": np.ascontiguousarray(state.graph.T)},
-            as_it_is={
+            other={
                 "gamma_": gamma,
                 "n_components_": state.n_components,
                 "objective_": history[-1]["objective"],

@@ -249,7 +249,7 @@ class SPCE(LabelConsensus):
                 "sample_easiness_": easiness(problem, state),
                 "component_labels_": rank.component_labels,
             },
-            as_it_is={
+            other={
                 "consensus_matrix_": state.consensus,
                 "pair_weights_": state.pair_weights,
                 "n_components_": rank.n_components,

@@ -247,7 +247,7 @@ class TRCE(LabelConsensus):
                 "instance_weights_": state.instance_weights,
                 "component_labels_": rank.component_labels,
             },
-            as_it_is={
+            other={
                 "consensus_matrix_": state.graph,
                 "noise_": noise(problem, state),
                 "n_components_": rank.n_components,

@@ -1,0 +1,304 @@
+"""Equations that hold for every solver, to be checked for a solver of one's own.
+
+:func:`check_solver` tries all of them on label matrices that it draws. Each ``check_...`` function is
+one equation for one label matrix, for a test that draws its own. All raise AssertionError.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.core.errors import ParameterError
+from coterie.core.types import IntArray
+from coterie.ensemble import Ensemble
+from coterie.ensemble.canonical import signatures
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.partition import by_first_appearance
+
+# label matrices that check_solver draws, small and random, next to a realistic one
+N_DRAWS = 8
+
+
+def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
+    """Check that a solver obeys the equations that hold for every method of coterie.
+
+    A solver may declare exceptions in ``about``: with ``missing=False`` it is given complete labels
+    only, with ``weights=False`` repeated samples need not equal weights.
+
+    Parameters
+    ----------
+    solver : LabelConsensus
+        The solver, with any parameters. ``n_clusters`` and ``random_state`` are set by the checks.
+    random_state : int, default 0
+        Seed of the label matrices.
+
+    Raises
+    ------
+    AssertionError
+        Says which equation does not hold.
+
+    Examples
+    --------
+    >>> from coterie import EAC
+    >>> from coterie.testing import check_solver
+    >>> check_solver(EAC(linkage="single"))
+    """
+    check_manners(solver)
+    check_unanimous_members(solver)
+    rng = np.random.default_rng(random_state)
+    realistic = noisy_copies(random_state, missing=0.2 if solver.about.missing else 0.0)
+    check_threads(solver, realistic, 3)
+    for labels in (realistic, *(_draw(rng, solver.about.missing) for _ in range(N_DRAWS))):
+        n, m = labels.shape
+        n_clusters = int(rng.integers(1, min(4, len(np.unique(labels, axis=0))) + 1))
+        check_partition(solver, labels, n_clusters)
+        check_seed(solver, labels, n_clusters)
+        check_order_and_names(solver, labels, n_clusters, rng.permutation(n), rng.permutation(m))
+        if solver.about.weights:
+            check_weights(solver, labels, n_clusters, rng.integers(1, 4, n))
+
+
+def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
+    """Exactly ``n_clusters`` clusters; equal label rows share one; fitted attributes are complete."""
+    model = _fitted(solver, n_clusters, labels)
+    ensemble, clusters = model.ensemble_, model.labels_
+    _require(solver, len(clusters) == len(labels), "labels_ must have one label per sample")
+    _require(
+        solver,
+        np.array_equal(np.unique(clusters), np.arange(n_clusters)),
+        f"labels_ must use exactly the clusters 0 .. {n_clusters - 1}",
+    )
+    _require(
+        solver,
+        np.array_equal(clusters, by_first_appearance(clusters)),
+        "clusters must be numbered by first appearance",
+    )
+    pairs = np.unique(np.column_stack([ensemble.inverse, clusters]), axis=0)
+    _require(
+        solver,
+        len(pairs) == ensemble.n_microclusters,
+        "samples with equal labels must be in one cluster",
+    )
+    confidence, weights = model.sample_confidence_, model.member_weights_
+    _require(
+        solver,
+        bool(((confidence >= 0) & (confidence <= 1)).all()),
+        "sample_confidence_ must lie in [0, 1]",
+    )
+    _require(
+        solver,
+        weights.shape == (labels.shape[1],)
+        and bool((weights >= 0).all())
+        and abs(weights.sum() - 1) < 1e-9,
+        "member_weights_ must be one non-negative number per member, summing to 1",
+    )
+    _require(solver, model.n_iter_ == len(model.history_), "n_iter_ must count history_")
+
+
+def check_order_and_names(
+    solver: LabelConsensus,
+    labels: IntArray,
+    n_clusters: int,
+    samples: Sequence[int] | IntArray,
+    members: Sequence[int] | IntArray,
+) -> None:
+    """Other orders of samples and members and other names of labels give the same result.
+
+    Nothing is checked where two distinct rows or two members are alike in everything but position:
+    ties between them are broken by position.
+
+    Parameters
+    ----------
+    solver : LabelConsensus
+    labels : ndarray, shape (n, m)
+        Labels 0 .. k - 1, -1 where missing.
+    n_clusters : int
+    samples, members : permutations of n and of m
+    """
+    ensemble = Ensemble.from_labels(labels)
+    if not _told_apart(ensemble):
+        return
+    samples, members = np.asarray(samples), np.asarray(members)
+    shuffled = labels[samples][:, members]
+    renamed = [[f"c{label}" if label >= 0 else None for label in row] for row in shuffled.tolist()]
+    one = _fitted(solver, n_clusters, ensemble)
+    other = _fitted(solver, n_clusters, renamed)
+    _require(
+        solver,
+        np.array_equal(by_first_appearance(one.labels_[samples]), other.labels_),
+        "the partition depends on the order of samples or members, or on the names of labels",
+    )
+    _require(
+        solver,
+        np.array_equal(one.member_weights_[members], other.member_weights_),
+        "member_weights_ depends on the order of samples or members, or on the names of labels",
+    )
+    _require(
+        solver,
+        np.array_equal(one.sample_confidence_[samples], other.sample_confidence_),
+        "sample_confidence_ depends on the order of samples or members, or on the names of labels",
+    )
+
+
+def check_weights(
+    solver: LabelConsensus,
+    labels: IntArray,
+    n_clusters: int,
+    weights: Sequence[int] | IntArray,
+) -> None:
+    """A sample of weight two equals the sample given twice."""
+    weighted = _fitted(solver, n_clusters, labels, sample_weight=weights)
+    repeated = _fitted(solver, n_clusters, np.repeat(labels, weights, axis=0))
+    _require(
+        solver,
+        np.array_equal(np.repeat(weighted.labels_, weights), repeated.labels_),
+        "a sample of weight w and the sample given w times lead to different partitions; use "
+        "ensemble.weights, or declare MethodInfo(weights=False)",
+    )
+
+
+def check_threads(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
+    """The number of threads changes nothing."""
+    import numba
+
+    threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        one = _fitted(solver, n_clusters, labels)
+        numba.set_num_threads(min(2, threads))
+        two = _fitted(solver, n_clusters, labels)
+    finally:
+        numba.set_num_threads(threads)
+    _require(
+        solver,
+        np.array_equal(one.labels_, two.labels_)
+        and np.array_equal(one.member_weights_, two.member_weights_),
+        "the result depends on the number of threads",
+    )
+
+
+def check_seed(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
+    """The same seed gives the same labels."""
+    one, two = (_fitted(solver, n_clusters, labels).labels_ for _ in range(2))
+    _require(
+        solver,
+        np.array_equal(one, two),
+        "two fits with one seed differ: draw random numbers from the rng given to _solve only",
+    )
+
+
+def check_unanimous_members(solver: LabelConsensus) -> None:
+    """Members that all agree are returned, and so is a single member."""
+    for n_members in (1, 4):
+        labels = np.repeat([[0], [0], [1], [2], [1]], n_members, axis=1)
+        _require(
+            solver,
+            _fitted(solver, 3, labels).labels_.tolist() == [0, 0, 1, 2, 1],
+            f"{n_members} equal members must be returned unchanged",
+        )
+
+
+def check_manners(solver: LabelConsensus) -> None:
+    """Parameters, cloning, pickling and refusals work in scikit-learn's manner."""
+    parameters = solver.get_params(deep=False)
+    for name in ("n_clusters", "random_state"):
+        _require(solver, name in parameters, f"the constructor must take {name}")
+    _require(
+        solver,
+        clone(solver).get_params(deep=False).keys() == parameters.keys(),
+        "clone must keep the parameters: the constructor must store each under its own name",
+    )
+    labels = noisy_copies(0)
+    model = _fitted(solver, 3, labels)
+    loaded = pickle.loads(pickle.dumps(model))
+    _require(
+        solver,
+        np.array_equal(loaded.labels_, model.labels_) and loaded.ensemble_ == model.ensemble_,
+        "a pickled model must come back as it was",
+    )
+    for name in ("n_clusters", "random_state"):
+        _require_refusal(clone(solver).set_params(**{name: "three"}), labels, f"{name}='three'")
+    _require_refusal(
+        clone(solver).set_params(n_clusters=3),
+        [[0, 0], [0, 0], [1, 1]],
+        "n_clusters=3 for two rows",
+    )
+
+
+def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> NDArray[np.int64]:
+    """Three true clusters, seen by members that err in a fifth of the samples.
+
+    Parameters
+    ----------
+    seed : int
+    n, m : int
+        Number of samples, a multiple of three, and of members.
+    missing : float
+        Share of labels that are missing (-1). Every sample keeps at least one.
+
+    Examples
+    --------
+    >>> from coterie.testing import noisy_copies
+    >>> noisy_copies(0, n=6, m=4).tolist()[:2]
+    [[0, 0, 0, 0], [0, 0, 0, 0]]
+    """
+    rng = np.random.default_rng(seed)
+    truth = np.repeat([0, 1, 2], n // 3)
+    labels = np.stack(
+        [np.where(rng.random(n) < 0.2, rng.integers(0, 3, n), truth) for _ in range(m)], axis=1
+    )
+    if missing:
+        labels[rng.random(labels.shape) < missing] = -1
+        labels[(labels < 0).all(axis=1), 0] = 0
+    return labels
+
+
+def _draw(rng: np.random.Generator, missing: bool) -> NDArray[np.int64]:
+    """A small label matrix with ties, repeated rows and perhaps missing labels."""
+    n, m, k = rng.integers(2, 15), rng.integers(1, 7), rng.integers(1, 5)
+    labels = rng.integers(-1 if missing and rng.random() < 0.5 else 0, k, (n, m))
+    if rng.random() < 0.5:
+        labels = labels[rng.integers(0, n, n)]
+    # every sample and every member needs a label
+    labels[(labels < 0).all(axis=1), 0] = 0
+    labels[0, (labels < 0).all(axis=0)] = 0
+    return labels
+
+
+def _told_apart(ensemble: Ensemble) -> bool:
+    """Whether no two microclusters or members can be exchanged without any change."""
+    rows, members = signatures(
+        ensemble.labels, ensemble.n_clusters_per_member, ensemble.weights, ensemble.member_weight
+    )
+    return len(np.unique(rows)) == len(rows) and len(np.unique(members)) == len(members)
+
+
+def _fitted(
+    solver: LabelConsensus, n_clusters: int, labels: object, **weights: object
+) -> LabelConsensus:
+    with warnings.catch_warnings():
+        # small random ensembles seldom fall into as many parts as clusters are asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return (
+            clone(solver).set_params(n_clusters=n_clusters, random_state=0).fit(labels, **weights)
+        )
+
+
+def _require_refusal(solver: LabelConsensus, labels: object, words: str) -> None:
+    try:
+        solver.fit(labels)
+    except ParameterError:
+        return
+    raise AssertionError(f"{type(solver).__name__}: {words} must raise a ParameterError")
+
+
+def _require(solver: LabelConsensus, holds: bool, words: str) -> None:
+    if not holds:
+        raise AssertionError(f"{type(solver).__name__}: {words}")
