@@ -8,7 +8,6 @@ from coterie import EAC, Ensemble
 from coterie.evaluate import anmi, cophenetic_correlation, pac
 from coterie.select._choose import LEAST_SCORE, choose, excess, preferences, threshold
 from coterie.select._criteria import (
-    adjusted_rand,
     against_members,
     areas_gained,
     eigengaps,
@@ -83,15 +82,6 @@ def test_anmi_is_that_of_evaluate(ensemble):
     compressed = np.empty(ensemble.n_microclusters, dtype=np.int64)
     compressed[ensemble.inverse] = labels
     assert against_members(ensemble, compressed)[1] == pytest.approx(anmi(ensemble, labels))
-
-
-def test_ari_of_weighted_rows_is_that_of_samples():
-    rng = np.random.default_rng(3)
-    one, other, weights = rng.integers(0, 3, 20), rng.integers(0, 4, 20), rng.integers(1, 5, 20)
-    expected = adjusted_rand_score(one.repeat(weights), other.repeat(weights))
-    assert adjusted_rand(one, other, weights.astype(float)) == pytest.approx(expected)
-    assert adjusted_rand(one, one, weights.astype(float)) == 1
-    assert adjusted_rand(one * 0, one * 0, weights.astype(float)) == 1
 
 
 def test_eigengaps_are_those_of_the_sample_graph(ensemble):

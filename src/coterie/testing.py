@@ -19,8 +19,8 @@ from coterie.core.errors import ParameterError
 from coterie.core.types import IntArray
 from coterie.ensemble import Ensemble
 from coterie.ensemble.canonical import signatures
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.partition import by_first_appearance
 
 # label matrices that check_solver draws, small and random, next to a realistic one
 N_DRAWS = 8

@@ -24,7 +24,7 @@ from coterie.io.mat import read_shapes
 from coterie.io.read import check_kind
 from coterie.io.table import Column, FileTable
 from coterie.io.write import whole_file
-from coterie.solvers.partition import by_first_appearance
+from coterie.numerics.partitions import by_first_appearance
 from coterie_bench._published import data_key
 from coterie_bench._spec import DataSource, Generate, SpecError
 

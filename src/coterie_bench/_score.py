@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 from coterie.evaluate import nmi, scores
-from coterie.solvers.partition import by_first_appearance
+from coterie.numerics.partitions import by_first_appearance
 
 METRICS = (
     "accuracy",

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from coterie import LabelError, ParameterError
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.methods import all_methods, find_method
-from coterie.solvers.partition import by_first_appearance
 from tests.adversarial.ensembles import LABELS, REFUSED, Case, case_number
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
 

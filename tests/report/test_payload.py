@@ -10,7 +10,7 @@ import pytest
 from coterie import EAC, Ensemble
 from coterie.report import _sentences as sentences
 from coterie.report._payload import payload
-from coterie.report._reading import Reading, weighted_median
+from coterie.report._reading import Reading
 from coterie.result import Result
 from coterie.select import select_k
 from tests.report.test_matrix import random_ensemble
@@ -161,9 +161,3 @@ def test_weights_count_as_repeated_samples():
     for part in ("matrix", "confidence", "selection", "tracking", "agreement"):
         assert mine[part] == theirs[part], part
     assert mine["map"]["legend"] == theirs["map"]["legend"]
-
-
-@pytest.mark.parametrize("counts", [[1, 1, 1, 1], [3, 1, 1, 2], [1, 5, 1, 1], [2, 2, 2, 2]])
-def test_weighted_median_is_that_of_repeated_values(counts):
-    values = np.array([0.4, 0.1, 0.9, 0.6])
-    assert weighted_median(values, np.array(counts)) == np.median(values.repeat(counts))

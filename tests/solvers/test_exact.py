@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
-from coterie.solvers.partition import by_first_appearance
 from tests.strategies import ensembles
 
 

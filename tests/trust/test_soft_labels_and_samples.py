@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 from coterie import EAC, ConsensusClustering, Ensemble
 from coterie.solvers.methods import all_methods, find_method
 from coterie.trust import ClusterVotes, diagnose_samples, soft_labels
-from coterie.trust.votes import lower_median
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
 
@@ -84,17 +81,6 @@ def test_a_sample_that_no_other_cluster_wants_is_unsure_if_its_own_hardly_does()
     assert table["attachment"][8:14] == pytest.approx((4 * 6 + 1) / (4 * 7))
     # what is usual is to be always with the own cluster, as the larger half is
     assert (table["confidence"][:8] == 1).all()
-
-
-def test_half_of_the_weight_reaches_the_median():
-    values = np.array([0.3, 0.1, 0.2, 0.4])
-    assert lower_median(values, np.ones(4)) == 0.2
-    assert lower_median(values, np.array([1, 1, 1, 4])) == 0.4
-    # in some order these sums fall short of a half in their last digit
-    tenths = np.array([0.1, 0.3, 0.3, 0.7])
-    for order in itertools.permutations(range(4)):
-        permuted = list(order)
-        assert lower_median(values[permuted], tenths[permuted]) == 0.3
 
 
 @given(case=partitions(), data=st.data())

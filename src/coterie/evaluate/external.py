@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,9 @@ from coterie.core.budget import require
 from coterie.core.params import Choice, as_numbers, check_parameters
 from coterie.ensemble.columns import dense_codes
 from coterie.ensemble.missing import is_missing
+from coterie.numerics.partitions import Average, Overlaps
 
-Average = Literal["arithmetic", "max", "min", "geometric"]
 AVERAGE = Choice(get_args(Average))
-# mutual information below this is rounding
-_NO_INFORMATION = np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,10 @@ class Contingency:
         """Weight of each cluster of the partition."""
         return np.asarray(self.table.sum(axis=0), dtype=np.float64)
 
+    def overlaps(self) -> Overlaps:
+        """The same table in the form from which NMI, ARI and pair counts are computed."""
+        return Overlaps.of_tables(self.table, (0, self.table.shape[0]))
+
 
 def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
     """Share of samples that are right under the best one-to-one match of clusters with classes.
@@ -133,7 +135,7 @@ def nmi(
     (0.8, 0.6667)
     """
     check_parameters("nmi", {"average": average}, {"average": AVERAGE})
-    return normalised_information(Contingency.of(truth, labels, sample_weight).table, average)
+    return float(Contingency.of(truth, labels, sample_weight).overlaps().nmi(average)[0])
 
 
 def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -152,7 +154,7 @@ def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> floa
     >>> round(ari([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
-    return _ari(Contingency.of(truth, labels, sample_weight))
+    return float(Contingency.of(truth, labels, sample_weight).overlaps().ari()[0])
 
 
 def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -171,7 +173,7 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
     >>> round(pairwise_f([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.6667
     """
-    return _pairwise_f(Contingency.of(truth, labels, sample_weight))
+    return _pairwise_f(Contingency.of(truth, labels, sample_weight).overlaps())
 
 
 def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -218,44 +220,15 @@ def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> d
     purity 1.0000
     """
     contingency = Contingency.of(truth, labels, sample_weight)
+    overlaps = contingency.overlaps()
     return {
         "accuracy": _accuracy(contingency),
-        "nmi_arithmetic": normalised_information(contingency.table, "arithmetic"),
-        "nmi_max": normalised_information(contingency.table, "max"),
-        "ari": _ari(contingency),
-        "pairwise_f": _pairwise_f(contingency),
+        "nmi_arithmetic": float(overlaps.nmi("arithmetic")[0]),
+        "nmi_max": float(overlaps.nmi("max")[0]),
+        "ari": float(overlaps.ari()[0]),
+        "pairwise_f": _pairwise_f(overlaps),
         "purity": _purity(contingency),
     }
-
-
-def normalised_information(table: sparse.csr_array, average: Average) -> float:
-    """NMI of a contingency table, rows against columns."""
-    rows = np.asarray(table.sum(axis=1), dtype=np.float64)
-    columns = np.asarray(table.sum(axis=0), dtype=np.float64)
-    # as many overlaps as rows and as columns: the same partition under other names
-    if np.count_nonzero(rows) == np.count_nonzero(columns) == table.nnz:
-        return 1.0
-    entries = table.tocoo()
-    row, column = entries.coords
-    # sum over overlaps of p log(p / (p_row p_column)), p being a share of the total
-    total = rows.sum()
-    ratio = entries.data * total / (rows[row] * columns[column])
-    information = float((entries.data * np.log(ratio)).sum() / total)
-    if information <= _NO_INFORMATION:
-        return 0.0
-    first, second = _entropy(rows), _entropy(columns)
-    scale = {
-        "arithmetic": (first + second) / 2,
-        "max": max(first, second),
-        "min": min(first, second),
-        "geometric": float(np.sqrt(first * second)),
-    }[average]
-    return min(information / scale, 1.0)
-
-
-def _entropy(sizes: NDArray[np.float64]) -> float:
-    share = sizes[sizes > 0] / sizes.sum()
-    return float(-(share * np.log(share)).sum())
 
 
 def _accuracy(contingency: Contingency) -> float:
@@ -274,30 +247,8 @@ def _purity(contingency: Contingency) -> float:
     return float(contingency.table.max(axis=0).sum() / contingency.n_samples)
 
 
-def _pair_counts(contingency: Contingency) -> tuple[float, float, float, float]:
-    """Pairs of samples together in both, in the truth, in the partition, and all."""
-    return (
-        _pairs(contingency.table.data),
-        _pairs(contingency.class_sizes),
-        _pairs(contingency.cluster_sizes),
-        _pairs(np.array([contingency.n_samples])),
-    )
-
-
-def _pairs(sizes: NDArray[np.float64]) -> float:
-    return float((sizes * (sizes - 1)).sum() / 2)
-
-
-def _ari(contingency: Contingency) -> float:
-    both, classes, clusters, everything = _pair_counts(contingency)
-    if both == classes == clusters:
-        return 1.0
-    expected = classes * (clusters / everything)
-    return (both - expected) / ((classes + clusters) / 2 - expected)
-
-
-def _pairwise_f(contingency: Contingency) -> float:
-    both, classes, clusters, _ = _pair_counts(contingency)
+def _pairwise_f(overlaps: Overlaps) -> float:
+    both, classes, clusters, _ = (float(pairs[0]) for pairs in overlaps.pairs())
     return 1.0 if classes + clusters == 0 else 2 * both / (classes + clusters)
 
 

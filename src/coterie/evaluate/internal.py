@@ -16,8 +16,9 @@ from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
 from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evaluate.external import AVERAGE, Average, coded, normalised_information
+from coterie.evaluate.external import AVERAGE, coded
 from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.numerics.partitions import Average, Overlaps
 
 # rows of the co-association looked at together: the working copies stay small
 BLOCK = 512
@@ -63,11 +64,7 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
     )
     # the members' contingency tables with the partition, one below the other
     tables = sparse.csr_array(ensemble.incidence.T @ shares)
-    starts = ensemble.cluster_offsets
-    values = [
-        normalised_information(tables[starts[j] : starts[j + 1]], average)
-        for j in range(ensemble.n_members)
-    ]
+    values = Overlaps.of_tables(tables, ensemble.cluster_offsets).nmi(average)
     return float(np.average(values, weights=ensemble.member_weight))
 
 

@@ -7,6 +7,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from coterie.core.threads import needs_threads
+from coterie.numerics.partitions import normalised_information
 
 
 @njit(cache=True, nogil=True)
@@ -15,8 +16,10 @@ def _x_log_x(x):
 
 
 @njit(cache=True, nogil=True)
-def _normalised_information(by_first, first, second, weights, inside, other, touched):
-    """NMI (arithmetic) over the microclusters that both label, NaN where there are none.
+def _compare(by_first, first, second, weights, inside, other, touched):
+    """Mutual information, the two entropies, and whether the partitions are the same.
+
+    Over the microclusters that both label; NaN where there are none.
 
     ``by_first`` lists the microclusters with the first member's clusters one after the other; the
     joint counts of one of its clusters at a time fill ``inside``.
@@ -50,32 +53,30 @@ def _normalised_information(by_first, first, second, weights, inside, other, tou
             rows += _x_log_x(row)
             total += row
     if total == 0:
-        return np.nan
+        return np.nan, np.nan, np.nan, False
     columns = 0.0
     for b in range(len(other)):
         if other[b] > 0:
             n_columns += 1
             columns += _x_log_x(other[b])
-    # as many overlaps as clusters on both sides: the same partition under other names
-    if n_joint == n_rows and n_joint == n_columns:
-        return 1.0
     log_total = np.log(total)
-    entropies = 2 * log_total - (rows + columns) / total
-    information = log_total + (joint - rows - columns) / total
-    if information <= 1e-15 or entropies <= 0:
-        return 0.0
-    return min(2 * information / entropies, 1.0)
+    return (
+        log_total + (joint - rows - columns) / total,
+        log_total - rows / total,
+        log_total - columns / total,
+        n_joint == n_rows and n_joint == n_columns,
+    )
 
 
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
-def _agreements(members, orders, weights, most, out):
+def _compare_all(members, orders, weights, most, information, first, second, same):
     m = members.shape[0]
     for i in prange(m):
         inside, other = np.zeros(most), np.zeros(most)
         touched = np.empty(most, dtype=np.int64)
         for j in range(i + 1, m):
-            out[i, j] = _normalised_information(
+            information[i, j], first[i, j], second[i, j], same[i, j] = _compare(
                 orders[i], members[i], members[j], weights, inside, other, touched
             )
 
@@ -83,12 +84,18 @@ def _agreements(members, orders, weights, most, out):
 def member_agreements(
     labels: NDArray[np.int32], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time."""
+    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time.
+
+    NaN where two members have no sample in common.
+    """
     members = np.ascontiguousarray(labels.T)
     orders = np.argsort(members, axis=1, kind="stable")
     most = int(labels.max(initial=-1)) + 1
-    out = np.zeros((len(members), len(members)))
-    _agreements(members, orders, weights, most, out)
-    out += out.T
-    np.fill_diagonal(out, 1.0)
-    return out
+    information, first, second = np.zeros((3, len(members), len(members)))
+    same = np.zeros(information.shape, dtype=np.bool_)
+    _compare_all(members, orders, weights, most, information, first, second, same)
+    values = normalised_information(information, first, second, same)
+    values[np.isnan(information)] = np.nan
+    values += values.T
+    np.fill_diagonal(values, 1.0)
+    return values

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from coterie.core.params import SEED, Integer, check_parameters
 from coterie.core.random import RandomState, generator
 from coterie.core.types import FloatArray
+from coterie.numerics.medians import weighted_median
 from coterie.plot.canvas import COLUMN, axes, legend_beside, note, plain, shown
 from coterie.plot.checks import label_codes, numbers, refuse_records, shares, weights
 from coterie.plot.colours import INK, OKABE_ITO, palette
@@ -69,7 +70,7 @@ def confidence(
         ax = axes(ax, (5.6, 3.6))
         counts, _ = np.histogram(sure, edges, weights=weight)
         ax.bar(edges[:-1], counts, 1 / bins, align="edge", color=OKABE_ITO[0], edgecolor="white")
-        middle = _median(sure, weight)
+        middle = weighted_median(sure, weight)
         ax.axvline(middle, color=INK, linewidth=1.4)
         ax.set_title(f"median {middle:.2f} of {len(sure):,} samples", loc="left", fontsize="medium")
         ax.set_ylabel(unit)
@@ -109,7 +110,7 @@ def _rows_of_bars(
             edgecolor="white",
             linewidth=0.5,
         )
-        middle = _median(sure[mine], weight[mine])
+        middle = weighted_median(sure[mine], weight[mine])
         ax.plot([middle, middle], [floor, floor + ROW_HEIGHT], color=INK, linewidth=1.4)
         words.append(f"{shown(name)}  ({weight[mine].sum():,.4g})")
     ax.set_yticks(np.arange(len(names))[::-1], words)
@@ -124,17 +125,6 @@ def _rows_of_bars(
     if len(names) == 1:
         words_on_it = "one cluster: without a rival its confidence says nothing"
     ax.set_title(words_on_it, loc="left", fontsize="small")
-
-
-def _median(values: FloatArray, weight: FloatArray) -> float:
-    """The weighted median: half of the weight on either side, the middle where that is a range."""
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    half = reached[-1] / 2
-    low = int(np.searchsorted(reached, half * (1 - 1e-12)))
-    high = int(np.searchsorted(reached, half * (1 + 1e-12)))
-    high = min(high, len(order) - 1)
-    return float(values[order[low]] + values[order[high]]) / 2
 
 
 def embedding(

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
 from coterie.numerics.linkage import weighted_linkage
+from coterie.numerics.medians import weighted_median
 from coterie.report._matrix import Blocks, leaves, mean_coassociation
 from coterie.trust import ClusterVotes, member_agreement
 
@@ -196,24 +197,6 @@ class Reading:
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n) - np.repeat(starts, sizes)
         return np.flatnonzero(rank < quota[self.result.labels])[:POINTS]
-
-
-def weighted_median(values: NDArray[np.float64], counts: NDArray[Any]) -> float:
-    """The median of values that stand for so many each; the mean of the middle two where they differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie.report._reading import weighted_median
-    >>> weighted_median(np.array([0.5, 0.1, 0.9]), np.array([1, 4, 1]))
-    0.1
-    """
-    order = np.argsort(values, kind="stable")
-    upto = np.cumsum(counts[order])
-    half = upto[-1] / 2
-    low, high = np.searchsorted(upto, half), np.searchsorted(upto, half, side="right")
-    found = values[order[[low, min(high, len(order) - 1)]]]
-    return float(found.mean())
 
 
 @dataclass(frozen=True)

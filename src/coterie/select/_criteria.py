@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from coterie.core.budget import Budget
 from coterie.core.threads import one_blas_thread
 from coterie.ensemble import Ensemble
 from coterie.evaluate.internal import cophenetic_correlation
 from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
+from coterie.numerics.partitions import Overlaps
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -130,33 +131,8 @@ def profile(
 
 def stability_pairs(cuts: Labels, weights: Array) -> Array:
     """ARI of the two halves of each split: cuts of halves one after the other, 2 B x N."""
-    return np.array(
-        [
-            adjusted_rand(one, other, weights)
-            for one, other in zip(cuts[0::2], cuts[1::2], strict=True)
-        ]
-    )
-
-
-def adjusted_rand(one: Labels, other: Labels, weights: Array) -> float:
-    """ARI of two partitions of weighted microclusters; 1 for equal ones, also where all is one.
-
-    Over the microclusters that are in both: a negative label is none.
-    """
-    both_known = (one >= 0) & (other >= 0)
-    if not both_known.all():
-        one, other, weights = one[both_known], other[both_known], weights[both_known]
-    if not len(one):
-        return 0.0
-    table = _table(one, other, weights)
-    total = table.sum()
-    pairs = [_pairs(sizes) for sizes in (table, table.sum(axis=1), table.sum(axis=0))]
-    both, rows, columns = pairs
-    everything = total * (total - 1) / 2
-    if everything <= 0:
-        return 1.0
-    chance, most = rows * columns / everything, (rows + columns) / 2
-    return 1.0 if most - chance <= 1e-12 * everything else float((both - chance) / (most - chance))
+    # halves that saw no sample in common do not agree
+    return np.nan_to_num(Overlaps.of_labels(cuts[0::2], cuts[1::2], weights).ari())
 
 
 def against_members(ensemble: Ensemble, labels: Labels) -> tuple[float, float]:
@@ -169,23 +145,27 @@ def against_members(ensemble: Ensemble, labels: Labels) -> tuple[float, float]:
     by its value for independent labels of the same sizes: 0 nested, 1 as by chance, NaN where
     nothing can cross. ANMI is the mean of the normalised mutual information.
     """
-    weights = ensemble.sizes
-    found = expected = information = 0.0
-    for j, influence in enumerate(ensemble.member_weight):
-        member = ensemble.labels[:, j]
-        seen = member >= 0
-        table = _table(member[seen].astype(np.int64), labels[seen], weights[seen])
-        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        rows, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-        total = table.sum()
-        found += influence * _crossed(table, rows, columns)
-        expected += influence * _crossed(rows * columns / total, rows, columns)
-        one, other = _entropy(rows / total), _entropy(columns / total)
-        shared = max(one + other - _entropy(table / total), 0.0)
-        # two partitions of one cluster each are the same partition
-        information += influence * (2 * shared / (one + other) if one + other > 0 else 1.0)
-    crossed = found / expected if expected > 1e-12 else np.nan
-    return crossed, information / float(ensemble.member_weight.sum())
+    n = len(labels)
+    chosen = sparse.csr_array(
+        (ensemble.weights.astype(np.float64), (np.arange(n), labels)),
+        shape=(n, int(labels.max()) + 1),
+    )
+    tables = sparse.csr_array(ensemble.incidence.T @ chosen)
+    overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
+    influence, totals, table = ensemble.member_weight, overlaps.totals, overlaps.table
+    nested = np.maximum(
+        overlaps.weight / overlaps.row_sizes[overlaps.row],
+        overlaps.weight / overlaps.column_sizes[overlaps.column],
+    )
+    crossed = overlaps.weight * (1 - nested) @ (influence / totals)[table]
+    # independent labels: the share of a pair of clusters is the product of their shares
+    own = (overlaps.row_sizes / totals[overlaps.row_table])[:, None]
+    sizes = np.add.reduceat(tables.toarray(), ensemble.cluster_offsets[:-1], axis=0)
+    others = (sizes / totals[:, None])[overlaps.row_table]
+    by_chance = (own * others * (1 - np.maximum(own, others))).sum(axis=1)
+    expected = float(by_chance @ influence[overlaps.row_table])
+    crossing = float(crossed) / expected if expected > 1e-12 else np.nan
+    return crossing, float(np.average(overlaps.nmi(), weights=influence))
 
 
 def eigengaps(
@@ -313,23 +293,3 @@ def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[Array, flo
     if total <= 0:
         return np.ones(GRID + 1), 0.0
     return np.cumsum(counts) / total, ambiguous / total
-
-
-def _table(one: Labels, other: Labels, weights: Array) -> Array:
-    columns = int(other.max(initial=0)) + 1
-    rows = int(one.max(initial=0)) + 1
-    flat = np.bincount(one * columns + other, weights=weights, minlength=rows * columns)
-    return flat.astype(np.float64).reshape(rows, columns)
-
-
-def _pairs(sizes: Array) -> float:
-    return float((sizes * (sizes - 1) / 2).sum())
-
-
-def _crossed(table: Array, rows: Array, columns: Array) -> float:
-    return float((table * (1 - np.maximum(table / rows, table / columns))).sum() / rows.sum())
-
-
-def _entropy(shares: Array) -> float:
-    positive = shares[shares > 0]
-    return -float((positive * np.log(positive)).sum())

@@ -31,6 +31,7 @@ from coterie.core.random import RandomState, child_seeds, generator
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
+from coterie.numerics.partitions import by_first_appearance
 from coterie.select._choose import (
     DECIDING,
     LEAST_SCORE,
@@ -46,7 +47,6 @@ from coterie.select._sample import Sample, n_counted
 from coterie.select.selection import Selection
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import solver_of
-from coterie.solvers.partition import by_first_appearance
 
 DEFAULT_KS = range(2, 11)
 # microclusters that the dendrograms are made of; of more, a random part stands for all

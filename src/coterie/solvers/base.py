@@ -27,7 +27,8 @@ from coterie.core.params import (
 from coterie.core.random import generator
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.ensemble import Ensemble
-from coterie.solvers.partition import Partition, by_first_appearance
+from coterie.numerics.partitions import by_first_appearance
+from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
 # values of the parameters that many methods take, unless a method's own domains differ

@@ -19,8 +19,9 @@ from coterie.core.random import child_seeds
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.exact import finish_partition
-from coterie.solvers.partition import Partition, by_first_appearance
+from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
     from coterie.numerics.linkage import Dendrogram, Method

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.ensemble import Ensemble
-from coterie.solvers.partition import by_first_appearance
+from coterie.numerics.partitions import by_first_appearance
 
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50

@@ -42,9 +42,10 @@ from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
-from coterie.solvers.partition import Partition, by_first_appearance
+from coterie.solvers.partition import Partition
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
 TIE = 1e-9

@@ -90,11 +90,3 @@ class Partition:
                         f"{solver}: {name} in {mapping} of a Partition must have shape "
                         f"({', '.join(map(str, shape))}, ...), but has {np.shape(values)}"
                     )
-
-
-def by_first_appearance(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Labels renumbered 0, 1, ... in the order in which they first occur."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]

@@ -16,6 +16,7 @@ from coterie.core.budget import require
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
 from coterie.trust.votes import ClusterVotes
 
@@ -213,7 +214,8 @@ def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
         raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
-    nmi, ari = _agreement_with_consensus(votes)
+    overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
+    nmi = overlaps.nmi()
     redundancy, like = _most_like(member_agreement(ensemble))
     return Table(
         {
@@ -222,7 +224,7 @@ def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
             "labelled": ensemble.sizes @ ensemble.observed / ensemble.sizes.sum(),
             "weight": weight / total,
             "agreement": nmi,
-            "ari": ari,
+            "ari": overlaps.ari(),
             "redundancy": redundancy,
             "most_like": [None if j < 0 else ensemble.members[j] for j in like.tolist()],
             "outlier": outliers(nmi),
@@ -267,54 +269,6 @@ def _most_like(
     greatest = others[np.arange(len(others)), like]
     comparable = greatest >= 0
     return np.where(comparable, greatest, np.nan), np.where(comparable, like, -1)
-
-
-def _agreement_with_consensus(
-    votes: ClusterVotes,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """NMI and ARI of each member with the partition, over the samples that it labelled."""
-    ensemble, overlap = votes.ensemble, votes.overlap
-    m = ensemble.n_members
-    member_of = ensemble.member_of_cluster
-    entries = overlap.tocoo()
-    base, cluster = entries.coords
-    member = member_of[base].astype(np.int64)
-    # weight of each cluster that each member labelled: one code per (member, cluster)
-    code = member * votes.n_clusters + cluster
-    distinct, entry_of = np.unique(code, return_inverse=True)
-    seen = np.bincount(entry_of, weights=entries.data).astype(np.float64)
-    seen_by = distinct // votes.n_clusters
-    total = np.bincount(member, weights=entries.data, minlength=m).astype(np.float64)
-
-    def sums(terms: NDArray[np.float64], of: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.bincount(of, weights=terms, minlength=m).astype(np.float64)
-
-    def entropy(sizes: NDArray[np.float64], of: NDArray[np.int64]) -> NDArray[np.float64]:
-        share = sizes / total[of]
-        return sums(-share * np.log(share), of)
-
-    ratio = entries.data * total[member] / (ensemble.cluster_sizes[base] * seen[entry_of])
-    information = sums(entries.data / total[member] * np.log(ratio), member)
-    mean_entropy = (entropy(ensemble.cluster_sizes, member_of) + entropy(seen, seen_by)) / 2
-    same = (np.bincount(member, minlength=m) == ensemble.n_clusters_per_member) & (
-        np.bincount(member, minlength=m) == np.bincount(seen_by, minlength=m)
-    )
-    nmi = np.zeros(m)
-    np.divide(information, mean_entropy, out=nmi, where=information > np.finfo(float).eps)
-    nmi = np.where(same, 1.0, np.minimum(nmi, 1.0))
-
-    def pairs(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        return sizes * (sizes - 1) / 2
-
-    both = sums(pairs(entries.data), member)
-    within = sums(pairs(ensemble.cluster_sizes), member_of)
-    across = sums(pairs(seen), seen_by)
-    everything = pairs(total)
-    expected = np.divide(within * across, everything, out=np.zeros(m), where=everything > 0)
-    top, bottom = both - expected, (within + across) / 2 - expected
-    ari = np.ones(m)
-    np.divide(top, bottom, out=ari, where=~same & (bottom != 0))
-    return nmi, ari
 
 
 # ---------------------------------------------------------------------- clusters

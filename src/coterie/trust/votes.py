@@ -13,6 +13,7 @@ from scipy import sparse
 
 from coterie.core.budget import require
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.numerics.medians import weighted_median
 
 # memberships per block, which bounds the memory of a pass over all microclusters
 BLOCK_VALUES = 4_000_000
@@ -170,7 +171,7 @@ class ClusterVotes:
         known = self.cohesion > 0
         if not known.any():
             return self.cohesion
-        usual = lower_median(self.cohesion[known], self.ensemble.weights[known])
+        usual = weighted_median(self.cohesion[known], self.ensemble.weights[known], lower=True)
         return np.minimum(self.cohesion / usual, 1.0)
 
     @cached_property
@@ -228,21 +229,3 @@ class ClusterVotes:
             shares.toarray() if few else shares,
             said,
         )
-
-
-def lower_median(values: NDArray[np.float64], weights: NDArray[Any]) -> float:
-    """The smallest value that at least half of the weight does not exceed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie.trust.votes import lower_median
-    >>> lower_median(np.array([0.9, 0.5, 0.1]), np.array([1, 1, 2])), lower_median(
-    ...     np.array([0.9, 0.5, 0.1]), np.array([1, 2, 2]))
-    (0.1, 0.5)
-    """
-    order = np.lexsort((weights, values))
-    upto = np.cumsum(weights[order])
-    # equal sums of float weights may differ in their last digits
-    half = upto[-1] / 2 * (1 - 1e-12)
-    return float(values[order[np.searchsorted(upto, half)]])

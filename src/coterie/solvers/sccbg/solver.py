@@ -62,10 +62,11 @@ from coterie.core.params import STRENGTH, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
+from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
-from coterie.solvers.partition import Partition, by_first_appearance
+from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
     from coterie.solvers.sccbg.kernels import RowPrograms
