@@ -327,7 +327,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
         """Members, and the number of clusters that they support."""
-        from coterie.select.choose_k import DEFAULT_KS, Plan, checked_ks, select
+        from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
         pool = self._make_members(X, np.random.default_rng(seed), self.callback)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,43 +127,13 @@ def explain(arguments: argparse.Namespace, journal: Journal) -> None:
 
 
 def _show_choice(screen: Screen, selection: Selection) -> None:
-    from coterie.select.selection import SHORT
-
-    found = "No stable structure"
-    if selection.structure and selection.recommended > 1:
-        tested = "" if selection.tested else ", not tested"
-        found = f"{counted(selection.recommended, 'cluster')}{tested}"
-    screen.say(found)
-    headings, columns = (
-        ["k"],
-        [[f"{'*' if k == selection.recommended else ''}{k}" for k in selection.ks]],
-    )
-    last = ["vote"]
-    for name, values in selection.criteria.items():
-        headings.append(SHORT[name])
-        columns.append([_number(value) for value in values])
-        last.append(str(selection.votes.get(name, "-")))
-        if name == "pac" and name in selection.null:
-            headings.append("null")
-            columns.append([_number(value) for value in selection.null[name]])
-            last.append("")
-    ballots = list(selection.votes.values())
-    headings += ["score", "votes"]
-    columns += [
-        [_number(value) for value in selection.scores],
-        [str(ballots.count(k)) for k in selection.ks.tolist()],
-    ]
-    rows = [*zip(*columns, strict=True), (*last, "", "")]
+    screen.say(selection.headline())
+    marked = [f"{'*' if k == selection.recommended else ''}{k}" for k in selection.ks]
+    headings, *rows = zip(*[["k", *marked, "vote"], *selection.columns()], strict=True)
     screen.table(headings, rows, text=())
     screen.say("")
-    for text in (
-        selection.reason,
-        selection.disagreement,
-        f"Null: {selection.null_model}.",
-        *selection.notes,
-    ):
-        if text:
-            screen.say(text)
+    for text in selection.sentences():
+        screen.say(text)
 
 
 def _show_votes(screen: Screen, explanation: Explanation) -> None:
@@ -184,10 +153,6 @@ def _show_votes(screen: Screen, explanation: Explanation) -> None:
     if len(rows) > len(shown):
         more = counted(len(rows) - len(shown), "member")
         screen.say(f"and {more} more; --json tells all", indent=2)
-
-
-def _number(value: float) -> str:
-    return "-" if isnan(value) else f"{value:.2f}"
 
 
 def _sample(result: Result, text: str) -> Any:

@@ -14,6 +14,7 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
 from coterie.plot.checks import MAPPING, K, numbers, numbers_by_name, require_selection
 from coterie.plot.colours import ACCENT, INK, OKABE_ITO, QUIET
+from coterie.select.criteria import CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -78,19 +79,6 @@ def _k_axis(ax: Axes, counts: IntArray) -> None:
 
 
 # ------------------------------------------------------------------ criteria
-
-
-# the criteria of select_k as they are to be read; the arrow points to where it is better
-KNOWN = {
-    "anmi": "ANMI ↑",
-    "cophenetic": "cophenetic correlation ↑",
-    "crossing": "crossing ↓",
-    "delta_area": "delta area ↑",
-    "eigengap": "eigengap ↑",
-    "lifetime": "lifetime ↑",
-    "pac": "PAC ↓",
-    "stability": "stability ↑",
-}
 
 
 def criteria(
@@ -183,8 +171,7 @@ def criteria(
             handles["this criterion's choice"] = _ring(panel, counts[at], line[at])
         for mark in _mark_recommended(panel, counts, recommended):
             handles[f"recommended k = {recommended}"] = mark
-        title = KNOWN.get(name) or shown(name.replace("_", " "))
-        panel.set_title(title, loc="left", fontsize="medium")
+        panel.set_title(_title(name), loc="left", fontsize="medium")
         panel.margins(y=0.12)
         _k_axis(panel, counts)
         panel.tick_params(labelsize="small")
@@ -197,6 +184,14 @@ def criteria(
             "recommended: one cluster, no stable structure", loc="left", pad=20.0, fontsize="medium"
         )
     return ax
+
+
+def _title(name: str) -> str:
+    """The criterion in words; the arrow points to where it is better."""
+    known = CRITERIA.get(name)
+    if known is None:
+        return shown(name.replace("_", " "))
+    return f"{known.words} {'↑' if known.higher_is_better else '↓'}"
 
 
 def _ring(panel: Axes, at: IntArray, level: FloatArray) -> Artist:

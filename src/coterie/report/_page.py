@@ -12,8 +12,9 @@ import numpy as np
 
 from coterie.core.text import plain, shown_count
 from coterie.report import _sentences as sentences
-from coterie.report._payload import STORE_BYTES, TITLES, payload, script_json
+from coterie.report._payload import STORE_BYTES, payload, script_json
 from coterie.report._reading import Reading
+from coterie.select.criteria import CRITERIA
 from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -23,18 +24,6 @@ if TYPE_CHECKING:
 PAGE_BYTES = 3_000_000
 # rows of a table
 TABLE_ROWS = 300
-CRITERIA = {
-    "stability": "agreement of consensus partitions of two random halves of the members; more is "
-    "better",
-    "crossing": "how much members’ clusters cut across the partition; less is better",
-    "pac": "share of pairs that are neither always nor never together; less is better, and it "
-    "tends to favour large k",
-    "cophenetic": "how well a dendrogram reproduces the co-association; more is better",
-    "delta_area": "how much the area under the CDF grows with one more cluster",
-    "eigengap": "gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
-    "lifetime": "how long k clusters last in the dendrogram; more is better",
-    "anmi": "mean agreement of the partition with the members; more is better",
-}
 
 
 def page(result: Result, title: str | None = None) -> bytes:
@@ -160,7 +149,7 @@ def _selection(reading: Reading, numbers: dict[str, Any]) -> dict[str, Any] | No
         "null_model": plain(selection.null_model, 300),
         "criteria": drawn["criteria"],
         "meaning": [
-            (TITLES[entry["name"]], CRITERIA[entry["name"]])
+            (entry["title"], CRITERIA[entry["name"]].meaning)
             for entry in drawn["criteria"]
             if entry["name"] in CRITERIA
         ],

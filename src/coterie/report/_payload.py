@@ -13,6 +13,7 @@ from coterie.core.text import plain
 from coterie.ensemble import Ensemble
 from coterie.report._reading import Reading
 from coterie.report._sentences import THINNEST
+from coterie.select.criteria import CRITERIA
 from coterie.trust.explanation import LOOSE, SURE, UNSURE
 
 if TYPE_CHECKING:
@@ -32,16 +33,6 @@ FIELDS = ("cluster", "confidence", "rival", "support", "rival_support", "attachm
 ROW_BYTES = 16 / 3
 # least sure samples offered below the search box
 LEAST_SURE = 8
-TITLES = {
-    "stability": "Stability of halves",
-    "crossing": "Crossing members",
-    "pac": "Ambiguous pairs (PAC)",
-    "cophenetic": "Cophenetic correlation",
-    "delta_area": "Gain in CDF area",
-    "eigengap": "Eigengap",
-    "lifetime": "Lifetime",
-    "anmi": "Agreement (ANMI)",
-}
 
 
 def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
@@ -180,7 +171,9 @@ def _selection(selection: Selection) -> dict[str, Any]:
         "criteria": [
             {
                 "name": plain(name),
-                "title": TITLES.get(name, plain(name).replace("_", " ")),
+                "title": CRITERIA[name].title
+                if name in CRITERIA
+                else plain(name).replace("_", " "),
                 "values": decimals(values),
                 "null": decimals(selection.null[name]) if name in selection.null else None,
                 "vote": selection.votes.get(name),

@@ -11,20 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.tables import Table
+from coterie.core.types import FloatArray
+from coterie.select.criteria import CRITERIA
 
-Array = NDArray[np.float64]
 WIDTH = 80
-# how criteria are headed where there is little room
-SHORT = {
-    "stability": "stabil.",
-    "crossing": "cross.",
-    "pac": "PAC",
-    "cophenetic": "coph.",
-    "delta_area": "d.area",
-    "eigengap": "e.gap",
-    "lifetime": "lifet.",
-    "anmi": "ANMI",
-}
 _BY_NAME = ("criteria", "null", "permuted")
 _PLAIN = (
     "votes",
@@ -81,14 +71,14 @@ class Selection:
     """
 
     ks: NDArray[np.int64]
-    criteria: dict[str, Array]
+    criteria: dict[str, FloatArray]
     votes: dict[str, int]
-    null: dict[str, Array]
-    permuted: dict[str, Array]
-    cdf: Array
-    cdf_grid: Array
-    delta_area: Array
-    scores: Array
+    null: dict[str, FloatArray]
+    permuted: dict[str, FloatArray]
+    cdf: FloatArray
+    cdf_grid: FloatArray
+    delta_area: FloatArray
+    scores: FloatArray
     threshold: float
     recommended: int
     structure: bool
@@ -176,33 +166,38 @@ class Selection:
             }
         )
 
-    def __str__(self) -> str:
-        found = "No stable structure"
-        if self.structure and self.recommended > 1:
-            found = f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
-        said = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
-        return "\n".join(
-            [
-                found,
-                "",
-                *self._lines(),
-                "",
-                *(line for text in said if text for line in textwrap.wrap(text, WIDTH)),
-            ]
-        )
+    def headline(self) -> str:
+        """The answer in a few words."""
+        if not self.structure or self.recommended == 1:
+            return "No stable structure"
+        return f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
 
-    def _lines(self) -> list[str]:
-        """The criteria as aligned text, PAC with its null beside it."""
-        columns: list[list[str]] = [
-            ["k", *(f"{k}{'*' if k == self.recommended else ' '}" for k in self.ks), "vote"]
-        ]
+    def sentences(self) -> list[str]:
+        """The reason, the disagreement if any, the null model and the notes."""
+        said = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
+        return [text for text in said if text]
+
+    def columns(self) -> list[list[str]]:
+        """The criteria as text for a narrow table: a heading, one cell per k, and the vote."""
+        columns = []
         for name, values in self.criteria.items():
-            vote = str(self.votes.get(name, "-"))
-            columns.append([SHORT.get(name, name), *map(_shown, values), vote])
-            if name == "pac" and name in self.null:
+            criterion = CRITERIA.get(name)
+            heading = name if criterion is None else criterion.short
+            columns.append([heading, *map(_shown, values), str(self.votes.get(name, "-"))])
+            if criterion is not None and criterion.beside_null and name in self.null:
                 columns.append(["null", *map(_shown, self.null[name]), ""])
         columns.append(["score", *map(_shown, self.scores), ""])
         columns.append(["votes", *(str(self._ballots(int(k))) for k in self.ks), ""])
+        return columns
+
+    def __str__(self) -> str:
+        wrapped = [line for text in self.sentences() for line in textwrap.wrap(text, WIDTH)]
+        return "\n".join([self.headline(), "", *self._lines(), "", *wrapped])
+
+    def _lines(self) -> list[str]:
+        """The criteria as aligned text."""
+        marked = [f"{k}{'*' if k == self.recommended else ' '}" for k in self.ks]
+        columns = [["k", *marked, "vote"], *self.columns()]
         widths = [max(map(len, column)) for column in columns]
         return [
             " ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -6,13 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import EAC, Ensemble
 from coterie.evaluate import anmi, cophenetic_correlation, pac
-from coterie.select._choose import LEAST_SCORE, choose, excess, preferences, threshold
-from coterie.select._criteria import (
-    against_members,
-    areas_gained,
-    eigengaps,
-    profile,
-)
+from coterie.select._recommend import LEAST_SCORE, choose, preferences, threshold
+from coterie.select.criteria import CRITERIA, Cuts, against_members, areas_gained, eigengaps
 
 KS = np.array([2, 3, 4])
 
@@ -105,7 +100,7 @@ def test_area_gained_by_hand():
 
 
 def test_stability_is_the_mean_ari_of_the_two_halves(ensemble, splits, halves):
-    found = profile(ensemble, KS, splits)
+    found = CRITERIA["stability"].measure(Cuts.of(ensemble, KS, splits))
     weights = ensemble.weights
     for i in range(len(KS)):
         expected = np.mean(
@@ -116,32 +111,36 @@ def test_stability_is_the_mean_ari_of_the_two_halves(ensemble, splits, halves):
                 for b in range(len(splits))
             ]
         )
-        assert found.criteria["stability"][i] == pytest.approx(expected)
+        assert found[i] == pytest.approx(expected)
 
 
 def test_pac_cdf_and_cophenetic_are_those_of_the_halves(ensemble, splits, halves):
-    found = profile(ensemble, KS, splits)
+    cuts = Cuts.of(ensemble, KS, splits)
+    cdf, ambiguous = cuts.distributions
+    correlation = CRITERIA["cophenetic"].measure(cuts)
+    assert (CRITERIA["pac"].measure(cuts) == ambiguous).all()
     for i in range(len(KS)):
         together = Ensemble.from_labels(halves[:, i].T.repeat(ensemble.weights, axis=0))
-        assert found.criteria["pac"][i] == pytest.approx(pac(together))
-        assert found.criteria["cophenetic"][i] == pytest.approx(cophenetic_correlation(together))
+        assert ambiguous[i] == pytest.approx(pac(together))
+        assert correlation[i] == pytest.approx(cophenetic_correlation(together))
         samples = together.expand(together.labels)
         share = (samples[:, None] == samples[None]).mean(axis=2)
         pairs = share[np.triu_indices(len(share), 1)]
-        grid = np.linspace(0, 1, found.cdf.shape[1])
+        grid = np.linspace(0, 1, cdf.shape[1])
         expected = [(pairs <= value + 1e-9).mean() for value in grid]
-        assert found.cdf[i] == pytest.approx(expected)
+        assert cdf[i] == pytest.approx(expected)
 
 
 def test_lifetime_is_the_dendrograms(ensemble, splits):
     lifetimes = EAC().fit(ensemble).dendrogram_.lifetimes()
-    assert profile(ensemble, KS, splits).criteria["lifetime"] == pytest.approx(lifetimes[KS - 2])
+    found = CRITERIA["lifetime"].measure(Cuts.of(ensemble, KS, splits))
+    assert found == pytest.approx(lifetimes[KS - 2])
 
 
 def test_excess_is_zero_like_the_null_and_one_when_perfect():
     null = np.array([0.5, 0.5, 0.5])
-    assert excess("stability", np.array([0.5, 1.0, 0.75]), null).tolist() == [0, 1, 0.5]
-    assert excess("crossing", np.array([0.5, 0.0, 0.75]), null).tolist() == [0, 1, -0.5]
+    assert CRITERIA["stability"].excess(np.array([0.5, 1.0, 0.75]), null).tolist() == [0, 1, 0.5]
+    assert CRITERIA["crossing"].excess(np.array([0.5, 0.0, 0.75]), null).tolist() == [0, 1, -0.5]
 
 
 def test_equal_values_are_a_vote_for_the_finest():

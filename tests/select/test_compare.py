@@ -12,8 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import EAC, LWEA, ConsensusClustering, Ensemble, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
-from coterie.select import Selection, choose_k, select_k
-from coterie.select._choose import (
+from coterie.select import Selection, compare, select_k
+from coterie.select._recommend import (
     LEAST_SCORE,
     PERFECT_SCORE,
     TESTABLE,
@@ -176,7 +176,7 @@ def test_same_seed_same_selection_whatever_the_order_and_the_threads(five, selec
 
 def test_more_rows_than_are_used_say_so(monkeypatch):
 
-    monkeypatch.setattr(choose_k, "MOST_ROWS", 100)
+    monkeypatch.setattr(compare, "MOST_ROWS", 100)
     X, y = blobs(5, 600, seed=1)
     ensemble = kmeans_pool(X, 16, random_state=0)
     assert ensemble.n_microclusters > 100

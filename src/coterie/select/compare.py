@@ -1,4 +1,4 @@
-"""select_k: every criterion at every k, in one pass over one ensemble."""
+"""select_k: compare numbers of clusters by every criterion, in one pass over one ensemble."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from coterie.core.params import (
     nearest,
 )
 from coterie.core.random import RandomState, child_seeds, generator
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
 from coterie.numerics.partitions import by_first_appearance
-from coterie.select._choose import (
+from coterie.select._recommend import (
     DECIDING,
     LEAST_SCORE,
     LEAST_SCORE_OF_FEATURES,
@@ -41,9 +42,8 @@ from coterie.select._choose import (
     mean_of,
     untestable,
 )
-from coterie.select._criteria import CRITERIA, GRID, RESAMPLED, Profile, profile
-from coterie.select._null import in_the_box, on_a_square, permuted
-from coterie.select._sample import Sample, n_counted
+from coterie.select._references import Sample, in_the_box, n_counted, on_a_square, permuted
+from coterie.select.criteria import CRITERIA, GRID, Cuts
 from coterie.select.selection import Selection
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import solver_of
@@ -167,8 +167,36 @@ def select_k(
 
 
 @dataclass(frozen=True)
+class Profile:
+    """The criteria of one ensemble at each k, and the partitions that they were measured on.
+
+    Attributes
+    ----------
+    criteria : dict of ndarray, shape (K,)
+        NaN where a criterion is not defined.
+    partitions : ndarray, shape (K, N)
+        Cluster of each microcluster.
+    cuts : Cuts or None
+        What the criteria were measured on, at the k marked in ``possible``.
+    possible : ndarray of bool, shape (K,)
+    """
+
+    criteria: dict[str, FloatArray]
+    partitions: IntArray
+    cuts: Cuts | None
+    possible: NDArray[np.bool_]
+
+    def cdf(self) -> FloatArray:
+        """Share of the pairs of samples with a consensus index up to each grid value, K x (GRID + 1)."""
+        values = np.full((len(self.possible), GRID + 1), np.nan)
+        if self.cuts is not None and len(self.cuts.halves):
+            values[self.possible] = self.cuts.distributions[0]
+        return values
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What is computed, the same for the data and for every null."""
+    """What is computed, the same for the data and for every reference."""
 
     wanted: tuple[str, ...] = tuple(CRITERIA)
     splits: int = 10
@@ -178,42 +206,40 @@ class Plan:
     def profile(
         self,
         ensemble: Ensemble,
-        ks: NDArray[np.int64],
+        ks: IntArray,
         rng: np.random.Generator,
         step: Callable[[], None],
-        partitions: NDArray[np.int64] | None = None,
+        partitions: IntArray | None = None,
     ) -> Profile:
         """The criteria at each k, NaN where k is 1 or more than there are microclusters."""
         order = ensemble.canonical_member_order
         splits = [rng.permutation(len(order)) for _ in range(self.splits)]
-        possible = np.flatnonzero((ks >= 2) & (ks <= ensemble.n_microclusters))
-        whole = Profile(
-            {name: np.full(len(ks), np.nan) for name in self.wanted},
-            np.full((len(ks), GRID + 1), np.nan),
-            np.zeros((len(ks), ensemble.n_microclusters), dtype=np.int64),
-        )
-        if not possible.size:
-            return whole
-        found = profile(
+        if len(order) == 1 or not any(CRITERIA[name].compares_halves for name in self.wanted):
+            splits = []
+        possible = (ks >= 2) & (ks <= ensemble.n_microclusters)
+        criteria = {name: np.full(len(ks), np.nan) for name in self.wanted}
+        labels = np.zeros((len(ks), ensemble.n_microclusters), dtype=np.int64)
+        if not possible.any():
+            return Profile(criteria, labels, None, possible)
+        cuts = Cuts.of(
             ensemble.reorder_members(order),
             ks[possible],
-            splits if len(order) > 1 else [],
+            splits,
             partitions=None if partitions is None else partitions[possible],
-            wanted=self.wanted,
             n_jobs=self.n_jobs,
             memory_budget=self.memory_budget,
             step=step,
         )
-        for name, values in found.criteria.items():
-            whole.criteria[name][possible] = values
-        whole.cdf[possible] = found.cdf
-        whole.partitions[possible] = found.partitions
-        return whole
+        labels[possible] = cuts.partitions
+        for name, values in criteria.items():
+            if splits or not CRITERIA[name].compares_halves:
+                values[possible] = CRITERIA[name].measure(cuts)
+        return Profile(criteria, labels, cuts, possible)
 
 
 def select(
     ensemble: Ensemble,
-    ks: NDArray[np.int64],
+    ks: IntArray,
     plan: Plan,
     rng: np.random.Generator,
     *,
@@ -269,7 +295,7 @@ def select(
         solved = np.stack([labels for labels, _ in fits.values()])
         complaints = {k: complaint for k, (_, complaint) in fits.items()}
     seeds = child_seeds(rng, n_references + 2)
-    found = plan.profile(
+    profile = plan.profile(
         sample.ensemble,
         ks,
         np.random.default_rng(seeds[0]),
@@ -293,20 +319,20 @@ def select(
     shuffled = plan.profile(
         permuted(sample.some_labels(source), source), ks, source, steps.one
     ).criteria
-    partitions = found.partitions if solved is None else solved
+    partitions = profile.partitions if solved is None else solved
     if solved is None and sample.partial:
-        partitions = np.stack([sample.extended(labels) for labels in found.partitions])
+        partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
     null = mean_of(references)
     sizes = ensemble.n_clusters_per_member
     least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
     if (sizes == sizes[0]).all():
         least = SAME_SIZE_SCORE
     too_few = untestable(n_samples, ensemble.n_members)
-    choice = choose(ks, found.criteria, null, references, least, too_few)
+    choice = choose(ks, profile.criteria, null, references, least, too_few)
     if complaint := complaints.get(choice.recommended):
         notes.append(complaint)
     if ensemble.n_members == 1:
-        absent = [name for name in plan.wanted if name in RESAMPLED]
+        absent = [name for name in plan.wanted if CRITERIA[name].compares_halves]
         if absent:
             notes.append(
                 f"One member only: {', '.join(absent)} cannot be computed, because they compare "
@@ -314,13 +340,13 @@ def select(
             )
     selection = Selection(
         ks=ks,
-        criteria=found.criteria,
+        criteria=profile.criteria,
         votes=choice.votes,
         null=null,
         permuted=shuffled,
-        cdf=found.cdf,
+        cdf=profile.cdf(),
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
-        delta_area=found.criteria.get("delta_area", np.full(len(ks), np.nan)),
+        delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
         scores=choice.scores,
         threshold=choice.threshold,
         recommended=choice.recommended,
@@ -345,7 +371,7 @@ def select(
     return selection
 
 
-def checked_ks(k: Any, n_samples: int) -> NDArray[np.int64]:
+def checked_ks(k: Any, n_samples: int) -> IntArray:
     """The numbers of clusters asked for, in order, or an error that says what is wrong."""
     if isinstance(k, range) and k == DEFAULT_KS:
         k = [value for value in k if value <= n_samples] or [1]
@@ -398,7 +424,7 @@ class _Steps:
 
 def _solved(
     solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
-) -> tuple[NDArray[np.int64], str | None]:
+) -> tuple[IntArray, str | None]:
     """A solver's partition of the microclusters into k clusters, and why it did not converge."""
     fresh = clone(solver).set_params(n_clusters=k)
     if fresh.random_state is None:
@@ -421,7 +447,7 @@ def _solved(
     return labels, complaint
 
 
-def _span(ks: NDArray[np.int64]) -> str:
+def _span(ks: IntArray) -> str:
     if len(ks) == 1:
         return str(ks[0])
     return f"{ks.min()} .. {ks.max()}"

@@ -12,16 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Values = Mapping[str, Array]
+from coterie.core.types import FloatArray, IntArray
+from coterie.select.criteria import CRITERIA, Ballot, greatest
+
+Values = Mapping[str, FloatArray]
 
 DECIDING = ("stability", "crossing")
 # scores nearer than this are equal: coarse cuts of clusters in groups are a little steadier
 EQUAL = 0.2
-# a criterion's own ties, in units of its excess over the null
-TIE = 0.01
 # below the first no structure is claimed; a score above the second is structure for any null
 LEAST_SCORE = 0.35
 PERFECT_SCORE = 0.8
@@ -31,25 +30,10 @@ LEAST_SCORE_OF_FEATURES = 0.4
 SAME_SIZE_SCORE = 0.7
 # standard deviations of the references' own scores that the score must exceed their mean by
 DEVIATIONS = 2.5
-# nulls that are nearly perfect leave no room to be better: excess is measured over at least this
-LEAST_ROOM = {"stability": 0.05, "crossing": 0.01, "pac": 0.02, "cophenetic": 0.01}
-BOUNDED_BY_ONE = ("stability", "cophenetic")
-# of partitions that tie, one that lives shorter than this share of the longest is a stray's doing
-SHORT_LIVED = 0.1
 # halves of fewer members than this are too small to tell structure from chance
 TESTABLE = 6
 # of fewer samples even noise often has a cut that all members find
 TESTABLE_SAMPLES = 20
-# growth of the area under the CDF that still counts as appreciable
-APPRECIABLE = 0.1
-
-# criteria whose names are no words
-WORDS = {
-    "pac": "PAC",
-    "anmi": "ANMI",
-    "delta_area": "delta area",
-    "cophenetic": "cophenetic correlation",
-}
 
 
 @dataclass(frozen=True)
@@ -57,7 +41,7 @@ class Choice:
     """The recommendation and what led to it."""
 
     votes: dict[str, int]
-    scores: Array
+    scores: FloatArray
     threshold: float
     recommended: int
     structure: bool
@@ -65,46 +49,29 @@ class Choice:
     disagreement: str | None
 
 
-def excess(name: str, values: Array, null: Array) -> Array:
-    """How far a criterion is from its null towards perfect: 0 like the null, 1 perfect.
-
-    Where the null is perfect nothing can be better than it, and the excess is 0.
-    """
-    perfect = 1.0 if name in BOUNDED_BY_ONE else 0.0
-    gap = np.abs(perfect - null)
-    return np.asarray((gap - np.abs(perfect - values)) / np.maximum(gap, LEAST_ROOM[name]))
-
-
-def scores(values: Values, null: Values) -> Array:
+def scores(values: Values, null: Values) -> FloatArray:
     """The smaller of the excesses of stability and crossing at each k."""
-    return np.minimum(
-        excess("stability", values["stability"], null["stability"]),
-        excess("crossing", values["crossing"], null["crossing"]),
-    )
-
-
-def best(values: Array) -> float:
-    """The greatest number, or minus infinity where there is none."""
-    return float(np.max(values, initial=-np.inf, where=~np.isnan(values)))
+    excesses = [CRITERIA[name].excess(values[name], null[name]) for name in DECIDING]
+    return np.minimum(*excesses)
 
 
 def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
     """The score that structure must exceed: each reference is scored against the others."""
-    found = []
+    highest = []
     for i, one in enumerate(references):
         if not set(DECIDING).issubset(one):
             continue
         others = [reference for j, reference in enumerate(references) if j != i]
         if others:
-            found.append(best(scores(one, mean_of(others))))
-    finite = [value for value in found if np.isfinite(value)]
+            highest.append(greatest(scores(one, mean_of(others))))
+    finite = [value for value in highest if np.isfinite(value)]
     if not finite:
         return least
     level = float(np.mean(finite) + DEVIATIONS * np.std(finite))
     return float(np.clip(level, least, PERFECT_SCORE))
 
 
-def mean_of(profiles: Sequence[Values]) -> dict[str, Array]:
+def mean_of(profiles: Sequence[Values]) -> dict[str, FloatArray]:
     """The mean of each criterion over the profiles that have it, NaN only where all are."""
     means = {}
     for name in profiles[0]:
@@ -115,32 +82,18 @@ def mean_of(profiles: Sequence[Values]) -> dict[str, Array]:
     return means
 
 
-def preferences(ks: NDArray[np.int64], values: Values, null: Values) -> dict[str, int]:
-    """The k that each criterion prefers; among equals the largest, which says most.
-
-    Samples that one stray member sets apart make a finer partition that nothing contradicts, and
-    every microcluster alone is never contradicted; such partitions are short-lived.
-    """
-    votes = {}
+def preferences(ks: IntArray, values: Values, null: Values) -> dict[str, int]:
+    """The k that each criterion prefers, where it is defined for some k."""
     lifetimes = values.get("lifetime")
-    for name, found in values.items():
-        if np.isnan(found).all():
-            continue
-        if name in LEAST_ROOM:
-            corrected = excess(name, found, null[name]) if name in null else _plain(name, found)
-            votes[name] = _largest(ks, corrected, TIE, lifetimes)
-        elif name == "delta_area":
-            growing = ks[np.flatnonzero(found > APPRECIABLE)]
-            votes[name] = int(growing.max()) if growing.size else int(ks[0])
-        elif name == "anmi":
-            votes[name] = _largest(ks, found - null[name] if name in null else found, 1e-9)
-        else:
-            votes[name] = _largest(ks, found, 1e-9)
-    return votes
+    return {
+        name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null.get(name), lifetimes))
+        for name, measured in values.items()
+        if not np.isnan(measured).all()
+    }
 
 
 def choose(
-    ks: NDArray[np.int64],
+    ks: IntArray,
     values: Values,
     null: Values,
     references: Sequence[Values],
@@ -152,7 +105,7 @@ def choose(
     if too_few is not None or "stability" not in votes or "crossing" not in votes:
         return _untested(ks, votes, values.get("lifetime"), too_few)
     score, level = scores(values, null), threshold(references, least)
-    top = best(score)
+    top = greatest(score)
     if top < level:
         k = int(ks[np.nanargmax(score)])
         reason = (
@@ -191,7 +144,7 @@ def untestable(n_samples: int, n_members: int) -> str | None:
     return None
 
 
-def _gap(ks: NDArray[np.int64], votes: Mapping[str, int], score: Array, level: float) -> int | None:
+def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float) -> int | None:
     """The k where both the spectrum and the dendrogram have their gap, if it holds up by itself.
 
     A coarse cut of clusters that lie in groups is as stable as the clusters, or more so; the two
@@ -227,7 +180,7 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
         return None
     by_vote: dict[int, list[str]] = {}
     for name, vote in against.items():
-        by_vote.setdefault(vote, []).append(WORDS.get(name, name))
+        by_vote.setdefault(vote, []).append(CRITERIA[name].words)
     listed = "; ".join(f"{vote} by {', '.join(names)}" for vote, names in sorted(by_vote.items()))
     return (
         f"The criteria disagree: {len(votes) - len(against)} of {len(votes)} prefer k = {k}; "
@@ -236,9 +189,9 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
 
 
 def _untested(
-    ks: NDArray[np.int64],
+    ks: IntArray,
     votes: Mapping[str, int],
-    lifetimes: Array | None,
+    lifetimes: FloatArray | None,
     too_few: str | None,
 ) -> Choice:
     """Without stability or crossing nothing can be tested; votes and lifetimes are all there is."""
@@ -255,16 +208,3 @@ def _untested(
         f"could not be tested: {too_few or 'that needs stability and crossing'}."
     )
     return Choice(dict(votes), blank, LEAST_SCORE, k, True, reason, _disagreement(votes, k))
-
-
-def _plain(name: str, found: Array) -> Array:
-    return found if name in BOUNDED_BY_ONE else -found
-
-
-def _largest(
-    ks: NDArray[np.int64], values: Array, tie: float, lifetimes: Array | None = None
-) -> int:
-    tied = np.flatnonzero(values >= best(values) - tie)
-    if lifetimes is not None:
-        tied = tied[lifetimes[tied] >= SHORT_LIVED * best(lifetimes[tied])]
-    return int(ks[tied].max())

@@ -1,0 +1,505 @@
+"""The criteria for the number of clusters: one record each, and what they are measured on.
+
+To add a criterion, write a function that measures it on :class:`Cuts` and a record in ``CRITERIA``;
+``select_k``, the terminal, the report and the plots read everything else from the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import linalg, sparse
+
+from coterie.core.budget import Budget
+from coterie.core.threads import one_blas_thread
+from coterie.core.types import FloatArray, IntArray
+from coterie.ensemble import Ensemble
+from coterie.evaluate.internal import cophenetic_correlation
+from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
+from coterie.numerics.partitions import Overlaps
+
+# co-association between these bounds is ambiguous
+AMBIGUOUS = (0.1, 0.9)
+# steps of the grid of the CDF
+GRID = 100
+BLOCK = 512
+# values of the excess over the null that differ by less than this are equal
+TIE = 0.01
+# values of the other criteria that differ by less than this are equal
+ROUNDING = 1e-9
+# of equal partitions, one that lives shorter than this share of the longest comes from a stray member
+SHORT_LIVED = 0.1
+# growth of the area under the CDF that still counts as appreciable
+APPRECIABLE = 0.1
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Partitions into each number of clusters, of all members and of halves of the members.
+
+    A dendrogram is made of the whole ensemble and of each half. It gives a partition at every k.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    ks : ndarray, shape (K,)
+        Numbers of clusters, each at most the number of microclusters.
+    heights : ndarray
+        Merge heights of the whole ensemble's dendrogram.
+    partitions : ndarray, shape (K, N)
+        Cluster of each microcluster: cuts of that dendrogram, or the partitions of a solver.
+    halves : ndarray, shape (2 B, K, N)
+        Partitions of B pairs of halves that share no member, the two of a pair next to each other;
+        -1 for a microcluster that no member of the half labelled.
+    memory_budget : int, str or None
+    """
+
+    ensemble: Ensemble
+    ks: IntArray
+    heights: FloatArray
+    partitions: IntArray
+    halves: IntArray
+    memory_budget: Budget = None
+
+    @classmethod
+    def of(
+        cls,
+        ensemble: Ensemble,
+        ks: IntArray,
+        splits: Iterable[IntArray],
+        *,
+        partitions: IntArray | None = None,
+        n_jobs: int | None = None,
+        memory_budget: Budget = None,
+        step: Callable[[], None] = lambda: None,
+    ) -> Cuts:
+        """Make the dendrograms and cut them.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+            With its members in canonical order.
+        ks : ndarray
+        splits : arrays of m member positions
+            The first half of each is compared with the second.
+        partitions : ndarray, shape (K, N), optional
+            Partitions of a solver, used instead of cuts of the ensemble's dendrogram.
+        n_jobs : int or None
+        memory_budget : int, str or None
+        step : callable, optional
+            Called after each dendrogram.
+        """
+        heights, cut = _cuts(ensemble, ks, memory_budget)
+        step()
+        members = [
+            np.sort(half)
+            for order in splits
+            for half in (order[: len(order) // 2], order[len(order) // 2 : 2 * (len(order) // 2)])
+            if len(half)
+        ]
+        halves = np.empty((len(members), len(ks), ensemble.n_microclusters), dtype=np.int64)
+        jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        tasks = (
+            delayed(_cuts_of_seen)(ensemble.reorder_members(half), ks, memory_budget)
+            for half in members
+        )
+        for i, labels in enumerate(jobs(tasks)):
+            halves[i] = labels
+            step()
+        partitions = cut if partitions is None else partitions
+        return cls(ensemble, ks, heights, partitions, halves, memory_budget)
+
+    @cached_property
+    def of_halves(self) -> list[Ensemble]:
+        """The partitions of all halves at each k, as an ensemble of their own."""
+        return [
+            Ensemble.from_labels(
+                self.halves[:, i].T, sample_weight=self.ensemble.sizes, blank_samples="keep"
+            )
+            for i in range(len(self.ks))
+        ]
+
+    @cached_property
+    def distributions(self) -> tuple[FloatArray, FloatArray]:
+        """At each k, the CDF of the co-association of the halves, K x (GRID + 1), and the PAC."""
+        found = [_distribution(one, self.memory_budget) for one in self.of_halves]
+        return np.array([cdf for cdf, _ in found]), np.array([pac for _, pac in found])
+
+    @cached_property
+    def against_members(self) -> tuple[FloatArray, FloatArray]:
+        """Crossing and ANMI of the partition at each k."""
+        values = np.array([against_members(self.ensemble, labels) for labels in self.partitions])
+        return values[:, 0], values[:, 1]
+
+
+# ---------------------------------------------------------------------- the measures
+
+
+def stability(cuts: Cuts) -> FloatArray:
+    """Mean ARI of the partitions of the two halves of each split."""
+    first, second = cuts.halves[0::2], cuts.halves[1::2]
+    by_k = [
+        Overlaps.of_labels(first[:, i], second[:, i], cuts.ensemble.sizes).ari()
+        for i in range(len(cuts.ks))
+    ]
+    # halves that saw no sample in common do not agree
+    return np.nan_to_num(by_k).mean(axis=1)
+
+
+def cophenetic(cuts: Cuts) -> FloatArray:
+    """Cophenetic correlation of the consensus of the halves at each k."""
+    return np.array(
+        [cophenetic_correlation(one, memory_budget=cuts.memory_budget) for one in cuts.of_halves]
+    )
+
+
+def delta_area(cuts: Cuts) -> FloatArray:
+    """Relative growth of the area under the CDF with k."""
+    return areas_gained(cuts.distributions[0][:, :-1].mean(axis=1))
+
+
+def areas_gained(area: FloatArray) -> FloatArray:
+    """Relative growth of the area under the CDF with k; the first entry is the area itself."""
+    gained = area.copy()
+    best = np.maximum.accumulate(area)[:-1]
+    gained[1:] = np.divide(area[1:] - best, best, out=np.zeros(len(best)), where=best > 0)
+    return gained
+
+
+def lifetime(cuts: Cuts) -> FloatArray:
+    """Difference of the heights between which the dendrogram has k clusters; NaN at k = 1."""
+    lives = np.append(np.diff(np.concatenate([[0.0], cuts.heights]))[::-1], 0.0)
+    return np.where(cuts.ks >= 2, lives[np.maximum(cuts.ks - 2, 0)], np.nan)
+
+
+def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
+    """Crossing and ANMI of a partition of the microclusters.
+
+    A cluster of a member that lies inside a cluster of the partition, or holds whole ones, agrees
+    with it at another resolution. One that holds a part of this and a part of that does not: with
+    n_ca samples in member cluster c and cluster a, the member crosses by
+    sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of that over members, divided
+    by its value for independent labels of the same sizes: 0 nested, 1 as by chance, NaN where
+    nothing can cross. ANMI is the mean of the normalised mutual information.
+    """
+    n = len(labels)
+    chosen = sparse.csr_array(
+        (ensemble.sizes, (np.arange(n), labels)),
+        shape=(n, int(labels.max()) + 1),
+    )
+    tables = sparse.csr_array(ensemble.incidence.T @ chosen)
+    overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
+    influence, totals, table = ensemble.member_weight, overlaps.totals, overlaps.table
+    nested = np.maximum(
+        overlaps.weight / overlaps.row_sizes[overlaps.row],
+        overlaps.weight / overlaps.column_sizes[overlaps.column],
+    )
+    crossed = overlaps.weight * (1 - nested) @ (influence / totals)[table]
+    # independent labels: the share of a pair of clusters is the product of their shares
+    own = (overlaps.row_sizes / totals[overlaps.row_table])[:, None]
+    sizes = np.add.reduceat(tables.toarray(), ensemble.cluster_starts, axis=0)
+    others = (sizes / totals[:, None])[overlaps.row_table]
+    by_chance = (own * others * (1 - np.maximum(own, others))).sum(axis=1)
+    expected = float(by_chance @ influence[overlaps.row_table])
+    crossing = float(crossed) / expected if expected > 1e-12 else np.nan
+    return crossing, float(np.average(overlaps.nmi(), weights=influence))
+
+
+def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) -> FloatArray:
+    """Gap between the k-th and the next smallest eigenvalue of the normalised Laplacian.
+
+    Of the graph of samples whose edges are the members' weights that put two together. Written with
+    the incidence Z of microclusters and base clusters, the matrix is Z Z' and has the eigenvalues
+    of Z' Z, so the smaller of the two is formed. NaN at k = N, where there is no next one.
+    """
+    root = np.sqrt(ensemble.sizes)
+    per_cluster = ensemble.weight_of_cluster
+    degree = ensemble.incidence @ (per_cluster * ensemble.cluster_sizes)
+    scale = np.divide(root, np.sqrt(degree), out=np.zeros_like(root), where=degree > 0)
+    n, k = ensemble.n_microclusters, ensemble.n_base_clusters
+    if k <= n:
+        scaled = ensemble.incidence.multiply(scale[:, None]).tocsr()
+        scaled = scaled.multiply(np.sqrt(per_cluster)[None, :]).tocsr()
+        matrix = np.asarray((scaled.T @ scaled).toarray())
+    else:
+        require_dense(ensemble, 16, "The eigenvalues of the Laplacian", memory_budget)
+        matrix = weighted_coassociation(
+            ensemble, ensemble.member_weight, memory_budget=memory_budget
+        )
+        matrix *= scale[:, None]
+        matrix *= scale[None, :]
+    wanted = min(int(ks.max()) + 1, len(matrix))
+    with one_blas_thread():
+        top = linalg.eigh(
+            matrix,
+            eigvals_only=True,
+            subset_by_index=(len(matrix) - wanted, len(matrix) - 1),
+            overwrite_a=True,
+            check_finite=False,
+        )[::-1]
+    values = np.concatenate([np.clip(top, 0.0, 1.0), np.zeros(max(0, int(ks.max()) + 1 - wanted))])
+    gaps = values[ks - 1] - values[ks]
+    return np.where(ks < n, np.round(gaps, 12), np.nan)
+
+
+# ---------------------------------------------------------------------- the votes
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """What a criterion votes on: its value at each k, its null and the lifetimes where known."""
+
+    ks: IntArray
+    values: FloatArray
+    null: FloatArray | None
+    lifetimes: FloatArray | None
+
+
+def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
+    """The k with the greatest excess over the null; among equals the largest, which says most.
+
+    Samples that one stray member sets apart make a finer partition that nothing contradicts, and a
+    partition into single microclusters is never contradicted. Such partitions are short-lived.
+    """
+    if ballot.null is None:
+        above = ballot.values if criterion.higher_is_better else -ballot.values
+    else:
+        above = criterion.excess(ballot.values, ballot.null)
+    tied = np.flatnonzero(above >= greatest(above) - TIE)
+    if ballot.lifetimes is not None:
+        lives = ballot.lifetimes[tied]
+        tied = tied[lives >= SHORT_LIVED * greatest(lives)]
+    return int(ballot.ks[tied].max())
+
+
+def vote_for_greatest(criterion: Criterion, ballot: Ballot) -> int:
+    """The k with the greatest value; among equals the largest."""
+    return int(ballot.ks[ballot.values >= greatest(ballot.values) - ROUNDING].max())
+
+
+def vote_above_null(criterion: Criterion, ballot: Ballot) -> int:
+    """The k where the value exceeds the null most."""
+    if ballot.null is not None:
+        ballot = replace(ballot, values=ballot.values - ballot.null)
+    return vote_for_greatest(criterion, ballot)
+
+
+def vote_for_last_growth(criterion: Criterion, ballot: Ballot) -> int:
+    """The last k with an appreciable growth, or the smallest k."""
+    growing = ballot.ks[ballot.values > APPRECIABLE]
+    return int(growing.max()) if growing.size else int(ballot.ks[0])
+
+
+def greatest(values: FloatArray) -> float:
+    """The greatest number, or minus infinity where all are NaN."""
+    return float(np.max(values, initial=-np.inf, where=~np.isnan(values)))
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One way to judge numbers of clusters.
+
+    Attributes
+    ----------
+    name : str
+        As ``select_k(criteria=...)`` and ``Selection.criteria`` have it.
+    measure : callable
+        From :class:`Cuts` to one value per k.
+    vote : callable
+        From the criterion and a :class:`Ballot` to the k that it prefers.
+    words : str
+        Its name in a sentence.
+    short : str
+        Its heading in a narrow table.
+    title : str
+        Its heading in the report.
+    meaning : str
+        What it says and which values are better, for the report.
+    higher_is_better : bool
+    compares_halves : bool
+        Whether it needs partitions of halves of the members, and so at least two members.
+    perfect : float or None
+        The value where members agree completely; None if the excess over the null is not defined.
+    least_room : float
+        The excess is measured over at least this: a nearly perfect null leaves no room to be better.
+    beside_null : bool
+        Whether printed tables show the null value beside it, because it moves with k by itself.
+    """
+
+    name: str
+    measure: Callable[[Cuts], FloatArray]
+    vote: Callable[[Criterion, Ballot], int]
+    words: str
+    short: str
+    title: str
+    meaning: str
+    higher_is_better: bool = True
+    compares_halves: bool = False
+    perfect: float | None = None
+    least_room: float = 0.0
+    beside_null: bool = False
+
+    def excess(self, values: FloatArray, null: FloatArray) -> FloatArray:
+        """How far the values are from the null towards perfect: 0 like the null, 1 perfect.
+
+        Where the null is perfect nothing can be better than it, and the excess is 0.
+        """
+        if self.perfect is None:
+            raise ValueError(f"{self.name} has no perfect value, so its excess is not defined")
+        gap = np.abs(self.perfect - null)
+        return np.asarray((gap - np.abs(self.perfect - values)) / np.maximum(gap, self.least_room))
+
+
+CRITERIA: dict[str, Criterion] = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            name="stability",
+            measure=stability,
+            vote=vote_for_excess,
+            words="stability",
+            short="stabil.",
+            title="Stability of halves",
+            meaning="agreement of consensus partitions of two random halves of the members; more is "
+            "better",
+            compares_halves=True,
+            perfect=1.0,
+            least_room=0.05,
+        ),
+        Criterion(
+            name="crossing",
+            measure=lambda cuts: cuts.against_members[0],
+            vote=vote_for_excess,
+            words="crossing",
+            short="cross.",
+            title="Crossing members",
+            meaning="how much members’ clusters cut across the partition; less is better",
+            higher_is_better=False,
+            perfect=0.0,
+            least_room=0.01,
+        ),
+        Criterion(
+            name="pac",
+            measure=lambda cuts: cuts.distributions[1],
+            vote=vote_for_excess,
+            words="PAC",
+            short="PAC",
+            title="Ambiguous pairs (PAC)",
+            meaning="share of pairs that are neither always nor never together; less is better, and "
+            "it tends to favour large k",
+            higher_is_better=False,
+            compares_halves=True,
+            perfect=0.0,
+            least_room=0.02,
+            beside_null=True,
+        ),
+        Criterion(
+            name="cophenetic",
+            measure=cophenetic,
+            vote=vote_for_excess,
+            words="cophenetic correlation",
+            short="coph.",
+            title="Cophenetic correlation",
+            meaning="how well a dendrogram reproduces the co-association; more is better",
+            compares_halves=True,
+            perfect=1.0,
+            least_room=0.01,
+        ),
+        Criterion(
+            name="delta_area",
+            measure=delta_area,
+            vote=vote_for_last_growth,
+            words="delta area",
+            short="d.area",
+            title="Gain in CDF area",
+            meaning="how much the area under the CDF grows with one more cluster",
+            compares_halves=True,
+        ),
+        Criterion(
+            name="eigengap",
+            measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
+            vote=vote_for_greatest,
+            words="eigengap",
+            short="e.gap",
+            title="Eigengap",
+            meaning="gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
+        ),
+        Criterion(
+            name="lifetime",
+            measure=lifetime,
+            vote=vote_for_greatest,
+            words="lifetime",
+            short="lifet.",
+            title="Lifetime",
+            meaning="how long k clusters last in the dendrogram; more is better",
+        ),
+        Criterion(
+            name="anmi",
+            measure=lambda cuts: cuts.against_members[1],
+            vote=vote_above_null,
+            words="ANMI",
+            short="ANMI",
+            title="Agreement (ANMI)",
+            meaning="mean agreement of the partition with the members; more is better",
+        ),
+    )
+}
+
+
+# ---------------------------------------------------------------------- the steps of Cuts
+
+
+def _cuts(ensemble: Ensemble, ks: IntArray, memory_budget: Budget) -> tuple[FloatArray, IntArray]:
+    """Heights of the average-link dendrogram and its partition at each k."""
+    from coterie.numerics.linkage import weighted_linkage
+
+    require_dense(ensemble, 16, "The co-association matrix and its linkage", memory_budget)
+    dissimilarity = coassociation(ensemble, memory_budget=memory_budget)
+    np.subtract(1.0, dissimilarity, out=dissimilarity)
+    dendrogram = weighted_linkage(dissimilarity, ensemble.sizes, overwrite=True)
+    return dendrogram.heights, np.stack([dendrogram.cut(int(k)) for k in ks])
+
+
+def _cuts_of_seen(half: Ensemble, ks: IntArray, memory_budget: Budget) -> IntArray:
+    """The partitions of what a half of the members saw; -1 for the rest, of which it says nothing."""
+    seen = np.asarray(half.observed.any(axis=1))
+    if seen.all():
+        return _cuts(half, ks, memory_budget)[1]
+    labels = np.full((len(ks), len(seen)), -1, dtype=np.int64)
+    if seen.any():
+        known = replace(
+            half,
+            labels=half.labels[seen],
+            weights=half.weights[seen],
+            inverse=np.arange(seen.sum(), dtype=np.int32),
+            sample_weight=None,
+            sample_ids=None,
+        )
+        labels[:, seen] = _cuts(known, np.minimum(ks, seen.sum()), memory_budget)[1]
+    return labels
+
+
+def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[FloatArray, float]:
+    """Share of the pairs of samples with co-association up to 0, 1 / GRID, ... 1; and the PAC."""
+    weights = ensemble.sizes
+    together = coassociation(ensemble, memory_budget=memory_budget)
+    counts, ambiguous = np.zeros(GRID + 1), 0.0
+    low, high = AMBIGUOUS
+    for begin in range(0, len(weights), BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        levels = np.ceil(together[rows] * GRID - 1e-9).astype(np.int64)
+        pairs = np.multiply.outer(weights[rows], weights)
+        counts += np.bincount(levels.ravel(), weights=pairs.ravel(), minlength=GRID + 1)
+        # the slack keeps shares such as 18 / 20, which are not exact, on their side
+        between = (together[rows] > low + 1e-9) & (together[rows] < high - 1e-9)
+        ambiguous += float(pairs[between].sum())
+    # a sample is no pair with itself
+    counts[-1] -= weights.sum()
+    total = counts.sum()
+    if total <= 0:
+        return np.ones(GRID + 1), 0.0
+    return np.cumsum(counts) / total, ambiguous / total
