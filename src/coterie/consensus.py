@@ -62,10 +62,10 @@ class FeatureSource(Protocol):
     def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
         """Call ``fit`` on rows held in memory, and return the pool that labels all rows."""
 
-    def ensemble(self, pool: Pool) -> Ensemble:
+    def ensemble(self, pool: Any) -> Ensemble:
         """The labels of all rows, compressed."""
 
-    def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+    def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
         """Values per sample of the ensemble, copied to all rows."""
 
 
@@ -78,10 +78,10 @@ class _InMemory:
     def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
         return fit(self.X)
 
-    def ensemble(self, pool: Pool) -> Ensemble:
+    def ensemble(self, pool: Any) -> Ensemble:
         return replace(pool.ensemble(), sample_ids=index_ids(self.X))
 
-    def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+    def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
         return values
 
 
@@ -162,12 +162,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     """
 
     _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Kind(
-            lambda value: (
-                (isinstance(value, str) and value == "auto")
-                or Integer(1, optional=True).admits(value)
-            ),
-            "a whole number of at least 1, 'auto' or None",
+        "n_clusters": Choice(
+            ("auto",),
+            also=Integer(1, optional=True).admits,
+            also_words="a whole number of at least 1, or None",
         ),
         "n_members": Integer(1),
         "generator": Choice(

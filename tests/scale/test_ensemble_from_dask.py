@@ -22,7 +22,7 @@ from coterie import CESHL, EAC, SPCE, Ensemble, LabelError, MemoryBudgetError
 from coterie.core.errors import DataError
 from coterie.scale import ensemble_from_dask
 from coterie.scale import source as source_module
-from coterie.scale._sketch import Sketch, row_hashes
+from coterie.scale._ensemble import Sketch, row_hashes
 from coterie.scale._table import LabelTable, merge_tables
 from tests.scale.pools import label_pool
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
@@ -19,13 +21,16 @@ from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS, refuse_id_columns
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
-from coterie.scale._sketch import Sketch
-from coterie.scale._table import LabelTable, merge_tables
+from coterie.scale._table import LabelTable, is_plain_integer, merge_tables
 from coterie.scale.engine import compute
 from coterie.scale.source import Layout, Source, is_array, open_labels, read_blocks
 
-# tables merged at a time
+# Tables merged in one task.
 SPLIT_EVERY = 8
+# 4,096 registers: 4 KiB, and a standard error of 1.6 %.
+BITS = 12
+REGISTERS = 2**BITS
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def ensemble_from_dask(
@@ -135,8 +140,8 @@ def _compressed(
     from dask import delayed
 
     level = [
-        delayed(collapse)(part, source.layout, place)
-        for part, place in zip(source.parts, source.places, strict=True)
+        delayed(collapse)(part, source.layout, part_name)
+        for part, part_name in zip(source.parts, source.part_names, strict=True)
     ]
     sketches = [delayed(Sketch.of)(table) for table in level]
     while len(level) > 1:
@@ -154,11 +159,11 @@ def _compressed(
     return table
 
 
-def collapse(part: Any, layout: Layout, place: str) -> LabelTable:
+def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
     """The distinct rows of one partition."""
     table = LabelTable.empty(len(layout.names))
-    for begin, rows, _ in read_blocks(part, layout, place):
-        block = LabelTable.of(rows, place, begin)
+    for begin, rows, _ in read_blocks(part, layout, part_name):
+        block = LabelTable.of(rows, part_name, begin)
         table = block if len(table.codes) == 0 else merge_tables([table, block])
     return table
 
@@ -212,5 +217,99 @@ class _Watch:
 
 
 def bytes_per_row(n_members: int) -> int:
-    """What a distinct row takes while it is put in order: its copies, hashes, weight and place."""
+    """What a distinct row takes while it is put in order: its copies, hashes, weight and position."""
     return 10 * n_members + 80
+
+
+# ---------------------------------------------------------------------- how many rows differ
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """An estimate of the number of distinct rows, from a few kilobytes per partition.
+
+    HyperLogLog (Flajolet, Fusy, Gandouet and Meunier, 2007): the first bits of a row's hash choose a
+    register, which keeps the longest run of leading zeros seen in the remaining bits. Sketches are
+    merged by maximum, so that neither the order nor the number of partitions matters.
+
+    Attributes
+    ----------
+    registers : ndarray of uint8
+    rows : int
+        Rows of the partitions, including repeated ones.
+    labels : ndarray of int64, shape (m,)
+        Distinct labels of each member, summed over partitions.
+    """
+
+    registers: NDArray[np.uint8]
+    rows: int
+    labels: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: LabelTable) -> Self:
+        """The sketch of one partition."""
+        hashes = row_hashes(table)
+        register = (hashes >> np.uint64(64 - BITS)).astype(np.int64)
+        # The low ones end the count of zeros where the remaining bits end.
+        rest = (hashes << np.uint64(BITS)) | np.uint64(REGISTERS - 1)
+        registers = np.zeros(REGISTERS, dtype=np.uint8)
+        np.maximum.at(registers, register, _leading_zeros(rest) + np.uint8(1))
+        labels = np.array([len(values) for values in table.categories], dtype=np.int64)
+        return cls(registers, table.n_rows, labels)
+
+    def merge(self, other: Sketch) -> Sketch:
+        """The sketch of the rows of both."""
+        return Sketch(
+            np.maximum(self.registers, other.registers),
+            self.rows + other.rows,
+            self.labels + other.labels,
+        )
+
+    def estimate(self) -> float:
+        """Approximate number of distinct rows."""
+        harmonic = float(np.exp2(-self.registers.astype(np.float64)).sum())
+        raw = 0.7213 / (1.0 + 1.079 / REGISTERS) * REGISTERS**2 / harmonic
+        empty = int((self.registers == 0).sum())
+        if raw <= 2.5 * REGISTERS and empty:
+            return REGISTERS * float(np.log(REGISTERS / empty))
+        return raw
+
+
+def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
+    """One hash per distinct row, from the labels: codes differ between partitions."""
+    hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
+    for j, categories in enumerate(table.categories):
+        # A missing label has the code -1 and selects the last entry.
+        of_label = np.append(_label_hashes(categories), np.uint64(1))
+        hashes = mix_bits(hashes * GOLDEN ^ of_label[table.codes[:, j]])
+    return hashes
+
+
+def _label_hashes(categories: NDArray[Any]) -> NDArray[np.uint64]:
+    if is_plain_integer(categories):
+        return mix_bits(categories.astype(np.int64).view(np.uint64) + GOLDEN)
+    return np.array([_label_hash(value) for value in categories.tolist()], dtype=np.uint64)
+
+
+def _label_hash(value: object) -> int:
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return int(_label_hashes(np.array([value]))[0])
+    # Python's own hash of a text differs between processes.
+    text = f"{type(value).__name__} {value!r}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The last steps of splitmix64: every bit of x changes about half of the bits."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _leading_zeros(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    count = np.zeros(values.shape, dtype=np.uint8)
+    for step in (32, 16, 8, 4, 2, 1):
+        empty = values < np.uint64(1) << np.uint64(64 - step)
+        count[empty] += np.uint8(step)
+        values = np.where(empty, values << np.uint64(step), values)
+    return count

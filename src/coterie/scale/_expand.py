@@ -162,18 +162,24 @@ def labels_to_parquet(
                 part,
                 lookup,
                 source.layout,
-                place,
+                part_name,
                 tuple(arrays),
                 str(temporary / f"part-{i:05d}.parquet"),
             )
-            for i, (part, place) in enumerate(zip(source.parts, source.places, strict=True))
+            for i, (part, part_name) in enumerate(zip(source.parts, source.part_names, strict=True))
         ]
-        rows = _Written(len(tasks), callback)
-        compute(tasks, delayed(len)(tasks), rows, client)
+        written: list[int] = []
+
+        def count(rows: int) -> None:
+            written.append(rows)
+            if callback is not None:
+                callback(len(written), len(tasks))
+
+        compute(tasks, delayed(len)(tasks), count, client)
         expected = int(ensemble.weights.sum())
-        if rows.total != expected:
+        if sum(written) != expected:
             raise LabelError(
-                f"labels has {rows.total:,} rows, but the ensemble was made of {expected:,}; give the "
+                f"labels has {sum(written):,} rows, but the ensemble was made of {expected:,}; give the "
                 "labels that the ensemble was made of"
             )
         _rename(temporary, target)
@@ -183,7 +189,7 @@ def labels_to_parquet(
         raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return rows.total
+    return sum(written)
 
 
 # ---------------------------------------------------------------------- in this process
@@ -225,11 +231,11 @@ def _as_array(source: Source, lookup: Any, values: NDArray[Any]) -> Any:
     sizes = (float("nan"),) * len(source.parts) if source.rows is None else source.rows
     blocks = [
         da.from_delayed(
-            delayed(_expand_part)(part, lookup, source.layout, place),
+            delayed(_expand_part)(part, lookup, source.layout, part_name),
             shape=(size, *values.shape[1:]),
             meta=values[:0],
         )
-        for part, place, size in zip(source.parts, source.places, sizes, strict=True)
+        for part, part_name, size in zip(source.parts, source.part_names, sizes, strict=True)
     ]
     return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
 
@@ -288,28 +294,13 @@ def _rename(temporary: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-class _Written:
-    """Adds up the rows written, and tells how far the work is."""
-
-    def __init__(self, parts: int, callback: Progress | None) -> None:
-        self.total = 0
-        self._done = 0
-        self._parts = parts
-        self._callback = callback
-
-    def __call__(self, rows: int) -> None:
-        self.total += rows
-        self._done += 1
-        if self._callback is not None:
-            self._callback(self._done, self._parts)
-
-
 # ---------------------------------------------------------------------- in the workers
 
 
-def _expand_part(part: Any, lookup: Lookup, layout: Layout, place: str) -> NDArray[Any]:
+def _expand_part(part: Any, lookup: Lookup, layout: Layout, part_name: str) -> NDArray[Any]:
     blocks = [
-        lookup.expand(rows, place, begin)[0] for begin, rows, _ in read_blocks(part, layout, place)
+        lookup.expand(rows, part_name, begin)[0]
+        for begin, rows, _ in read_blocks(part, layout, part_name)
     ]
     return np.concatenate([lookup.values[0][:0], *blocks])
 
@@ -328,7 +319,7 @@ def _as_pandas(values: NDArray[Any], index: Any, name: str) -> Any:
 
 
 def _write_part(
-    part: Any, lookup: Lookup, layout: Layout, place: str, names: tuple[str, ...], path: str
+    part: Any, lookup: Lookup, layout: Layout, part_name: str, names: tuple[str, ...], path: str
 ) -> int:
     import pyarrow as pa
     from pyarrow import parquet
@@ -336,8 +327,8 @@ def _write_part(
     total = 0
     writer = None
     with whole_file(path) as file:
-        for begin, rows, ids in read_blocks(part, layout, place):
-            found = dict(zip(names, lookup.expand(rows, place, begin), strict=True))
+        for begin, rows, ids in read_blocks(part, layout, part_name):
+            found = dict(zip(names, lookup.expand(rows, part_name, begin), strict=True))
             block = pa.table(
                 {column: pa.array(content) for column, content in (ids | found).items()}
             )

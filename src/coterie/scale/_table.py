@@ -52,13 +52,13 @@ class LabelTable:
         return int(self.counts.sum())
 
     @classmethod
-    def of(cls, rows: DistinctRows, place: str, first_row: int) -> Self:
-        """Of the distinct rows of a block, which begins at a row of a place."""
+    def of(cls, rows: DistinctRows, part_name: str, first_row: int) -> Self:
+        """Of the distinct rows of a block, whose first row is ``first_row`` of the part."""
         counts = np.bincount(rows.inverse, minlength=len(rows.codes)).astype(np.int64)
         empty = np.flatnonzero((rows.codes < 0).all(axis=1))
         blank = None
         if empty.size:
-            blank = f"{place}, row {first_row + int(np.argmax(rows.inverse == empty[0]))}"
+            blank = f"{part_name}, row {first_row + int(np.argmax(rows.inverse == empty[0]))}"
         return cls(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
 
     @classmethod
@@ -92,11 +92,11 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     codes = np.empty((sum(len(table.codes) for table in tables), n_members), dtype=np.int32)
     categories = []
     for j in range(n_members):
-        known, places = _union([table.categories[j] for table in tables])
+        known, codes_of = _union([table.categories[j] for table in tables])
         begin = 0
-        for table, place in zip(tables, places, strict=True):
-            # a missing label has the code -1 and finds the one at the end
-            target = np.append(place, np.int32(-1))
+        for table, new_codes in zip(tables, codes_of, strict=True):
+            # A missing label has the code -1 and selects the last entry.
+            target = np.append(new_codes, np.int32(-1))
             codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
             begin += len(table.codes)
         categories.append(known)
@@ -131,14 +131,14 @@ class Lookup:
         """Of an ensemble's codes and categories."""
         return cls(_narrow(codes, categories), tuple(categories), tuple(values))
 
-    def expand(self, rows: DistinctRows, place: str, first_row: int) -> list[NDArray[Any]]:
+    def expand(self, rows: DistinctRows, part_name: str, first_row: int) -> list[NDArray[Any]]:
         """The values of each row of a block, by hash and then by the row itself."""
         from coterie.numerics.rows import RowTable
 
         sought = np.empty(rows.codes.shape, dtype=np.int32)
         for j, known in enumerate(self.categories):
-            _, places = _union([known, rows.categories[j]], keep_first=True)
-            sought[:, j] = np.append(places[1], np.int32(-1))[rows.codes[:, j]]
+            _, (_, new_codes) = _union([known, rows.categories[j]], keep_first=True)
+            sought[:, j] = np.append(new_codes, np.int32(-1))[rows.codes[:, j]]
         numbered = RowTable(len(self.categories))
         numbered.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
         ids = np.empty(len(sought), dtype=np.int32)
@@ -146,7 +146,7 @@ class Lookup:
         if (unknown := ids >= len(self.codes)).any():
             row = first_row + int(np.argmax(unknown[rows.inverse]))
             raise LabelError(
-                f"{place}, row {row}: its labels are in no row of the ensemble; give the labels "
+                f"{part_name}, row {row}: its labels are in no row of the ensemble; give the labels "
                 "that the ensemble was made of"
             )
         return [values[ids][rows.inverse] for values in self.values]
@@ -173,7 +173,7 @@ def _union(
     """The labels of all, and where each one's are among them.
 
     Whole numbers come in ascending order, others in that of appearance; with ``keep_first`` the
-    first ones keep their places.
+    first ones keep their part_names.
     """
     first = given[0]
     if first.dtype.kind != "O" and all(
@@ -185,17 +185,17 @@ def _union(
         whole = [values.astype(np.int64) for values in given]
         known: NDArray[Any] = np.unique(np.concatenate(whole))
         return known, [np.searchsorted(known, values).astype(np.int32) for values in whole]
-    # True equals 1 to Python, not here
-    place: dict[tuple[type, Any], int] = {}
-    places = [
+    # To Python True equals 1, but as labels they differ.
+    code_of: dict[tuple[type, Any], int] = {}
+    codes_of = [
         np.array(
-            [place.setdefault((type(value), value), len(place)) for value in values.tolist()],
+            [code_of.setdefault((type(value), value), len(code_of)) for value in values.tolist()],
             dtype=np.int32,
         )
         for values in given
     ]
     kinds = {values.dtype.kind for values in filled}
-    labels = [value for _, value in place]
+    labels = [value for _, value in code_of]
     if kinds <= {"i", "u"}:
         known = np.array(labels)
     elif kinds == {"b"}:
@@ -203,4 +203,4 @@ def _union(
     else:
         known = np.empty(len(labels), dtype=object)
         known[:] = labels
-    return known, places
+    return known, codes_of

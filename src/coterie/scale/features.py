@@ -28,9 +28,8 @@ from coterie.generate.members import (
     kmeans_plans,
 )
 from coterie.generate.pools import check_pool
-from coterie.scale._ensemble import ensemble_from_dask
+from coterie.scale._ensemble import GOLDEN, ensemble_from_dask, mix_bits
 from coterie.scale._expand import expand_to_dask
-from coterie.scale._sketch import GOLDEN, mix_bits
 from coterie.scale.engine import compute
 from coterie.scale.source import (
     empty_frame,
@@ -104,9 +103,9 @@ def features_from_dask(
     """
     given = {"sample": sample, "callback": callback}
     check_parameters("features_from_dask", given, {"sample": Integer(2), "callback": CALLBACK})
-    collection, names, places, rows = _open(X, columns, id)
+    collection, names, part_names, rows = _open(X, columns, id)
     return DaskFeatures(
-        collection, names, id, places, rows, sample, memory_budget, client, callback
+        collection, names, id, part_names, rows, sample, memory_budget, client, callback
     )
 
 
@@ -124,12 +123,12 @@ def _open(
         frame = dd.from_map(
             read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
         )
-        return frame, source.layout.columns, source.places, source.rows
+        return frame, source.layout.columns, source.part_names, source.rows
     if is_frame(X):
         if X.ndim == 1:
             raise ParameterError("X is a dask series, but features are n x d; call to_frame first")
         source = open_labels(X, columns, id, None, name="X")
-        return X, source.layout.columns, source.places, None
+        return X, source.layout.columns, source.part_names, None
     if is_array(X):
         if X.ndim != 2 or id is not None or columns is not None:
             raise ParameterError(
@@ -137,9 +136,9 @@ def _open(
                 f"{X.shape} with columns={columns!r} and id={id!r}"
             )
         array = X.rechunk({1: -1})
-        places = tuple(f"partition {i}" for i in range(array.numblocks[0]))
+        part_names = tuple(f"partition {i}" for i in range(array.numblocks[0]))
         known = not np.isnan(array.shape[0])
-        return array, (), places, tuple(map(int, array.chunks[0])) if known else None
+        return array, (), part_names, tuple(map(int, array.chunks[0])) if known else None
     raise ParameterError(
         "X must be a dask dataframe, a dask array or the path of parquet files, but is "
         f"{type(X).__name__}"
@@ -200,7 +199,7 @@ class DaskFeatures:
     columns : tuple
         The features of a dataframe. Empty for an array.
     id : str or None
-    places : tuple of str
+    part_names : tuple of str
         What to call each partition in a message.
     known_rows : tuple of int or None
         Rows of each partition, if they are known without counting.
@@ -211,7 +210,7 @@ class DaskFeatures:
     collection: Any
     columns: tuple[Any, ...]
     id: str | None
-    places: tuple[str, ...]
+    part_names: tuple[str, ...]
     known_rows: tuple[int, ...] | None
     sample: int = SAMPLE
     memory_budget: Budget = None
@@ -247,15 +246,10 @@ class DaskFeatures:
         total = sum(self.lengths)
         return DaskPool(pool.plans, members, labels, pool.dtype, self.id, len(drawn), total)
 
-    def ensemble(self, pool: Pool) -> Ensemble:
+    def ensemble(self, pool: DaskPool) -> Ensemble:
         """The labels of a pool, compressed; its samples are the distinct rows."""
-        return ensemble_from_dask(
-            pool.labels,
-            columns=pool.member_names,
-            id=self.id,
-            memory_budget=self.memory_budget,
-            client=self.client,
-            callback=self.callback,
+        return pool.ensemble(
+            memory_budget=self.memory_budget, client=self.client, callback=self.callback
         )
 
     def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
@@ -321,14 +315,16 @@ class DaskFeatures:
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
-            delayed(_draw)(part, place, start, share, seed, self.columns)
-            for part, place, start in zip(self.parts(), self.places, starts[:-1], strict=True)
+            delayed(_draw)(part, part_name, start, share, seed, self.columns)
+            for part, part_name, start in zip(
+                self.parts(), self.part_names, starts[:-1], strict=True
+            )
         ]
         drawn = compute([], delayed(list)(tasks), lambda _: None, self.client)
-        for place, (_, block) in zip(self.places, drawn, strict=True):
+        for part_name, (_, block) in zip(self.part_names, drawn, strict=True):
             if block.shape[1] != self.width:
                 raise ParameterError(
-                    f"{place} has {block.shape[1]} features, but X {self.width}; every partition "
+                    f"{part_name} has {block.shape[1]} features, but X {self.width}; every partition "
                     "needs the same"
                 )
         hashes = np.concatenate([hashes for hashes, _ in drawn])
@@ -395,9 +391,11 @@ class DaskFeatures:
 
         blocks = [
             da.from_delayed(
-                delayed(numbers_of)(part, self.columns, place), (size, self.width), np.float64
+                delayed(numbers_of)(part, self.columns, part_name), (size, self.width), np.float64
             )
-            for part, place, size in zip(self.parts(), self.places, self.lengths, strict=True)
+            for part, part_name, size in zip(
+                self.parts(), self.part_names, self.lengths, strict=True
+            )
             if size
         ]
         size = batch * max(1, TASK_CELLS // (batch * self.width))
@@ -494,10 +492,10 @@ def predict_dask(
         return features.collection.map_partitions(_predict, model, features.columns, meta=meta)
     import dask.array as da
 
-    sizes = features.known_rows or (float("nan"),) * len(features.places)
+    sizes = features.known_rows or (float("nan"),) * len(features.part_names)
     blocks = [
-        da.from_delayed(delayed(_predict)(part, model, (), place), (size,), np.int64)
-        for part, place, size in zip(features.parts(), features.places, sizes, strict=True)
+        da.from_delayed(delayed(_predict)(part, model, (), part_name), (size,), np.int64)
+        for part, part_name, size in zip(features.parts(), features.part_names, sizes, strict=True)
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
@@ -516,24 +514,24 @@ def position_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
     return mix_bits(positions * GOLDEN ^ np.uint64(seed))
 
 
-def numbers_of(part: Any, columns: tuple[Any, ...], place: str) -> NDArray[Any]:
+def numbers_of(part: Any, columns: tuple[Any, ...], part_name: str) -> NDArray[Any]:
     """The features of a partition, or an error that names it, the column and the row."""
     if hasattr(part, "iloc"):
-        refuse_absent(columns, [*part.columns], place)
+        refuse_absent(columns, [*part.columns], part_name)
     features = part[[*columns]] if hasattr(part, "iloc") else np.asarray(part)
     if len(features) == 0:
         return np.empty((0, features.shape[1]))
     try:
         numbers: NDArray[Any] = as_features(features)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{part_name}: {error}") from None
     return numbers
 
 
 def _draw(
-    part: Any, place: str, start: int, share: float, seed: int, columns: tuple[Any, ...]
+    part: Any, part_name: str, start: int, share: float, seed: int, columns: tuple[Any, ...]
 ) -> tuple[NDArray[np.uint64], Any]:
-    numbers_of(part, columns, place)
+    numbers_of(part, columns, part_name)
     hashes = position_hashes(start, len(part), seed)
     chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
     if share >= 1.0:
@@ -582,10 +580,10 @@ def assign_members(
 
 
 def _predict(
-    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], place: str = "a partition"
+    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], part_name: str = "a partition"
 ) -> Any:
     plans, members, clusters = model
-    numbers = numbers_of(part, columns, place)
+    numbers = numbers_of(part, columns, part_name)
     labels = np.empty(0, dtype=np.int64)
     if len(numbers):
         labels = clusters(assign_members(numbers, (plans, members)))

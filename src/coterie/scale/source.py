@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob, has_magic
 from os import PathLike, fspath
@@ -74,14 +75,14 @@ class Layout:
         """The columns to be read."""
         return [*self.columns, *([] if self.id is None else [self.id])]
 
-    def check_columns(self, present: Sequence[Any], place: str) -> None:
+    def check_columns(self, present: Sequence[Any], part_name: str) -> None:
         """Raise LabelError where a partition has other columns."""
-        refuse_absent(self.wanted(), present, place)
-        _differing([*present], place)
+        refuse_absent(self.wanted(), present, part_name)
+        _differing([*present], part_name)
         extra = [name for name in present if name not in self.wanted()]
         if self.only and extra:
             raise LabelError(
-                f"{place} has a column {extra[0]!r}, which the others do not have",
+                f"{part_name} has a column {extra[0]!r}, which the others do not have",
                 "give every partition the same columns, or name those to be read with {columns}",
             )
 
@@ -96,7 +97,7 @@ class Source:
         Of the columns that are wanted; None where the parts are of files.
     parts : tuple
         Delayed partitions, or ParquetPart.
-    places : tuple of str
+    part_names : tuple of str
         What to call each in a message.
     rows : tuple of int or None
         Rows of each part, where they are known.
@@ -107,7 +108,7 @@ class Source:
 
     collection: Any
     parts: tuple[Any, ...]
-    places: tuple[str, ...]
+    part_names: tuple[str, ...]
     rows: tuple[int, ...] | None
     layout: Layout
     whole: Any = None
@@ -119,10 +120,10 @@ class Source:
         if self.whole is None:
             return
         tasks = [delayed(_names_of)(part) for part in self.whole.to_delayed()]
-        for place, present in zip(
-            self.places, compute([], delayed(list)(tasks), lambda _: None, client), strict=True
+        for part_name, present in zip(
+            self.part_names, compute([], delayed(list)(tasks), lambda _: None, client), strict=True
         ):
-            refuse_absent(self.layout.wanted(), present, place)
+            refuse_absent(self.layout.wanted(), present, part_name)
 
 
 def open_labels(
@@ -166,18 +167,18 @@ def is_array(collection: object) -> bool:
 
 
 def read_blocks(
-    part: Any, layout: Layout, place: str
+    part: Any, layout: Layout, part_name: str
 ) -> Iterator[tuple[int, DistinctRows, dict[str, Any]]]:
     """First row, distinct label rows and ids of each block of a part."""
     begin = 0
-    for columns, ids in _columns(part, layout, place):
+    for columns, ids in _columns(part, layout, part_name):
         rows = len(columns[0])
         if rows == 0:
             continue
         try:
             found = distinct_rows(columns, layout.names, layout.missing)
         except LabelError as error:
-            raise LabelError(f"{place}: {_further_down(str(error), begin)}") from None
+            raise LabelError(f"{part_name}: {_further_down(str(error), begin)}") from None
         yield begin, found, {} if ids is None else {str(layout.id): ids}
         begin += rows
 
@@ -198,8 +199,8 @@ def _open_frame(
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
     parts = tuple(collection.to_delayed())
-    places = tuple(f"partition {i}" for i in range(len(parts)))
-    return Source(collection, parts, places, None, layout, frame if some else None)
+    part_names = tuple(f"partition {i}" for i in range(len(parts)))
+    return Source(collection, parts, part_names, None, layout, frame if some else None)
 
 
 def _names_of(frame: Any) -> list[Any]:
@@ -226,15 +227,15 @@ def _series_kind(series: Any) -> str:
 
 
 def _frame_columns(
-    frame: Any, layout: Layout, place: str
+    frame: Any, layout: Layout, part_name: str
 ) -> Iterator[tuple[list[Column], Any | None]]:
     if frame.ndim == 1:
         frame = frame.to_frame()
-    layout.check_columns([*frame.columns], place)
+    layout.check_columns([*frame.columns], part_name)
     for column, kind in zip(layout.columns, layout.kinds, strict=True):
         found = ANY if kind == ANY else _series_kind(frame[column])
         if ANY not in (kind, found) and kind != found and frame[column].notna().any():
-            raise LabelError(_another_kind(place, column, found, kind))
+            raise LabelError(_another_kind(part_name, column, found, kind))
     for begin in range(0, max(len(frame), 1), BLOCK_ROWS):
         block = frame.iloc[begin : begin + BLOCK_ROWS]
         ids = None if layout.id is None else block[layout.id]
@@ -292,18 +293,18 @@ def _open_array(
     # all members of a row must come together
     array = array.rechunk({1: -1})
     parts = tuple(array.to_delayed().ravel())
-    places = tuple(f"partition {i}" for i in range(len(parts)))
+    part_names = tuple(f"partition {i}" for i in range(len(parts)))
     rows = None if np.isnan(array.shape[0]) else tuple(int(size) for size in array.chunks[0])
     layout = Layout(tuple(range(n_members)), names, (ANY,) * n_members, missing)
-    return Source(array, parts, places, rows, layout)
+    return Source(array, parts, part_names, rows, layout)
 
 
 def _array_columns(
-    array: NDArray[Any], layout: Layout, place: str
+    array: NDArray[Any], layout: Layout, part_name: str
 ) -> Iterator[tuple[list[Column], Any | None]]:
     if array.ndim != 2 or array.shape[1] != len(layout.columns):
         raise LabelError(
-            f"{place} has shape {array.shape}, but there are {len(layout.columns)} members; every "
+            f"{part_name} has shape {array.shape}, but there are {len(layout.columns)} members; every "
             "partition needs the same columns"
         )
     for begin in range(0, max(len(array), 1), BLOCK_ROWS):
@@ -337,13 +338,13 @@ def _open_parquet(
     # as where one process reads the files
     absent = missing.with_texts_of_files()
     layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id)
-    places = tuple(
+    part_names = tuple(
         part.path
         if part.groups[0] == 0
         else f"{part.path} (row groups {part.groups[0]} to {part.groups[-1]})"
         for part in parts
     )
-    return Source(None, tuple(parts), places, tuple(part.rows for part in parts), layout)
+    return Source(None, tuple(parts), part_names, tuple(part.rows for part in parts), layout)
 
 
 def parquet_files(paths: Any) -> list[Path]:
@@ -378,14 +379,21 @@ def parquet_files(paths: Any) -> list[Path]:
 
 def _footer(path: Path) -> tuple[Any, Any]:
     """Schema and metadata of a file."""
-    import pyarrow as pa
     from pyarrow import parquet
 
+    with _readable(path), parquet.ParquetFile(path) as file:
+        return file.schema_arrow, file.metadata
+
+
+@contextmanager
+def _readable(name: object) -> Iterator[None]:
+    """Name the file, or the part of it, that pyarrow cannot read."""
+    import pyarrow as pa
+
     try:
-        with parquet.ParquetFile(path) as file:
-            return file.schema_arrow, file.metadata
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
+        raise DataError(f"{name} is damaged or cut short: {' '.join(str(error).split())}") from None
 
 
 def _main(schema: Any) -> list[str]:
@@ -452,16 +460,10 @@ def _arrow_kind(kind: Any) -> str:
 
 def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
     """Some columns of a part as a pandas dataframe, without an index that pandas stored."""
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        with parquet.ParquetFile(part.path) as file:
-            table = file.read_row_groups([*part.groups], columns=[*columns])
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{part.path} is damaged or cut short: {' '.join(str(error).split())}"
-        ) from None
+    with _readable(part.path), parquet.ParquetFile(part.path) as file:
+        table = file.read_row_groups([*part.groups], columns=[*columns])
     return table.to_pandas(ignore_metadata=True)
 
 
@@ -472,23 +474,17 @@ def empty_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
 
 
 def _parquet_columns(
-    part: ParquetPart, layout: Layout, place: str
+    part: ParquetPart, layout: Layout, part_name: str
 ) -> Iterator[tuple[list[Column], Any | None]]:
-    import pyarrow as pa
     from pyarrow import parquet
 
-    wanted = layout.wanted()
-    # codes and a dictionary are how the file itself holds repeated text
+    # The file itself holds repeated text as codes and a dictionary.
     text = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "text"]
-    try:
-        with parquet.ParquetFile(part.path, read_dictionary=text) as file:
-            for batch in file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=wanted):
-                ids = None if layout.id is None else batch.column(layout.id)
-                yield [arrow_column(batch.column(name)) for name in layout.columns], ids
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{place} is damaged or cut short: {' '.join(str(error).split())}"
-        ) from None
+    with _readable(part_name), parquet.ParquetFile(part.path, read_dictionary=text) as file:
+        batches = file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=layout.wanted())
+        for batch in batches:
+            ids = None if layout.id is None else batch.column(layout.id)
+            yield [arrow_column(batch.column(name)) for name in layout.columns], ids
 
 
 def arrow_column(column: Any) -> Column:
@@ -529,22 +525,24 @@ def _dictionary(column: Any) -> NDArray[Any]:
 # ---------------------------------------------------------------------- what all kinds share
 
 
-def _columns(part: Any, layout: Layout, place: str) -> Iterator[tuple[list[Column], Any | None]]:
+def _columns(
+    part: Any, layout: Layout, part_name: str
+) -> Iterator[tuple[list[Column], Any | None]]:
     if isinstance(part, ParquetPart):
-        return _parquet_columns(part, layout, place)
+        return _parquet_columns(part, layout, part_name)
     if hasattr(part, "iloc"):
-        return _frame_columns(part, layout, place)
+        return _frame_columns(part, layout, part_name)
     return _array_columns(
-        np.ma.asarray(part) if np.ma.isMA(part) else np.asarray(part), layout, place
+        np.ma.asarray(part) if np.ma.isMA(part) else np.asarray(part), layout, part_name
     )
 
 
-def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], place: str) -> None:
+def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str) -> None:
     """Raise LabelError where a partition lacks a column."""
     for column in wanted:
         if column not in present:
             raise LabelError(
-                f"{place} has no column {column!r} (its columns are "
+                f"{part_name} has no column {column!r} (its columns are "
                 f"{listed(str(name) for name in present)}); every partition needs the same columns"
             )
 
@@ -575,9 +573,9 @@ def _differing(names: list[Any], where: str) -> list[Any]:
     return names
 
 
-def _another_kind(place: str, column: Any, found: str, kind: str) -> str:
+def _another_kind(part_name: str, column: Any, found: str, kind: str) -> str:
     return (
-        f"{place} holds {found} in column {str(column)!r}, but the others {kind}; every partition "
+        f"{part_name} holds {found} in column {str(column)!r}, but the others {kind}; every partition "
         "needs the same kind of labels"
     )
 
