@@ -93,7 +93,7 @@ def combine(arguments: argparse.Namespace, journal: Journal) -> None:
         return
     check_outputs(arguments, files)
     with Stages() as stages:
-        ensemble, tables = read_labels(
+        ensemble, tables = read_label_files(
             files, arguments.id, arguments.label, arguments.truth, stages
         )
         truth = known_classes(tables, arguments.id, arguments.truth, ensemble)
@@ -285,7 +285,7 @@ def solver_for(
     return fit.set_params(n_clusters=solver.n_clusters, random_state=arguments.seed)
 
 
-def read_labels(
+def read_label_files(
     files: Sequence[Path],
     id: str | None,
     columns: Sequence[str] | None,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.cli._commands import chosen_k, read_labels
+from coterie.cli._commands import chosen_k, read_label_files
 from coterie.cli.arguments import UsageError, in_partitions
 from coterie.cli.outputs import (
     Journal,
@@ -46,7 +46,7 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
     with Stages() as stages:
         data: Any
         if arguments.labels:
-            data, _ = read_labels(files, arguments.id, arguments.columns, None, stages)
+            data, _ = read_label_files(files, arguments.id, arguments.columns, None, stages)
             size = f"{counted(data.n_samples, 'sample')}, {counted(data.n_members, 'member')}"
         else:
             stages.begin(f"reading {files[0].name}")

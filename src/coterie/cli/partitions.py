@@ -76,7 +76,7 @@ def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         names = [str(file) for file in files]
-        ensemble = _read_labels(names, arguments.label, arguments, client, stages)
+        ensemble = _read_partitions(names, arguments.label, arguments, client, stages)
         chosen = solver_for(arguments, solver, ensemble)
         selection = chosen_k(arguments, ensemble, chosen, stages)
         if selection is not None:
@@ -133,7 +133,7 @@ def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], st
     data: Any
     with Stages() as stages, _workers(arguments, stages) as client:
         if arguments.labels:
-            data = _read_labels(names, arguments.columns, arguments, client, stages)
+            data = _read_partitions(names, arguments.columns, arguments, client, stages)
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
@@ -376,7 +376,7 @@ def _tell_dashboard(client: Any) -> None:
     sys.stderr.write(f"coterie: {where}\n")
 
 
-def _read_labels(
+def _read_partitions(
     files: list[str],
     columns: Sequence[str] | None,
     arguments: argparse.Namespace,

@@ -1,4 +1,4 @@
-"""Small data sets with known classes: embedded ones and generated shapes."""
+"""Small data sets with known classes, shipped with scikit-learn or generated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Dataset", "load", "names"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features, known classes, and where they come from."""
+    """Features, known classes and a description."""
 
     name: str
     X: NDArray[np.float64]
@@ -32,7 +32,7 @@ class Dataset:
 
 
 def names() -> list[str]:
-    """Names that :func:`load` knows.
+    """Names of the data sets that :func:`load` can load.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def names() -> list[str]:
 
 
 def load(name: str, random_state: int = 0) -> Dataset:
-    """A data set by name.
+    """Load a data set by name.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def load(name: str, random_state: int = 0) -> Dataset:
     if name in _EMBEDDED:
         from sklearn import datasets
 
-        found = getattr(datasets, f"load_{name}")()
-        return Dataset(name, found.data, found.target.astype(np.int64), _EMBEDDED[name])
+        bunch = getattr(datasets, f"load_{name}")()
+        return Dataset(name, bunch.data, bunch.target.astype(np.int64), _EMBEDDED[name])
     if name in _GENERATED:
         make, description = _GENERATED[name]
         X, y = make(rng)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import CoterieError, LabelError, with_advice
-from coterie.ensemble.missing import is_hashable, is_missing
+from coterie.ensemble.missing import is_missing
 
 # with fewer samples, a clustering may well give each its own label
 FEWEST_ROWS_OF_IDS = 8
@@ -65,15 +65,19 @@ def checked_ids(
     ids = [value.item() if isinstance(value, np.generic) else value for value in values]
     if all(isinstance(value, float) and value.is_integer() for value in ids):
         ids = [int(value) for value in ids]
+    if {type(value) for value in ids} in ({str}, {int}) and len({*ids}) == len(ids):
+        return SampleIds(ids)
     first_row: dict[Any, int] = {}
     for row, value in enumerate(ids):
         if is_missing(value):
             raise error(f"{name}, {row_name(row)}: the id is missing; every sample needs one")
-        if not is_hashable(value):
+        try:
+            first = first_row.setdefault(value, row)
+        except TypeError:
             raise error(
                 f"{name}, {row_name(row)}: {value!r} is not a valid sample id; use text or a number"
-            )
-        if (first := first_row.setdefault(value, row)) != row:
+            ) from None
+        if first != row:
             raise error(
                 f"{name}: the id {value!r} is in {row_name(first)} and {row_name(row)}; "
                 "ids must differ"
