@@ -25,7 +25,7 @@ def result() -> Result:
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("keys", "value"),
     [
         (("selection", "criteria.pac"), 0.5),
         (("selection", "criteria.pac"), np.zeros(3)),
@@ -45,15 +45,15 @@ def result() -> Result:
         (("ensemble", "labels"), np.zeros((len(np.unique(LABELS, axis=0)), 4), dtype=np.int32)),
     ],
 )
-def test_parts_that_do_not_fit(result, tmp_path, capsys, place, value):
+def test_parts_that_do_not_fit(result, tmp_path, capsys, keys, value):
     record = result.to_record()
     part = record
-    for name in place[:-1]:
+    for name in keys[:-1]:
         part[name] = part = dict(part[name])
-    part[place[-1]] = value
+    part[keys[-1]] = value
     path = tmp_path / "forged.npz"
     write_result(path, record)
-    with pytest.raises(ResultFileError, match="does not fit together"):
+    with pytest.raises(ResultFileError, match="do not fit together"):
         Result.load(path)
     assert main(["report", str(path)]) == 2
     said = capsys.readouterr().err

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from coterie.core.tables import Table
+from coterie import Table
 
 
 def mixed() -> Table:

@@ -20,6 +20,7 @@ from coterie.core.errors import MemoryBudgetError as MemoryBudgetError
 from coterie.core.errors import ParameterError as ParameterError
 from coterie.core.errors import ResultFileError as ResultFileError
 from coterie.core.errors import SampleError as SampleError
+from coterie.core.tables import Table as Table
 from coterie.ensemble import Ensemble as Ensemble
 from coterie.result import Result as Result
 from coterie.select import select_k as select_k

@@ -1,4 +1,4 @@
-"""Result: all that one run found, without the model, so that it can be saved, shown and explained."""
+"""Result: everything about one run, without the model, so that it can be saved, reported and explained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie.core.errors import ParameterError
+from coterie.core.errors import ParameterError, ResultFileError
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
@@ -38,15 +38,15 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(DiagnosisMixin):
-    """What a fitted model found, with what is needed to explain every sample.
+    """The result of a fitted model, with what is needed to explain every sample.
 
-    Make one with :meth:`of`; it can be saved, loaded (:meth:`save`, :meth:`load`), reported and
-    questioned without the model or the features.
+    Make one with :meth:`of`. It can be saved and loaded (:meth:`save`, :meth:`load`), reported and
+    diagnosed without the model or the features.
 
     Attributes
     ----------
     method : str
-        Name of the solver in the catalogue, such as ``"eac"``.
+        Name of the method, such as ``"eac"``.
     parameters : dict
         Parameters of the run, as JSON values.
     seed : int or None
@@ -57,23 +57,23 @@ class Result(DiagnosisMixin):
     n_clusters : int
     converged : bool
     history : list of dict
-        One record a pass.
+        One record per pass.
     ensemble : Ensemble
     selection : Selection or None
         How the number of clusters was chosen.
     coordinates : ndarray of float32, shape (n, 2), or None
-        For a picture of the samples.
+        Coordinates of the samples in a picture.
     coordinates_name : str
-        What they are, such as ``"PCA of 64 features"``.
+        What the coordinates are, such as ``"PCA of 64 features"``.
     matrix : ndarray, shape (N, N), or None
         The consensus matrix that the solver learned, kept up to N = 2,000.
     matrix_name : str
     truth : ndarray, shape (n,), or None
         Known classes, for comparison.
     input : dict
-        Where the data came from: rows, columns, sha256 and what else is known.
+        Where the data came from: rows, columns, sha256 and whatever else is known.
     versions : dict
-        Versions of coterie and of what it computes with.
+        Versions of coterie, Python and the numerical packages.
     warnings : list of str
     seconds : float or None
     created : str
@@ -115,21 +115,15 @@ class Result(DiagnosisMixin):
     def __post_init__(self) -> None:
         n, m = self.ensemble.n_samples, self.ensemble.n_members
         size = self.ensemble.n_microclusters
-        shapes = {
-            "labels": (n,),
-            "sample_confidence": (n,),
-            "member_weights": (m,),
-            "coordinates": (n, 2),
-            "matrix": (size, size),
-            "truth": (n,),
-        }
-        for name, shape in shapes.items():
-            array = getattr(self, name)
-            if array is None:
-                continue
-            if np.shape(array) != shape:
-                raise ValueError(f"{name} must have shape {shape}, but has {np.shape(array)}")
-            array.flags.writeable = False
+        _check_shape("labels", self.labels, (n,))
+        _check_shape("sample_confidence", self.sample_confidence, (n,))
+        _check_shape("member_weights", self.member_weights, (m,))
+        _check_shape("coordinates", self.coordinates, (n, 2))
+        _check_shape("matrix", self.matrix, (size, size))
+        _check_shape("truth", self.truth, (n,))
+        for value in self.__dict__.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     @classmethod
     def of(
@@ -149,14 +143,14 @@ class Result(DiagnosisMixin):
         ----------
         model : fitted solver or ConsensusClustering
         X : array, dataframe or sparse matrix, optional
-            The features: the picture then shows their principal components, not the evidence's
-            spectral coordinates, and the input hash is theirs.
+            The features. The picture then shows their principal components instead of spectral
+            coordinates of the members, and the hash of the input is theirs.
         selection : Selection, optional
-            Taken from the model where it chose the number of clusters itself.
+            How k was chosen; by default the model's own ``selection_``, if it has one.
         truth : sequence, optional
             Known classes of the samples.
         input : mapping, optional
-            What is known of the source, such as ``{"file": "data.csv", "sha256": ...}``.
+            What is known about the source, such as ``{"file": "data.csv", "sha256": ...}``.
         seconds : float, optional
         warnings : iterable of str
         """
@@ -220,34 +214,29 @@ class Result(DiagnosisMixin):
         path : str or path
             The file to write, which must end in ``.npz``; an existing one is replaced.
         """
-        from coterie.core.errors import DataError, ResultFileError
         from coterie.io.result_file import write_result
-        from coterie.io.write import RESULT, check_extension
 
-        try:
-            check_extension(path, RESULT)
-        except DataError as error:
-            raise ResultFileError(str(error)) from None
         write_result(path, self.to_record())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a file that :meth:`save` wrote.
 
-        A file that is cut short, altered, of another format or of a newer version raises
-        ``ResultFileError`` with a line that says so.
+        Raises ``ResultFileError`` for a file that is cut short, altered, in another format or of a
+        newer version; the message says which.
         """
-        from coterie.core.errors import ResultFileError
         from coterie.io.result_file import MISFITS, read_result
 
         record = read_result(path)
         try:
             return cls.from_record(record)
         except MISFITS as error:
-            raise ResultFileError(f"{path}: the result does not fit together ({error})") from None
+            raise ResultFileError(
+                f"{path}: the parts of the result do not fit together ({error})"
+            ) from None
 
     def to_record(self) -> dict[str, Any]:
-        """All of it as arrays, mappings, lists and plain values; see :meth:`from_record`."""
+        """The result as arrays, mappings, lists and plain values; see :meth:`from_record`."""
         record = {part.name: getattr(self, part.name) for part in fields(self)}
         record["ensemble"] = {
             part.name: getattr(self.ensemble, part.name) for part in fields(self.ensemble)
@@ -257,16 +246,16 @@ class Result(DiagnosisMixin):
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The result of a record; ValueError where its parts do not fit together."""
+        """The result of a record. Raises ValueError if its parts do not fit together."""
         known = {part.name for part in fields(cls)}
         if missing := sorted(known - set(record)):
-            raise ValueError(f"no {missing[0]}")
+            raise ValueError(f"there is no {missing[0]}")
         values = {name: record[name] for name in known}
         _check_kinds(values, _KINDS)
         if not all(isinstance(text, str) for text in values["warnings"]):
-            raise ValueError("a warning that is no text")
+            raise ValueError("a warning is not text")
         if not all(isinstance(one, dict) for one in values["history"]):
-            raise ValueError("a pass of the history that is no record")
+            raise ValueError("a pass of the history is not a mapping")
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -282,11 +271,11 @@ class Result(DiagnosisMixin):
         result = cls(**values)
         confidence, influence = result.sample_confidence, result.member_weights
         if not ((confidence >= 0) & (confidence <= 1)).all():
-            raise ValueError("confidences outside of [0, 1]")
+            raise ValueError("a confidence is not in [0, 1]")
         with np.errstate(over="ignore"):
             total = influence.sum()
         if not ((influence >= 0).all() and 0 < total < np.inf):
-            raise ValueError("weights of members that are no weights")
+            raise ValueError("the members' weights are negative, infinite or all zero")
         return result
 
     def __repr__(self) -> str:
@@ -298,14 +287,14 @@ class Result(DiagnosisMixin):
         }
         parts = [self.method]
         parts += [counted(size, noun) for noun, size in sizes.items()]
-        # one cluster has no rival, and its confidence of 1 would say nothing
+        # with one cluster there is no rival, and confidence carries no information
         if self.n_clusters > 1:
             mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
             parts.append(f"mean confidence {mean:.2f}")
         return f"Result({', '.join(parts)})"
 
 
-# what the parts of a record are: a type, or the kinds of numpy type that an array may have
+# type of each part of a record; for an array the kinds of its numpy type, with ? where it is optional
 _KINDS: dict[str, Any] = {
     "method": str,
     "parameters": dict,
@@ -342,7 +331,7 @@ _ENSEMBLE_KINDS: dict[str, Any] = {
 
 
 def _check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
-    """ValueError for a part that is not of its kind."""
+    """Raise ValueError for a part of the wrong type."""
     for name, kind in kinds.items():
         value = values[name]
         if not isinstance(kind, str):
@@ -352,48 +341,47 @@ def _check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
         else:
             fits = value is None and "?" in kind
         if not fits:
-            raise ValueError(f"{name} is no {name}")
+            raise ValueError(f"{name} has the wrong type")
+
+
+def _check_shape(name: str, array: NDArray[Any] | None, shape: tuple[int, ...]) -> None:
+    if array is not None and np.shape(array) != shape:
+        raise ValueError(f"{name} must have shape {shape}, but has {np.shape(array)}")
 
 
 def _ensemble(record: Mapping[str, Any]) -> Ensemble:
-    """The ensemble of a record, its arrays checked against each other."""
+    """The ensemble of a record, after checking its arrays against each other."""
     values = dict(record)
     _check_kinds(values, _ENSEMBLE_KINDS)
     if not all(isinstance(name, str) for name in values["members"]):
-        raise ValueError("a member without a name")
-    if not all(isinstance(found, np.ndarray) and found.ndim == 1 for found in values["categories"]):
-        raise ValueError("a member without clusters")
+        raise ValueError("a member has no name")
+    if not all(isinstance(names, np.ndarray) and names.ndim == 1 for names in values["categories"]):
+        raise ValueError("a member has no clusters")
     values["members"] = tuple(values["members"])
     values["categories"] = tuple(values["categories"])
     ensemble = Ensemble(**values)
     size, m = ensemble.labels.shape
     n = ensemble.n_samples
-    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
-        "weights": (ensemble.weights, (size,)),
-        "member_weight": (ensemble.member_weight, (m,)),
-        "sample_weight": (ensemble.sample_weight, (n,)),
-        "sample_ids": (ensemble.sample_ids, (n,)),
-    }
-    for name, (array, shape) in shapes.items():
-        if array is not None and array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+    _check_shape("weights", ensemble.weights, (size,))
+    _check_shape("inverse", ensemble.inverse, (n,))
+    _check_shape("member_weight", ensemble.member_weight, (m,))
+    _check_shape("sample_weight", ensemble.sample_weight, (n,))
+    _check_shape("sample_ids", ensemble.sample_ids, (n,))
     if len(ensemble.members) != m or len(ensemble.categories) != m:
-        raise ValueError(f"{m} members, but not as many names")
-    if ensemble.inverse.ndim != 1 or not np.array_equal(
-        np.unique(ensemble.inverse), np.arange(size)
-    ):
-        raise ValueError("the samples do not fill the microclusters")
+        raise ValueError(f"there are {m} members, but not {m} names")
+    if not np.array_equal(np.unique(ensemble.inverse), np.arange(size)):
+        raise ValueError("the samples do not fill all microclusters")
     for name in ("weights", "member_weight"):
         weight = getattr(ensemble, name)
         if not (np.isfinite(weight) & (weight > 0)).all():
             raise ValueError(f"{name} is not positive everywhere")
     counts = np.bincount(ensemble.inverse, weights=ensemble.sample_weight, minlength=size)
     if not np.allclose(counts, ensemble.weights, rtol=1e-6, atol=0.0):
-        raise ValueError("the microclusters' weights are not those of their samples")
+        raise ValueError("the weights of microclusters and samples differ")
     if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
-        raise ValueError("labels beyond the members' clusters")
+        raise ValueError("a label is beyond the member's clusters")
     if len(np.unique(ensemble.base_clusters[ensemble.observed])) != ensemble.n_base_clusters:
-        raise ValueError("a member's cluster without samples")
+        raise ValueError("a cluster of a member has no samples")
     return ensemble
 
 
@@ -402,14 +390,14 @@ def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:
     if model is not solver:
         own = model.get_params(deep=False)
         given |= {name: value for name, value in own.items() if name != "solver"}
-    # the seed has a field of its own; a callback and the number of threads change no result
+    # the seed has its own field; the others do not change the result
     for name in ("random_state", "callback", "n_jobs", "memory_budget"):
         given.pop(name, None)
     return {name: _plain(value) for name, value in given.items()}
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value that says what a parameter was."""
+    """A parameter as a JSON value."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -430,16 +418,16 @@ def _seed(random_state: Any) -> int | None:
 
 
 def _classes(truth: Any) -> NDArray[Any]:
-    """Known classes as an array of its own; None where one is masked or missing."""
+    """A copy of the known classes, with None where one is masked or missing."""
     if np.ma.isMaskedArray(truth):
         classes = truth.data.astype(object)
         classes[np.ma.getmaskarray(truth)] = None
     else:
         classes = np.array(truth)
     if classes.dtype.kind == "O":
-        for place, value in np.ndenumerate(classes):
+        for index, value in np.ndenumerate(classes):
             if is_missing(value):
-                classes[place] = None
+                classes[index] = None
     return np.asarray(classes)
 
 
@@ -456,8 +444,8 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
     votes = ensemble.weight_of_cluster
     plane, groups = spectral_plane(ensemble.incidence, weights, votes)
     name = f"spectral coordinates of {counted(ensemble.n_members, 'member')}"
-    # more than three groups do not fit on two axes
-    name += f", {groups} groups around a circle, each spread by its own" if groups > 3 else ""
+    # two axes have no room for more than three groups
+    name += f", {groups} groups around a circle, each with its own spread" if groups > 3 else ""
     return ensemble.expand(plane), name
 
 
@@ -472,11 +460,11 @@ def _input(ensemble: Ensemble, X: Any, given: Mapping[str, Any] | None) -> dict[
 
 
 def _hash(ensemble: Ensemble, X: Any) -> str:
-    """Of the features' bytes, or of the labels in compressed form."""
+    """Hash of the features, or of the compressed labels where there are none."""
     parts: list[Any]
     if X is None:
         parts = [ensemble.labels, ensemble.inverse]
-        # where a sample stands for several, how many is part of the data
+        # weights are part of the data
         parts += [] if ensemble.sample_weight is None else [ensemble.sample_weight]
     elif sparse.issparse(X):
         rows = sparse.csr_array(X)
@@ -492,7 +480,5 @@ def _hash(ensemble: Ensemble, X: Any) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"coterie": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        found[package] = metadata.version(package)
-    return found
+    packages = {package: metadata.version(package) for package in PACKAGES}
+    return {"coterie": __version__, "python": platform.python_version(), **packages}

@@ -1,4 +1,4 @@
-"""A small table for what people read: named columns, shown in a terminal, in a notebook, as a frame."""
+"""Table: named columns for people to read, in a terminal, in a notebook or as a dataframe."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.params import nearest
 
 SHOWN_ROWS = 20
-# a cell longer than this is cut in the terminal
+# characters of a cell in a terminal; longer ones are cut
 SHOWN_WIDTH = 40
 
 
 class Table:
-    """Columns of equal length, frozen.
+    """A read-only table, as the diagnoses and comparisons return it.
+
+    It prints itself in a terminal and in a notebook. Columns are numpy arrays, ``table["size"]``;
+    :meth:`rows` and :meth:`to_dict` give Python values, and :meth:`to_pandas`, :meth:`to_polars` and
+    :meth:`to_arrow` dataframes.
 
     Parameters
     ----------
     columns : mapping of name to values
+        One-dimensional columns of equal length.
 
     Examples
     --------
-    >>> from coterie.core.tables import Table
+    >>> from coterie import Table
     >>> table = Table({"cluster": [0, 1], "size": [120, 30], "share": [0.8, 0.2]})
     >>> table
     cluster  size  share
@@ -47,7 +52,9 @@ class Table:
         for name, column in columns.items():
             array = _vector(column)
             if array.ndim != 1:
-                raise ValueError(f"column {name!r} must be one value a row, has {array.shape}")
+                raise ValueError(
+                    f"column {name!r} must have one value per row, but has shape {array.shape}"
+                )
             array.flags.writeable = False
             values[name] = array
         lengths = {name: len(array) for name, array in values.items()}
@@ -89,12 +96,12 @@ class Table:
             _equal(mine, other._values[name]) for name, mine in self._values.items()
         )
 
-    # equal by content, and content may be millions of cells: not for keys (None is Python's own sign
-    # for that, which the type of object.__hash__ does not admit)
+    # tables compare by content and may be large, so they cannot be keys; None is how Python says so,
+    # which the type of object.__hash__ does not allow
     __hash__ = None  # type: ignore[assignment]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as dicts of Python values."""
+        """Iterate over the rows, as dicts of Python values."""
         lists = self.to_dict()
         for row in zip(*lists.values(), strict=True):
             yield dict(zip(lists, row, strict=True))
@@ -159,12 +166,12 @@ class Table:
         return [array.dtype.kind in "iuf" for array in self._values.values()]
 
     def _shown(self, width: int | None = SHOWN_WIDTH) -> tuple[list[list[str]], int]:
-        """Per column the name and the first cells as text, and how many rows were left out."""
+        """For each column its name and first cells as text; and how many rows were left out."""
         cells = []
         for name, array in self._values.items():
             texts = [name, *(_cell(value) for value in array[:SHOWN_ROWS].tolist())]
             if width is not None:
-                # a line break in a name would tear the rows apart
+                # a line break in a name would break the row
                 texts = [_cut(" ".join(text.split()), width) for text in texts]
             cells.append(texts)
         return cells, max(len(self) - SHOWN_ROWS, 0)
@@ -175,7 +182,7 @@ def _vector(column: Any) -> NDArray[Any]:
         return column.copy()
     values = list(column)
     kinds = {type(value) for value in values}
-    # numpy would make text of 1 and None of nothing: mixed values stay what they are
+    # keep mixed values as they are: numpy would convert 1 beside "a" to text
     if len(kinds) > 1 and not kinds <= {int, float, np.int64, np.float64}:
         array = np.empty(len(values), dtype=object)
         array[:] = values

@@ -1,9 +1,9 @@
-"""The file of a result: an npz of plain arrays with a JSON header, written whole, read with distrust.
+"""The file of a result: an npz of plain arrays with a JSON header, checked when it is read.
 
 The archive holds ``header.json`` and one ``.npy`` per array; nothing is pickled. The header names
-the format and its version, declares every array (type, shape, bytes) and carries a SHA-256 over all
-of it, so that a file that was cut short or altered is noticed, and nothing is unpacked that is larger
-than declared.
+the format and its version, declares every array (type, shape, bytes) and carries a SHA-256 of the
+whole content. A file that was cut short or altered is therefore detected, and nothing is unpacked
+that is larger than declared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tokenize
 import zipfile
 import zlib
@@ -26,20 +25,20 @@ from numpy.typing import NDArray
 from coterie.core.budget import require
 from coterie.core.errors import DataError, MemoryBudgetError, ResultFileError
 from coterie.io.arrays import npy_header
-from coterie.io.write import whole_file
+from coterie.io.write import RESULT, check_extension, check_place, whole_file
 
 FORMAT = "coterie result"
 VERSION = 1
 HEADER = "header.json"
-# the names of a million members fit in; a header beyond this is none
+# room for the names of a million members
 LARGEST_HEADER = 256 * 1024**2
-# type and shape stand before the numbers of an .npy
+# most bytes of type and shape at the beginning of an .npy
 NPY_PREAMBLE = 4096
-# a header takes a few times its length once it is parsed
+# a parsed header takes a few times its length
 PARSED = 8
-# what a record that is not what it says it is makes Python raise
+# what a forged record makes Python raise
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# kinds of numpy types that mean the same everywhere: truth values, numbers, dates, text
+# kinds of numpy types that are stored as they are, except text (U)
 PLAIN = "biufmMUS"
 
 
@@ -47,10 +46,10 @@ PLAIN = "biufmMUS"
 
 
 def pack(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """JSON that stands for a record of arrays, mappings, lists and plain values.
+    """A record of arrays, mappings, lists and plain values as JSON, with its arrays in ``arrays``.
 
-    Arrays go to ``arrays``; text is kept as UTF-8 with the length of each entry, because numpy's
-    own text loses trailing zeros and is as wide as the longest entry.
+    Text arrays are stored as UTF-8 with the length of each entry, because numpy's own text type
+    loses trailing NUL characters and makes every entry as wide as the longest.
     """
     if isinstance(value, np.ndarray):
         return _pack_array(value, name, arrays)
@@ -85,7 +84,7 @@ def _pack_array(array: NDArray[Any], name: str, arrays: dict[str, NDArray[Any]])
         return {"array": key}
     kind = "object" if array.dtype.kind == "O" else "text"
     values = array.reshape(-1).tolist()
-    # other objects are kept as what they look like
+    # objects other than JSON values are stored as text
     texts = [_as_text(item) if kind == "object" else item for item in values]
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     arrays[key] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
@@ -100,7 +99,7 @@ def _unpack_array(value: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> NDA
     key = value[kind]
     lengths, content = arrays[f"{key}.lengths"], arrays[key].tobytes()
     if (lengths < 0).any() or int(lengths.sum()) != len(content):
-        raise ValueError(f"the texts of {key} do not fill it")
+        raise ValueError(f"the lengths of the texts of {key} are wrong")
     ends = np.cumsum(lengths).tolist()
     starts = [0, *ends[:-1]]
     texts = [
@@ -111,7 +110,7 @@ def _unpack_array(value: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> NDA
         dtype = np.dtype(value["dtype"])
         if dtype.kind != "U":
             raise ValueError(f"{key} is of type {dtype}, not text")
-        # the type is as wide as the longest text was once, which the checksum does not bound
+        # the declared width of the type may be larger than any text
         require(len(texts) * dtype.itemsize, f"The texts of {key}", "The file may be damaged.")
         return np.array(texts, dtype=dtype).reshape(value["shape"])
     array = np.empty(len(texts), dtype=object)
@@ -136,11 +135,6 @@ def _file_name(name: str) -> str:
 
 def write_result(path: str | PathLike[str], record: dict[str, Any]) -> None:
     """Write a record; the file appears under its name when it is complete."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise ResultFileError(f"{path} is a directory; name a file")
-    if not target.parent.is_dir():
-        raise ResultFileError(f"{path} cannot be written: there is no directory {target.parent}")
     arrays: dict[str, NDArray[Any]] = {}
     content = pack(record, "result", arrays)
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -155,16 +149,18 @@ def write_result(path: str | PathLike[str], record: dict[str, Any]) -> None:
     }
     header["sha256"] = _digest(header, arrays)
     try:
-        with whole_file(target) as file:
+        check_extension(path, RESULT)
+        check_place(path)
+        with whole_file(path) as file:
             _write_archive(file, header, arrays)
     except DataError as error:
         raise ResultFileError(str(error)) from None
 
 
 def _write_archive(file: BinaryIO, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    # level 1 packs labels nearly as well as level 9, in a fraction of the time
+    # level 1 compresses labels nearly as well as level 9, and is much faster
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        # opened by name, entries carry zip's first date: the same result is the same bytes
+        # entries opened by name carry a fixed date: the same result gives the same bytes
         with archive.open(HEADER, "w", force_zip64=True) as member:
             member.write(json.dumps(header).encode())
         for name, array in arrays.items():
@@ -173,7 +169,7 @@ def _write_archive(file: BinaryIO, header: dict[str, Any], arrays: dict[str, NDA
 
 
 def _digest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
-    """SHA-256 over the header without its digest, and every array in the header's order."""
+    """SHA-256 of the header without its digest, and of every array in the header's order."""
     digest = hashlib.sha256()
     plain = {name: value for name, value in header.items() if name != "sha256"}
     digest.update(json.dumps(plain, sort_keys=True).encode())
@@ -187,10 +183,10 @@ def _digest(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
 
 
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read a record; whatever is wrong with the file is one ResultFileError."""
+    """Read a record. Raises ResultFileError, whatever is wrong with the file."""
     try:
         if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
-            # a pipe would be waited for
+            # reading from a pipe would wait forever
             raise ResultFileError(f"{path} is a pipe or a device, not a coterie result")
         with zipfile.ZipFile(path) as archive:
             header = _read_header(archive, path)
@@ -226,7 +222,7 @@ def _broken(path: str | PathLike[str]) -> str:
         if not start:
             return f"{path} is empty, not a coterie result"
         if start[:2] != b"PK":
-            return f"{path} is not a coterie result (those are npz files that Result.save writes)"
+            return f"{path} is not a coterie result, which is an npz file written by Result.save"
     return f"{path}: the file is cut short or damaged; save the result again"
 
 
@@ -235,11 +231,11 @@ def _read_header(archive: zipfile.ZipFile, path: str | PathLike[str]) -> dict[st
     if HEADER not in names:
         raise ResultFileError(
             f"{path} is not a coterie result: the archive has no {HEADER} "
-            "(Result.save writes one; labels and features are read by other commands)"
+            "(labels and features are read by other commands)"
         )
     size = archive.getinfo(HEADER).file_size
     if size > LARGEST_HEADER:
-        raise ResultFileError(f"{path}: the header is larger than any header; the file is damaged")
+        raise ResultFileError(f"{path}: the header is too large; the file is damaged")
     _require(PARSED * size, path)
     try:
         header = json.loads(archive.read(HEADER))
@@ -249,7 +245,7 @@ def _read_header(archive: zipfile.ZipFile, path: str | PathLike[str]) -> dict[st
         raise ResultFileError(f"{path} is not a coterie result: its header names another format")
     version = header.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ResultFileError(f"{path}: the header names no version; the file is damaged")
+        raise ResultFileError(f"{path}: the header has no version; the file is damaged")
     if version > VERSION:
         raise ResultFileError(
             f"{path} has format version {version}, and this coterie reads up to version {VERSION}; "
@@ -268,20 +264,20 @@ def _read_arrays(
 ) -> dict[str, NDArray[Any]]:
     declared = header["arrays"]
     expected = [HEADER, *(f"{name}.npy" for name in declared)]
-    found = archive.namelist()
-    if missing := sorted(set(expected) - set(found)):
+    entries = archive.namelist()
+    if missing := sorted(set(expected) - set(entries)):
         raise ResultFileError(f"{path}: the array {missing[0]} is missing; the file is damaged")
-    if len(found) != len(expected):
-        other = next((name for name in found if name not in expected), found[-1])
-        raise ResultFileError(f"{path}: it holds {other!r}, which no result has; it was altered")
-    # all sizes before any byte is unpacked
+    if len(entries) != len(expected):
+        other = next((name for name in entries if name not in expected), entries[-1])
+        raise ResultFileError(f"{path}: it holds {other!r}, which is not part of a result")
+    # check all sizes before anything is unpacked
     total = 0
     for name, entry in declared.items():
         size = _declared_bytes(entry)
         stored = archive.getinfo(f"{name}.npy").file_size
         if size is None or not size <= stored <= size + NPY_PREAMBLE:
             raise ResultFileError(
-                f"{path}: {name} unpacks to another size than the header declares; "
+                f"{path}: {name} has another size than the header declares; "
                 "the file was altered or damaged"
             )
         total += size
@@ -297,7 +293,7 @@ def _require(size: int, path: str | PathLike[str]) -> None:
 
 
 def _declared_bytes(entry: Any) -> int | None:
-    """Bytes of an array as declared, if type, shape and bytes agree with each other."""
+    """Declared bytes of an array, or None if type, shape and bytes do not agree."""
     try:
         dtype, shape, size = np.dtype(entry["dtype"]), entry["shape"], entry["bytes"]
     except (KeyError, TypeError, ValueError):
@@ -317,7 +313,7 @@ def _read_array(
 ) -> NDArray[Any]:
     content = archive.read(f"{name}.npy")
     try:
-        # the header first: it alone decides how much is allocated
+        # check the header first, because it decides how much is allocated
         shape, dtype = npy_header(io.BytesIO(content))
         if dtype.str != entry["dtype"] or list(shape) != entry["shape"]:
             raise ResultFileError(
@@ -328,4 +324,4 @@ def _read_array(
     except ResultFileError:
         raise
     except (*MISFITS, SyntaxError, tokenize.TokenError):
-        raise ResultFileError(f"{path}: {name} is no plain array; the file is damaged") from None
+        raise ResultFileError(f"{path}: {name} is not a plain array; the file is damaged") from None
