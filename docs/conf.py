@@ -36,3 +36,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = "coterie"
 html_show_sourcelink = False
 html_theme_options = {"show_nav_level": 2, "navigation_with_keys": False}
+
+
+def add_cost_and_paper(app, what, name, obj, options, lines):
+    """End the page of a method with the facts that its ``about`` states."""
+    about = vars(obj).get("about") if what == "class" else None
+    if about and about.paper:
+        lines += ["", f"**Cost.** {about.cost}.", "", f"**Paper.** {about.paper}", ""]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", add_cost_and_paper)

@@ -79,11 +79,6 @@ class CSPA(LabelConsensus):
     -----
     Clusters of about equal size by construction: a poor choice where the true ones differ much.
 
-    References
-    ----------
-    A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining multiple
-    partitions. Journal of Machine Learning Research 3, 2002.
-
     Examples
     --------
     >>> from coterie.solvers.cspa import CSPA
@@ -100,7 +95,7 @@ class CSPA(LabelConsensus):
         summary="Balanced partition of the co-association graph.",
         cost="O(N^2 m) time, 48 bytes a pair of microclusters",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
-        "multiple partitions. JMLR 3, 2002.",
+        "multiple partitions. Journal of Machine Learning Research 3, 2002.",
         scaling="quadratic",
         exact=False,
         random=True,

@@ -115,11 +115,6 @@ class DREC(LabelConsensus):
     Microclusters count once each: sample weights and repeated samples do not change the affinity.
     Where a member has no label for a sample it adds nothing to that sample.
 
-    References
-    ----------
-    J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. Neurocomputing 357,
-    2019.
-
     Examples
     --------
     >>> from coterie.solvers.drec import DREC

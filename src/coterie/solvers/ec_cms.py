@@ -158,11 +158,6 @@ class ECCMS(LabelConsensus):
     ``member_weights_`` is the mean reliability of a member's base clusters with "lwca", else equal.
     The problem, its steps and the differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix
-    self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.
-
     Examples
     --------
     >>> from coterie import ECCMS
@@ -179,7 +174,7 @@ class ECCMS(LabelConsensus):
         summary="Enhances the co-association by spreading its confident part, then average link.",
         cost="O(N^2 b) a pass for blocks of b confident microclusters, 48 bytes a pair",
         paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
-        "self-enhancement. IEEE TNNLS, 2023.",
+        "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
         scaling="quadratic",
         grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
         domains={

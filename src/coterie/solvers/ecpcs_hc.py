@@ -76,12 +76,6 @@ class ECPCSHC(LabelConsensus):
     ``member_weight`` counts in its mean over members, not in the walk. Steps, missing labels and
     exactness are in the module's docstring.
 
-    References
-    ----------
-    D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via fast
-    propagation of cluster-wise similarities. IEEE Transactions on Systems, Man, and Cybernetics:
-    Systems 51, 2021.
-
     Examples
     --------
     >>> from coterie.solvers.ecpcs_hc import ECPCSHC
@@ -94,8 +88,9 @@ class ECPCSHC(LabelConsensus):
         name="ecpcs-hc",
         summary="Similarity spread among base clusters by random walks, then average link.",
         cost="O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters",
-        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
-        "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
+        "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
+        "Man, and Cybernetics: Systems 51, 2021.",
         scaling="quadratic",
         domains={
             "n_steps": Integer(1),

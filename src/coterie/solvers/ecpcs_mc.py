@@ -99,12 +99,6 @@ class ECPCSMC(LabelConsensus):
     their group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk. Steps,
     missing labels and differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via fast
-    propagation of cluster-wise similarities. IEEE Transactions on Systems, Man, and Cybernetics:
-    Systems 51, 2021.
-
     Examples
     --------
     >>> from coterie.solvers.ecpcs_mc import ECPCSMC
@@ -120,8 +114,9 @@ class ECPCSMC(LabelConsensus):
         name="ecpcs-mc",
         summary="Groups base clusters by spread similarity; samples vote. Linear in N.",
         cost="O(N m + t k^3) time, O(N m + k^2) memory",
-        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering via "
-        "fast propagation of cluster-wise similarities. IEEE TSMC: Systems 51, 2021.",
+        paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
+        "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
+        "Man, and Cybernetics: Systems 51, 2021.",
         scaling="linear",
         random=True,
         domains={

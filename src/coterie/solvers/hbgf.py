@@ -89,11 +89,6 @@ class HBGF(LabelConsensus):
     A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
     differences between programs are in the module's docstring.
 
-    References
-    ----------
-    X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph partitioning.
-    International Conference on Machine Learning, 2004.
-
     Examples
     --------
     >>> from coterie.solvers.hbgf import HBGF
@@ -108,7 +103,7 @@ class HBGF(LabelConsensus):
         "parts. Linear in N.",
         cost="O(N m min(k, N) + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
         paper="X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph "
-        "partitioning. ICML, 2004.",
+        "partitioning. International Conference on Machine Learning, 2004.",
         scaling="linear",
         random=True,
         domains={

@@ -87,11 +87,6 @@ class HGPA(LabelConsensus):
     A base cluster that is cut costs the same however it is cut, so members with as many clusters as are
     wanted say little; members with more clusters say more.
 
-    References
-    ----------
-    A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining multiple
-    partitions. Journal of Machine Learning Research 3, 2002.
-
     Examples
     --------
     >>> from coterie.solvers.hgpa import HGPA
@@ -108,7 +103,7 @@ class HGPA(LabelConsensus):
         summary="Balanced partition of the samples that cuts few base clusters. Linear in N.",
         cost="O(N m c) time, O(N m) memory",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
-        "multiple partitions. JMLR 3, 2002.",
+        "multiple partitions. Journal of Machine Learning Research 3, 2002.",
         scaling="linear",
         exact=False,
         random=True,

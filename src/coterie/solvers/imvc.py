@@ -93,12 +93,6 @@ class IMVC(LabelConsensus):
     Equations, cost and the differences between paper and program are in the module's docstring.
     ``member_weights_`` are the learned beta times the members' own weights.
 
-    References
-    ----------
-    X. Liu, M. Li, C. Tang, J. Xia, J. Xiong, L. Liu, M. Kloft, E. Zhu. Efficient and effective
-    regularized incomplete multi-view clustering. IEEE Transactions on Pattern Analysis and Machine
-    Intelligence 43, 2021.
-
     Examples
     --------
     >>> from coterie.solvers.imvc import IMVC
@@ -114,8 +108,9 @@ class IMVC(LabelConsensus):
         summary="For partial labels: turns members to a common embedding and fills their missing "
         "rows.",
         cost="O(N m c + N c^2) a pass",
-        paper="X. Liu et al. Efficient and effective regularized incomplete multi-view clustering. "
-        "IEEE TPAMI 43, 2021.",
+        paper="X. Liu, M. Li, C. Tang, J. Xia, J. Xiong, L. Liu, M. Kloft, E. Zhu. Efficient and "
+        "effective regularized incomplete multi-view clustering. IEEE Transactions on "
+        "Pattern Analysis and Machine Intelligence 43, 2021.",
         scaling="linear",
         random=True,
         grid={"lam": tuple(2.0**power for power in range(-15, 16, 3))},

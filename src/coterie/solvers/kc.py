@@ -81,11 +81,6 @@ class KC(LabelConsensus):
     A ``member_weight`` of 2 is the same as giving that member twice. Equations and missing labels are
     in the module's docstring.
 
-    References
-    ----------
-    T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on Data Mining,
-    2008.
-
     Examples
     --------
     >>> from coterie.solvers.kc import KC
@@ -100,7 +95,8 @@ class KC(LabelConsensus):
         summary="k-means on the rows of the co-association matrix, which is not formed unless "
         "labels are missing.",
         cost="O(N m k + k^3) time and O(N k c) a round; 32 bytes a pair with missing labels",
-        paper="T. Li, C. Ding. Weighted consensus clustering. SIAM Data Mining, 2008.",
+        paper="T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on "
+        "Data Mining, 2008.",
         scaling="linear",
         random=True,
     )

@@ -114,11 +114,6 @@ class KCC(LabelConsensus):
     Equations, cost and the differences between paper and programs are in the module's docstring. A
     missing label is left out of distances and centres.
 
-    References
-    ----------
-    J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a unified view. IEEE
-    Transactions on Knowledge and Data Engineering 27, 2015.
-
     Examples
     --------
     >>> from coterie.solvers.kcc import KCC
@@ -135,7 +130,7 @@ class KCC(LabelConsensus):
         summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
         cost="O(N m c) a round",
         paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
-        "unified view. IEEE TKDE 27, 2015.",
+        "unified view. IEEE Transactions on Knowledge and Data Engineering 27, 2015.",
         scaling="linear",
         random=True,
         grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},

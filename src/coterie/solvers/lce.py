@@ -97,11 +97,6 @@ class LCE(LabelConsensus):
     A ``member_weight`` counts in the links of samples and in k-means, not in the likeness of base
     clusters. Steps, missing labels and differences between programs are in the module's docstring.
 
-    References
-    ----------
-    N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster ensemble
-    problem. IEEE Transactions on Pattern Analysis and Machine Intelligence 33, 2011.
-
     Examples
     --------
     >>> from coterie.solvers.lce import LCE
@@ -116,7 +111,8 @@ class LCE(LabelConsensus):
         "in N.",
         cost="O(k sum k_j^2 + N k min(k, N)) time, O(N k) memory",
         paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
-        "ensemble problem. IEEE TPAMI 33, 2011.",
+        "ensemble problem. IEEE Transactions on Pattern Analysis and Machine Intelligence "
+        "33, 2011.",
         scaling="linear",
         random=True,
         grid={"links": ("triples", "quality")},

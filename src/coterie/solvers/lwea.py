@@ -93,11 +93,6 @@ class LWEA(LabelConsensus):
     user gave it. Equations, missing labels and differences between programs are in the module's
     docstring.
 
-    References
-    ----------
-    D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE Transactions on
-    Cybernetics 48, 2018.
-
     Examples
     --------
     >>> from coterie.solvers.lwea import LWEA

@@ -84,11 +84,6 @@ class LWGP(LabelConsensus):
     user gave it. Steps, missing labels and differences between paper and program are in the
     module's docstring.
 
-    References
-    ----------
-    D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE Transactions on
-    Cybernetics 48, 2018.
-
     Examples
     --------
     >>> from coterie.solvers.lwgp import LWGP

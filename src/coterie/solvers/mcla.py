@@ -91,11 +91,6 @@ class MCLA(LabelConsensus):
     The cheapest of the three methods of the paper: no pair of samples is looked at. It expects members
     whose clusters can be matched, which asks for about as many clusters in each member.
 
-    References
-    ----------
-    A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining multiple
-    partitions. Journal of Machine Learning Research 3, 2002.
-
     Examples
     --------
     >>> from coterie.solvers.mcla import MCLA
@@ -112,7 +107,7 @@ class MCLA(LabelConsensus):
         summary="Groups like base clusters; each sample joins the group it is most in. Linear in N.",
         cost="O(N m^2 + k^2) time, O(N (m + c) + k^2) memory",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
-        "multiple partitions. JMLR 3, 2002.",
+        "multiple partitions. Journal of Machine Learning Research 3, 2002.",
         scaling="linear",
         random=True,
         domains={

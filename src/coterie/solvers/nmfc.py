@@ -102,11 +102,6 @@ class NMFC(LabelConsensus):
     Equations, cost and the differences between paper and programs are in the module's docstring. A
     missing label agrees with none.
 
-    References
-    ----------
-    T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering problems using
-    nonnegative matrix factorization. IEEE International Conference on Data Mining, 2007.
-
     Examples
     --------
     >>> from coterie.solvers.nmfc import NMFC
@@ -123,7 +118,8 @@ class NMFC(LabelConsensus):
         summary="Factors the co-association into non-negative memberships. Linear in N.",
         cost="O(N m c) a pass, some hundred passes a start",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
-        "problems using nonnegative matrix factorization. ICDM, 2007.",
+        "problems using nonnegative matrix factorization. IEEE International Conference on "
+        "Data Mining, 2007.",
         scaling="linear",
         random=True,
         domains={

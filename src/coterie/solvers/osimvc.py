@@ -107,11 +107,6 @@ class OSIMVC(LabelConsensus):
     Equations, cost and the differences between paper and program are in the module's docstring.
     ``member_weights_`` are the learned beta times the members' own weights.
 
-    References
-    ----------
-    Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view clustering via
-    late fusion. ACM International Conference on Multimedia, 2021.
-
     Examples
     --------
     >>> from coterie.solvers.osimvc import OSIMVC
@@ -126,8 +121,8 @@ class OSIMVC(LabelConsensus):
         name="osimvc",
         summary="For partial labels: as IMVC, but straight to a partition.",
         cost="O(N m c + N c^2) a pass",
-        paper="Y. Zhang et al. One-stage incomplete multi-view clustering via late fusion. ACM MM, "
-        "2021.",
+        paper="Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view "
+        "clustering via late fusion. ACM International Conference on Multimedia, 2021.",
         scaling="linear",
         random=True,
         grid={"lam": tuple(2.0**power for power in range(-15, 16))},

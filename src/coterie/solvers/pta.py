@@ -91,11 +91,6 @@ class PTA(LabelConsensus):
     The similarity itself is :func:`coterie.evidence.trajectory_similarity`. Steps, missing labels
     and differences between paper and programs are in the module's docstring.
 
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability trajectories. IEEE
-    Transactions on Knowledge and Data Engineering 28, 2016.
-
     Examples
     --------
     >>> import numpy as np
@@ -112,7 +107,7 @@ class PTA(LabelConsensus):
         summary="Random walks on the strongest links; linkage of where they lead.",
         cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
-        "trajectories. IEEE TKDE 28, 2016.",
+        "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",
         scaling="quadratic",
         exact=False,
         grid={"linkage": ("average", "complete", "single")},

@@ -91,11 +91,6 @@ class PTGP(LabelConsensus):
     -----
     Steps, missing labels and differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability trajectories. IEEE
-    Transactions on Knowledge and Data Engineering 28, 2016.
-
     Examples
     --------
     >>> import numpy as np
@@ -112,7 +107,7 @@ class PTGP(LabelConsensus):
         summary="Random walks on the strongest links; cut through the base clusters.",
         cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
-        "trajectories. IEEE TKDE 28, 2016.",
+        "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",
         scaling="quadratic",
         exact=False,
         random=True,

@@ -95,7 +95,8 @@ class _RSEC(LabelConsensus):
 
     about = MethodInfo(
         cost="O(N q^2 + N^2 (j + c)) a pass in the range of rank q, 56 bytes a pair",
-        paper="Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. CIKM, 2016.",
+        paper="Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. ACM "
+        "International Conference on Information and Knowledge Management, 2016.",
         scaling="quadratic",
         random=True,
         grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
@@ -238,11 +239,6 @@ class RSECH(_RSEC):
     same as a weight. A pair meets in a member only if the member labels both samples; where it does not, the
     member counts as not joining them.
 
-    References
-    ----------
-    Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. ACM International Conference on
-    Information and Knowledge Management, 2016.
-
     Examples
     --------
     >>> from coterie.solvers.rsec import RSECH
@@ -314,11 +310,6 @@ class RSECZ(_RSEC):
     Notes
     -----
     As for :class:`RSECH`.
-
-    References
-    ----------
-    Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. ACM International Conference on
-    Information and Knowledge Management, 2016.
 
     Examples
     --------

@@ -74,11 +74,6 @@ class USENC(LabelConsensus):
     A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
     differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral clustering and
-    ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
-
     Examples
     --------
     >>> from coterie.solvers.usenc import USENC
@@ -93,7 +88,8 @@ class USENC(LabelConsensus):
         "Linear in N.",
         cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
         paper="D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral "
-        "clustering and ensemble clustering. IEEE TKDE 32, 2020.",
+        "clustering and ensemble clustering. IEEE Transactions on Knowledge and Data "
+        "Engineering 32, 2020.",
         scaling="linear",
         random=True,
     )

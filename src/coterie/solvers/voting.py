@@ -103,11 +103,6 @@ class MajorityVoting(LabelConsensus):
     Variants differ in reference, alignment and repetition; the module's docstring says what is done
     here. A missing label is a vote not cast.
 
-    References
-    ----------
-    A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in cluster ensemble.
-    IEEE International Conference on Data Mining, 2004.
-
     Examples
     --------
     >>> from coterie.solvers.voting import MajorityVoting
@@ -124,7 +119,7 @@ class MajorityVoting(LabelConsensus):
         summary="Renames every member's clusters to match a reference, then the majority decides.",
         cost="O(N m) a round",
         paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
-        "cluster ensemble. ICDM, 2004.",
+        "cluster ensemble. IEEE International Conference on Data Mining, 2004.",
         scaling="linear",
         random=True,
         domains={

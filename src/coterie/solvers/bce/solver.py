@@ -114,11 +114,6 @@ class BCE(LabelConsensus):
     ``history_`` has the bound as "objective"; it rises as a rule, but step 1 ends early, so that it
     may fall by a little. A missing label is left out.
 
-    References
-    ----------
-    H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis and Data Mining 4,
-    2011.
-
     Examples
     --------
     >>> from coterie.solvers.bce import BCE
@@ -134,8 +129,8 @@ class BCE(LabelConsensus):
         name="bce",
         summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
         cost="O(N m c) an inner round, some tens a pass",
-        paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis and "
-        "Data Mining 4, 2011.",
+        paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis "
+        "and Data Mining 4, 2011.",
         scaling="linear",
         random=True,
     )

@@ -155,11 +155,6 @@ class CESHL(LabelConsensus):
     -----
     Equations, cost and the differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph learning.
-    Information Fusion 78, 171-179, 2022.
-
     Examples
     --------
     >>> from coterie import CESHL
@@ -179,7 +174,7 @@ class CESHL(LabelConsensus):
         "per cluster. Linear in N.",
         cost="O(N k c) a quasi-Newton step, O(N k) memory",
         paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
-        "learning. Information Fusion 78, 2022.",
+        "learning. Information Fusion 78, 171-179, 2022.",
         scaling="linear",
         grid={"lam": tuple(10.0**power for power in range(-3, 4))},
         domains={

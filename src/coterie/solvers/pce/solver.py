@@ -163,11 +163,6 @@ class PCE(LabelConsensus):
     Equations, cost and the differences between paper and program are in the module's docstring. A
     ``member_weight`` weighs the members in the start; afterwards their weights are learned.
 
-    References
-    ----------
-    P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering ensemble. IEEE
-    Transactions on Knowledge and Data Engineering, 2023.
-
     Examples
     --------
     >>> from coterie import PCE
@@ -187,7 +182,7 @@ class PCE(LabelConsensus):
         "them. Linear in N.",
         cost="O(N m (c + m) c) a pass",
         paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
-        "ensemble. IEEE TKDE, 2023.",
+        "ensemble. IEEE Transactions on Knowledge and Data Engineering, 2023.",
         scaling="linear",
         random=True,
         blank_samples=True,

@@ -128,11 +128,6 @@ class RCE(LabelConsensus):
     tells how much X still moved. A repeated sample is the same as a weight, a ``member_weight`` of 2
     the same as giving that member twice. A pair's evidence is that of the members that saw both.
 
-    References
-    ----------
-    P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix for clustering
-    ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.
-
     Examples
     --------
     >>> from coterie.solvers.rce import RCE
@@ -149,8 +144,8 @@ class RCE(LabelConsensus):
         summary="Learns how probable it is that pairs belong together: near the members once sparse "
         "errors are taken off, of low rank.",
         cost="O(N^3) a pass whatever the number of members, 104 bytes a pair of microclusters",
-        paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix for "
-        "clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
+        paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix "
+        "for clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
         scaling="quadratic",
         random=True,
         grid={

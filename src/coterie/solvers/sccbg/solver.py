@@ -131,11 +131,6 @@ class SCCBG(LabelConsensus):
     Equations, cost and the differences between paper and program are in the module's docstring. An
     entry of S in a member that did not label the sample is free.
 
-    References
-    ----------
-    P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. International Joint
-    Conference on Artificial Intelligence, 2020.
-
     Examples
     --------
     >>> from coterie.solvers.sccbg import SCCBG
@@ -151,8 +146,8 @@ class SCCBG(LabelConsensus):
         name="sccbg",
         summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
         cost="O(N q) a sweep for q overlapping pairs of base clusters, O(N k) memory",
-        paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. IJCAI, "
-        "2020.",
+        paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. "
+        "International Joint Conference on Artificial Intelligence, 2020.",
         scaling="linear",
         grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
         domains={

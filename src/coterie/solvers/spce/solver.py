@@ -141,11 +141,6 @@ class SPCE(LabelConsensus):
     Records of ``history_`` hold the stage r, the penalty rho and the component count of a pass, and
     the objective before and after it.
 
-    References
-    ----------
-    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. IEEE
-    Transactions on Neural Networks and Learning Systems 32, 2021.
-
     Examples
     --------
     >>> from coterie import SPCE
@@ -164,8 +159,8 @@ class SPCE(LabelConsensus):
         summary="Self-paced: learns a graph with as many components as clusters, from the "
         "pairs that members agree on to those they dispute.",
         cost="O(N^2 (m + c)) a pass, 24 bytes a pair of microclusters",
-        paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering "
-        "ensemble. IEEE TNNLS 32, 2021.",
+        paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. "
+        "IEEE Transactions on Neural Networks and Learning Systems 32, 2021.",
         scaling="quadratic",
         grid={"theta": tuple(k / 10 for k in range(10))},
         domains={

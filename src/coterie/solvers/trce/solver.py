@@ -137,11 +137,6 @@ class TRCE(LabelConsensus):
     -----
     Equations, cost and the differences between paper and program are in the module's docstring.
 
-    References
-    ----------
-    P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with multiple graph
-    learning. AAAI Conference on Artificial Intelligence, 2021.
-
     Examples
     --------
     >>> from coterie import TRCE
@@ -161,7 +156,7 @@ class TRCE(LabelConsensus):
         "be wrong.",
         cost="O(N^2 (m + c)) a pass, 16 bytes a pair of microclusters",
         paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
-        "multiple graph learning. AAAI, 2021.",
+        "multiple graph learning. AAAI Conference on Artificial Intelligence, 2021.",
         scaling="quadratic",
         grid={"lam": tuple(10.0**power for power in range(-5, 6))},
         domains={
