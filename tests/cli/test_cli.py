@@ -338,7 +338,7 @@ def test_ids_written_differently_are_not_guessed(refused):
     Path("n.csv").write_text("customer,c\n7,0\n8,0\n")
     Path("t.csv").write_text("customer,c\n007,0\n008,1\n")
     line = refused("combine", "n.csv", "t.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
-    assert "t.csv writes ids such as '007', but n.csv plain whole numbers" in line
+    assert "t.csv writes ids such as '007', but n.csv writes plain whole numbers" in line
 
 
 def test_long_ids_are_compared_digit_by_digit(folder):

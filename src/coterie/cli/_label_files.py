@@ -9,7 +9,7 @@ from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
 from coterie.ensemble.read import with_suffixes
 from coterie.io import FileTable
-from coterie.io.table import LONGEST_NUMBER, as_number
+from coterie.io.table import ids_to_join
 
 
 def label_ensemble(
@@ -37,7 +37,8 @@ def label_ensemble(
         leave_out = [truth] if truth is not None and truth in table.columns else []
         found[name] = table.members(id, here, leave_out)
     if id is not None:
-        _write_ids_alike(tables, found, id)
+        for labels, ids in zip(found.values(), ids_to_join(tables, id), strict=True):
+            labels[id] = ids
         _refuse_parts(found, id)
         return Ensemble.from_tables(found, id=id)
     if len(tables) == 1:
@@ -94,35 +95,3 @@ def _refuse_parts(found: dict[str, dict[str, Any]], id: str) -> None:
             "one table, put them into one file, or give a directory or a pattern in quotes (parquet "
             "only)"
         )
-
-
-def _write_ids_alike(
-    tables: Sequence[FileTable], found: dict[str, dict[str, Any]], id: str
-) -> None:
-    """Ids that are numbers in one file and text in another become text in all."""
-    is_text = [any(isinstance(value, str) for value in its[id]) for its in found.values()]
-    if all(is_text) or not any(is_text):
-        return
-    plain = tables[is_text.index(False)].path
-    for table, its in zip(tables, found.values(), strict=True):
-        for value in its[id]:
-            if isinstance(value, str) and _is_number_written_otherwise(value):
-                raise DataError(
-                    f"{table.path} writes ids such as {value!r}, but {plain} plain whole numbers; "
-                    f"write the column {id!r} alike in all files"
-                )
-        its[id] = [_written(value) for value in its[id]]
-
-
-def _written(value: Any) -> str:
-    """An id as a text file writes it: a whole number without a point."""
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
-def _is_number_written_otherwise(text: str) -> bool:
-    """Whether "007" or "7.0" stands where 7 could: one customer or two, only the user knows."""
-    if text.removeprefix("-").isdecimal():
-        # not as a float, which has no room for all digits; int() takes some thousand
-        return len(text) < LONGEST_NUMBER and str(int(text)) != text
-    number = as_number(text)
-    return number is not None and number.is_integer()

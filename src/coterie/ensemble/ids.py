@@ -63,8 +63,9 @@ def checked_ids(
     if isinstance(values, SampleIds):
         return values
     ids = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if all(isinstance(value, float) and value.is_integer() for value in ids):
-        ids = [int(value) for value in ids]
+    ids = [
+        int(value) if isinstance(value, float) and value.is_integer() else value for value in ids
+    ]
     if {type(value) for value in ids} in ({str}, {int}) and len({*ids}) == len(ids):
         return SampleIds(ids)
     first_row: dict[Any, int] = {}

@@ -188,6 +188,37 @@ class FileTable:
             )
 
 
+def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
+    """The ids of several files; those that are text in one file become text in all.
+
+    A text file does not say whether 7 is a number or text, so "7" in one file and 7 in another are
+    the same id. Numbers written in another way ("007", "7.0") are refused: only the user knows
+    whether they are the same.
+    """
+    ids = [table.ids(name) for table in tables]
+    is_text = [any(isinstance(value, str) for value in column) for column in ids]
+    if all(is_text) or not any(is_text):
+        return ids
+    other = tables[is_text.index(False)].path
+    for table, column in zip(tables, ids, strict=True):
+        for value in column:
+            if isinstance(value, str) and _is_number_written_otherwise(value):
+                raise DataError(
+                    f"{table.path} writes ids such as {value!r}, but {other} writes plain whole "
+                    f"numbers; write the column {name!r} in the same way in all files"
+                )
+    return [SampleIds(map(str, column)) for column in ids]
+
+
+def _is_number_written_otherwise(text: str) -> bool:
+    """Whether a text is a whole number, but not as Python writes it."""
+    if text.removeprefix("-").isdecimal():
+        # not as a float, which cannot hold all digits; int() takes some thousand
+        return len(text) < LONGEST_NUMBER and str(int(text)) != text
+    number = as_number(text)
+    return number is not None and number.is_integer()
+
+
 def repeated(names: Iterable[str]) -> list[str]:
     """Names that occur more than once, in order."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
