@@ -54,7 +54,7 @@ def test_it_is_frozen_and_keeps_a_copy():
     ("columns", "message"),
     [
         ({"a": [1, 2], "b": [1]}, "differ in length"),
-        ({"a": np.zeros((2, 2))}, "one value a row"),
+        ({"a": np.zeros((2, 2))}, "one value per row"),
     ],
 )
 def test_columns_must_be_equally_long_vectors(columns, message):

@@ -133,10 +133,10 @@ def test_loose_attachment_is_said_as_in_explain(open_page, tmp_path):
 def test_a_name_that_is_not_there_gets_near_ones(iris_page):
     page = iris_page.page
     page.fill("#sample-input", "1x9")
-    assert "The nearest names" in page.inner_text("#sample-hint")
+    assert "Similar ids" in page.inner_text("#sample-hint")
     assert "119" in page.locator("#sample-list").inner_text()
     page.fill("#sample-input", "nothing like it")
-    assert "no name is near" in page.inner_text("#sample-hint")
+    assert "no id is similar" in page.inner_text("#sample-hint")
     page.keyboard.press("Escape")
     assert page.input_value("#sample-input") == ""
 

@@ -1,4 +1,4 @@
-"""Report: all that a result says on one page that needs no network and no program but a browser."""
+"""Report: a result on one HTML page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["write"]
 def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -> None:
     """Write the report of a result as one HTML page.
 
-    The page holds everything it shows, makes no network request and stays below 3 MB for any
-    number of samples: where all do not fit it shows means and shares, and says which. The same
-    result gives the same bytes. The file appears under its name when it is complete.
+    The page is self-contained: it makes no network request. It stays below 3 MB for any number of
+    samples; what does not fit is shown in aggregate, and the page says so. The same result gives the
+    same bytes. The file appears under its name when it is complete.
 
     Parameters
     ----------
     result : Result, or a fitted solver or ConsensusClustering
-        A model is made into a result first, by ``Result.of(model)``.
+        A model is converted by ``Result.of(model)``.
     path : str or path
         The file to write, which must end in ``.html`` or ``.htm``; an existing one is replaced.
     title : str, optional
@@ -49,9 +49,9 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
         raise ParameterError(f"title must be text or None, but is {title!r:.60}")
     check_extension(path, PAGE)
     check_place(path)
-    found = result if isinstance(result, Result) else Result.of(result)
+    finished = result if isinstance(result, Result) else Result.of(result)
 
     from coterie.report._page import page
 
     with whole_file(path) as file:
-        file.write(page(found, title))
+        file.write(page(finished, title))

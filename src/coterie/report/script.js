@@ -216,13 +216,13 @@
           const text = row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
           return head.dataset.kind === "number" ? (text === "" ? NaN : Number(text)) : text;
         };
-        const rows = [...body.rows].map((row, place) => ({ row, place, value: value(row) }));
+        const rows = [...body.rows].map((row, index) => ({ row, index, value: value(row) }));
         rows.sort((one, two) => {
           if (head.dataset.kind === "number") {
             const absent = Number.isNaN(one.value) - Number.isNaN(two.value);
-            return absent || sign * (one.value - two.value) || one.place - two.place;
+            return absent || sign * (one.value - two.value) || one.index - two.index;
           }
-          return sign * one.value.localeCompare(two.value, "en", { numeric: true }) || one.place - two.place;
+          return sign * one.value.localeCompare(two.value, "en", { numeric: true }) || one.index - two.index;
         });
         body.append(...rows.map((entry) => entry.row));
         const said = byId("said");
@@ -311,9 +311,9 @@
   }
 
   // numbers that would overlap are moved apart
-  function apart(places, least) {
+  function apart(positions, least) {
     for (let pass = 0; pass < 30; pass++) {
-      places.forEach((one, i) => places.slice(i + 1).forEach((two) => {
+      positions.forEach((one, i) => positions.slice(i + 1).forEach((two) => {
         const [dx, dy] = [two[0] - one[0], two[1] - one[1]];
         const far = Math.hypot(dx, dy);
         if (far >= least) return;
@@ -340,7 +340,7 @@
       const pad = 10;
       const at = (point) => [pad + (xs[point] / 65535) * (wide - 2 * pad), high - pad - (ys[point] / 65535) * (high - 2 * pad)];
       const [node, pen] = canvas(wide, high);
-      const fills = Array.from({ length: COLOURS }, (_, place) => paint(`--c${place}`));
+      const fills = Array.from({ length: COLOURS }, (_, index) => paint(`--c${index}`));
       for (let point = 0; point < xs.length; point++) {
         const [x, y] = at(point);
         const off = hidden.has(label[point]);
@@ -356,13 +356,13 @@
       pen.lineJoin = "round";
       const names = data.map.centres.filter(([cluster]) => !hidden.has(cluster))
         .map(([cluster, x, y]) => [cluster, [pad + x * (wide - 2 * pad), high - pad - y * (high - 2 * pad)]]);
-      apart(names.map(([, place]) => place), 20);
-      for (const [cluster, place] of names) {
+      apart(names.map(([, position]) => position), 20);
+      for (const [cluster, position] of names) {
         pen.lineWidth = 4;
         pen.strokeStyle = paint("--page");
-        pen.strokeText(String(cluster), ...place);
+        pen.strokeText(String(cluster), ...position);
         pen.fillStyle = paint("--text");
-        pen.fillText(String(cluster), ...place);
+        pen.fillText(String(cluster), ...position);
       }
       if (chosenPoint >= 0) {
         pen.lineWidth = 2.5;
@@ -383,15 +383,15 @@
       };
       onPoint(node, (x, y) => {
         const point = nearest(x, y);
-        node.style.cursor = point >= 0 && samples?.placeOfRow(row[point]) >= 0 ? "pointer" : "default";
+        node.style.cursor = point >= 0 && samples?.sampleOfRow(row[point]) >= 0 ? "pointer" : "default";
         if (point < 0) return null;
         return [samples ? samples.titleOfRow(row[point]) : `Row ${row[point]}`, `cluster ${label[point]}${sureness(sure[point] / 255)}`];
       });
       node.addEventListener("click", (event) => {
         const box = node.getBoundingClientRect();
         const point = nearest(event.clientX - box.left, event.clientY - box.top);
-        const place = point >= 0 && samples ? samples.placeOfRow(row[point]) : -1;
-        if (place >= 0) samples.choose(place, true);
+        const sample = point >= 0 && samples ? samples.sampleOfRow(row[point]) : -1;
+        if (sample >= 0) samples.choose(sample, true);
       });
       return node;
     };
@@ -460,33 +460,33 @@
     for (const one of series) {
       if (bars) {
         const wide = Math.min(36, ((width - left - right) / xs.length) * 0.62);
-        one.values.forEach((value, place) => {
+        one.values.forEach((value, index) => {
           if (value === null) return;
           const [from, to] = [py(Math.max(value, 0)), py(Math.min(value, 0))];
-          node.append(shape("rect", { x: px(xs[place]) - wide / 2, width: wide, y: from, height: Math.max(to - from, 1) }, { fill: one.colour }));
+          node.append(shape("rect", { x: px(xs[index]) - wide / 2, width: wide, y: from, height: Math.max(to - from, 1) }, { fill: one.colour }));
         });
         continue;
       }
       let path = "";
       let open = false;
-      one.values.forEach((value, place) => {
+      one.values.forEach((value, index) => {
         if (value === null || !Number.isFinite(value)) { open = false; return; }
-        path += `${open ? "L" : "M"}${px(xs[place]).toFixed(1)},${py(value).toFixed(1)}`;
+        path += `${open ? "L" : "M"}${px(xs[index]).toFixed(1)},${py(value).toFixed(1)}`;
         open = true;
       });
       node.append(shape("path", { d: path, class: one.dashed ? "curve dashed" : "curve" }, { stroke: one.colour }));
       if (xs.length <= 30 && !one.dashed && !one.plain) {
-        one.values.forEach((value, place) => {
+        one.values.forEach((value, index) => {
           if (value === null) return;
-          const best = marked === xs[place];
-          node.append(shape("circle", { cx: px(xs[place]), cy: py(value), r: best ? 5.5 : 2.8, class: best ? "best" : "" }, { fill: one.colour }));
+          const best = marked === xs[index];
+          node.append(shape("circle", { cx: px(xs[index]), cy: py(value), r: best ? 5.5 : 2.8, class: best ? "best" : "" }, { fill: one.colour }));
         });
       }
     }
     onPoint(node, (x) => {
       const reach = xs.map((value) => Math.abs(px(value) - x));
-      const place = reach.indexOf(Math.min(...reach));
-      return [`${xName} ${short(xs[place])}`, ...series.map((one) => `${one.name} ${short(one.values[place])}`)];
+      const index = reach.indexOf(Math.min(...reach));
+      return [`${xName} ${short(xs[index])}`, ...series.map((one) => `${one.name} ${short(one.values[index])}`)];
     });
     return node;
   }
@@ -499,18 +499,18 @@
       const node = svg(width, height);
       const most = Math.max(...entry.counts, 1);
       const step = width / entry.counts.length;
-      entry.counts.forEach((value, place) => {
+      entry.counts.forEach((value, bin) => {
         const high = value ? Math.max((value / most) * (height - 18), 1.5) : 0;
-        node.append(shape("rect", { x: place * step + 0.75, width: Math.max(step - 1.5, 1), y: height - 14 - high, height: high }, { fill: colourOf(entry.cluster) }));
+        node.append(shape("rect", { x: bin * step + 0.75, width: Math.max(step - 1.5, 1), y: height - 14 - high, height: high }, { fill: colourOf(entry.cluster) }));
       });
       node.append(shape("line", { x1: 0, x2: width, y1: height - 13.5, y2: height - 13.5, class: "axis" }));
       for (const [value, anchor] of [["0", "start"], ["0.5", "middle"], ["1", "end"]]) {
         node.append(shape("text", { x: Number(value) * width, y: height - 2, class: `tick ${anchor}` }, {}, value));
       }
       onPoint(node, (x) => {
-        const place = Math.min(Math.max(Math.floor(x / step), 0), entry.counts.length - 1);
+        const bin = Math.min(Math.max(Math.floor(x / step), 0), entry.counts.length - 1);
         const bins = entry.counts.length;
-        return [`cluster ${entry.cluster}`, `confidence ${fixed(place / bins)} to ${fixed((place + 1) / bins)}`, `${count(entry.counts[place])} samples`];
+        return [`cluster ${entry.cluster}`, `confidence ${fixed(bin / bins)} to ${fixed((bin + 1) / bins)}`, `${count(entry.counts[bin])} samples`];
       });
       return node;
     });
@@ -518,8 +518,8 @@
 
   // ------------------------------------------------------------------ convergence
 
-  for (const [place, series] of (data.convergence?.series ?? []).entries()) {
-    drawn(`convergence-${place}`, (width) => lines(width, {
+  for (const [index, series] of (data.convergence?.series ?? []).entries()) {
+    drawn(`convergence-${index}`, (width) => lines(width, {
       xs: data.convergence.passes, whole: true, xName: "pass", log: series.log,
       series: [{ name: series.name, values: series.values, colour: "var(--accent)" }],
     }));
@@ -529,18 +529,18 @@
 
   if (data.selection) {
     const { ks, criteria, cdf, grid, delta, recommended } = data.selection;
-    criteria.forEach((one, place) => {
+    criteria.forEach((one, index) => {
       const series = [{ name: one.title, values: one.values, colour: "var(--accent)" }];
       if (one.null) series.push({ name: "no structure", values: one.null, colour: "var(--muted)", dashed: true });
-      drawn(`criterion-${place}`, (width) => lines(width, { xs: ks, whole: true, xName: "clusters k", series, at: recommended, mark: one.vote, tall: 150 }));
+      drawn(`criterion-${index}`, (width) => lines(width, { xs: ks, whole: true, xName: "clusters k", series, at: recommended, mark: one.vote, tall: 150 }));
     });
     if (cdf) {
       drawn("cdf-plot", (width) => {
         const colour = ramp();
-        const shade = (place) => `rgb(${colour(0.35 + (0.65 * place) / Math.max(ks.length - 1, 1)).join(" ")})`;
+        const shade = (index) => `rgb(${colour(0.35 + (0.65 * index) / Math.max(ks.length - 1, 1)).join(" ")})`;
         return lines(width, {
           xs: grid, xName: "consensus index", low: 0, high: 1, tall: 260,
-          series: cdf.map((values, place) => ({ name: `k = ${ks[place]}`, values, colour: ks[place] === recommended ? "var(--mark)" : shade(place), plain: true })),
+          series: cdf.map((values, index) => ({ name: `k = ${ks[index]}`, values, colour: ks[index] === recommended ? "var(--mark)" : shade(index), plain: true })),
         });
       });
     }
@@ -553,7 +553,7 @@
       const [height, top, bottom, gap] = [340, 6, 24, 4];
       const total = sizes[0].reduce((sum, value) => sum + value, 0);
       const bar = Math.min(16, width / ks.length / 3);
-      const px = (place) => (ks.length === 1 ? 0 : (place * (width - bar)) / (ks.length - 1));
+      const px = (index) => (ks.length === 1 ? 0 : (index * (width - bar)) / (ks.length - 1));
       const most = Math.max(...sizes.map((column) => column.length));
       const space = Math.min(gap, (0.25 * height) / most);
       const usable = height - top - bottom - space * (most - 1);
@@ -563,30 +563,30 @@
         return column.map((value) => { const from = y; y += (value / total) * usable + space; return from; });
       });
       const [out, into] = [sizes.map((column) => column.map(() => 0)), sizes.map((column) => column.map(() => 0))];
-      flows.forEach((column, place) => {
+      flows.forEach((column, index) => {
         for (const [from, to, weight] of column) {
           const thick = (weight / total) * usable;
-          const [y1, y2] = [starts[place][from] + out[place][from], starts[place + 1][to] + into[place + 1][to]];
-          out[place][from] += thick;
-          into[place + 1][to] += thick;
-          const [x1, x2] = [px(place) + bar, px(place + 1)];
+          const [y1, y2] = [starts[index][from] + out[index][from], starts[index + 1][to] + into[index + 1][to]];
+          out[index][from] += thick;
+          into[index + 1][to] += thick;
+          const [x1, x2] = [px(index) + bar, px(index + 1)];
           const middle = (x1 + x2) / 2;
           const ribbon = shape("path", {
             d: `M${x1},${y1}C${middle},${y1} ${middle},${y2} ${x2},${y2}V${y2 + thick}C${middle},${y2 + thick} ${middle},${y1 + thick} ${x1},${y1 + thick}Z`, class: "ribbon",
-          }, { fill: colourOf(colours[place + 1][to]) });
-          onPoint(ribbon, () => [`k = ${ks[place]}, part ${from} → k = ${ks[place + 1]}, part ${to}`, `${count(weight)} samples`]);
+          }, { fill: colourOf(colours[index + 1][to]) });
+          onPoint(ribbon, () => [`k = ${ks[index]}, part ${from} → k = ${ks[index + 1]}, part ${to}`, `${count(weight)} samples`]);
           node.append(ribbon);
         }
       });
-      sizes.forEach((column, place) => {
+      sizes.forEach((column, index) => {
         column.forEach((value, part) => {
-          const box = shape("rect", { x: px(place), width: bar, y: starts[place][part], height: Math.max((value / total) * usable, 1) }, { fill: colourOf(colours[place][part]) });
-          onPoint(box, () => [`k = ${ks[place]}, part ${part}`, `${count(value)} samples`]);
+          const box = shape("rect", { x: px(index), width: bar, y: starts[index][part], height: Math.max((value / total) * usable, 1) }, { fill: colourOf(colours[index][part]) });
+          onPoint(box, () => [`k = ${ks[index]}, part ${part}`, `${count(value)} samples`]);
           node.append(box);
         });
-        const anchor = place === 0 ? "start" : place === ks.length - 1 ? "end" : "middle";
-        const x = place === 0 ? 0 : place === ks.length - 1 ? width : px(place) + bar / 2;
-        node.append(shape("text", { x, y: height - 6, class: `tick ${anchor}` }, {}, ks[place] === data.tracking.chosen ? `k = ${ks[place]}` : String(ks[place])));
+        const anchor = index === 0 ? "start" : index === ks.length - 1 ? "end" : "middle";
+        const x = index === 0 ? 0 : index === ks.length - 1 ? width : px(index) + bar / 2;
+        node.append(shape("text", { x, y: height - 6, class: `tick ${anchor}` }, {}, ks[index] === data.tracking.chosen ? `k = ${ks[index]}` : String(ks[index])));
       });
       return node;
     });
@@ -645,32 +645,32 @@
     const m = given.members.length;
     const [cluster, confidence, rival, support, rivalSupport, attachment] = ["cluster", "confidence", "rival", "support", "rival_support", "attachment"].map((key) => unpack(given[key], "u2"));
     const [goes, share] = [unpack(given.goes, "u2"), unpack(given.share, "u2")];
-    const rowOf = (place) => (rows ? rows[place] : place);
-    const idOf = (place) => (given.ids ? given.ids[place] : String(rowOf(place)));
-    let places = null;
+    const rowOf = (sample) => (rows ? rows[sample] : sample);
+    const idOf = (sample) => (given.ids ? given.ids[sample] : String(rowOf(sample)));
+    let samplesByRow = null;
 
-    function placeOfRow(row) {
+    function sampleOfRow(row) {
       if (!rows) return row < micro.length ? row : -1;
-      if (!places) {
-        places = new Map();
-        rows.forEach((value, place) => places.set(value, place));
+      if (!samplesByRow) {
+        samplesByRow = new Map();
+        rows.forEach((value, sample) => samplesByRow.set(value, sample));
       }
-      return places.get(row) ?? -1;
+      return samplesByRow.get(row) ?? -1;
     }
 
     function titleOfRow(row) {
-      const place = placeOfRow(row);
-      if (place >= 0 && given.ids) return given.ids[place];
+      const sample = sampleOfRow(row);
+      if (sample >= 0 && given.ids) return given.ids[sample];
       return `Row ${row}`;
     }
 
     const lowered = [];
-    const lower = (place) => (lowered[place] ??= idOf(place).toLowerCase());
+    const lower = (sample) => (lowered[sample] ??= idOf(sample).toLowerCase());
 
     // optimal string alignment distance, given up as soon as it exceeds the limit
     function distance(one, two, limit) {
       if (Math.abs(one.length - two.length) > limit) return limit + 1;
-      let [previous, current] = [[], Array.from({ length: two.length + 1 }, (_, place) => place)];
+      let [previous, current] = [[], Array.from({ length: two.length + 1 }, (_, index) => index)];
       for (let i = 1; i <= one.length; i++) {
         const older = previous;
         previous = current;
@@ -689,24 +689,24 @@
 
     function matches(text, most = 8) {
       const wanted = text.trim().toLowerCase();
-      if (!wanted) return { found: [], near: false };
+      if (!wanted) return { matched: [], near: false };
       const ranks = [[], [], []];
-      for (let place = 0; place < micro.length; place++) {
-        const id = lower(place);
-        if (id === wanted) ranks[0].push(place);
-        else if (id.startsWith(wanted)) { if (ranks[1].length < most) ranks[1].push(place); }
-        else if (ranks[2].length < most && id.includes(wanted)) ranks[2].push(place);
+      for (let sample = 0; sample < micro.length; sample++) {
+        const id = lower(sample);
+        if (id === wanted) ranks[0].push(sample);
+        else if (id.startsWith(wanted)) { if (ranks[1].length < most) ranks[1].push(sample); }
+        else if (ranks[2].length < most && id.includes(wanted)) ranks[2].push(sample);
       }
-      const found = ranks.flat().slice(0, most);
-      if (found.length) return { found, near: false };
+      const matched = ranks.flat().slice(0, most);
+      if (matched.length) return { matched, near: false };
       const limit = Math.min(3, Math.max(1, Math.floor(wanted.length / 3)));
       const close = [];
-      for (let place = 0; place < micro.length; place++) {
-        const far = distance(wanted, lower(place).slice(0, wanted.length + limit), limit);
-        if (far <= limit) close.push([far, place]);
+      for (let sample = 0; sample < micro.length; sample++) {
+        const far = distance(wanted, lower(sample).slice(0, wanted.length + limit), limit);
+        if (far <= limit) close.push([far, sample]);
       }
       close.sort((one, two) => one[0] - two[0] || one[1] - two[1]);
-      return { found: close.slice(0, most).map(([, place]) => place), near: true };
+      return { matched: close.slice(0, most).map(([, sample]) => sample), near: true };
     }
 
     function votes(unit) {
@@ -742,45 +742,45 @@
       active = -1;
     }
 
-    function activate(place) {
-      active = place;
-      [...list.children].forEach((option, order) => option.setAttribute("aria-selected", String(order === place)));
-      if (place >= 0) {
-        input.setAttribute("aria-activedescendant", `sample-option-${place}`);
-        list.children[place].scrollIntoView({ block: "nearest" });
+    function activate(order) {
+      active = order;
+      [...list.children].forEach((option, index) => option.setAttribute("aria-selected", String(index === order)));
+      if (order >= 0) {
+        input.setAttribute("aria-activedescendant", `sample-option-${order}`);
+        list.children[order].scrollIntoView({ block: "nearest" });
       } else input.removeAttribute("aria-activedescendant");
     }
 
     function suggest() {
-      const { found, near } = matches(input.value);
-      shown = found;
+      const { matched, near } = matches(input.value);
+      shown = matched;
       const hint = byId("sample-hint");
       hint.replaceChildren();
       if (!input.value.trim()) { close(); return; }
-      list.replaceChildren(...found.map((place, order) => {
-        const unit = micro[place];
-        const option = element("li", { role: "option", id: `sample-option-${order}`, "aria-selected": "false" }, name(idOf(place)),
+      list.replaceChildren(...matched.map((sample, order) => {
+        const unit = micro[sample];
+        const option = element("li", { role: "option", id: `sample-option-${order}`, "aria-selected": "false" }, name(idOf(sample)),
           element("span", { class: "quiet" }, `cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}`));
         // before the input loses the focus
-        option.addEventListener("pointerdown", (event) => { event.preventDefault(); choose(place); });
+        option.addEventListener("pointerdown", (event) => { event.preventDefault(); choose(sample); });
         return option;
       }));
-      if (near || !found.length) {
-        hint.append("No searchable sample is called “", name(input.value.trim()), found.length ? "”. The nearest names:" : "”, and no name is near. ");
-        if (!found.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} ${data.weighted ? "weighted rows" : "samples"} are stored in this page; coterie explain explains any sample.`);
+      if (near || !matched.length) {
+        hint.append("No searchable sample has the id “", name(input.value.trim()), matched.length ? "”. Similar ids:" : "”, and no id is similar. ");
+        if (!matched.length && given.count < data.n) hint.append(`Only ${count(given.count)} of ${count(data.n)} ${data.weighted ? "weighted rows" : "samples"} are stored in this page; coterie explain explains any sample.`);
       }
-      list.hidden = !found.length;
-      input.setAttribute("aria-expanded", String(!!found.length));
+      list.hidden = !matched.length;
+      input.setAttribute("aria-expanded", String(!!matched.length));
       activate(-1);
-      said.textContent = found.length ? `${found.length} ${near ? "near names" : "matches"}` : "no match";
+      said.textContent = matched.length ? `${matched.length} ${near ? "similar ids" : "matches"}` : "no match";
     }
 
-    function choose(place, fromMap = false) {
-      input.value = idOf(place);
+    function choose(sample, fromMap = false) {
+      input.value = idOf(sample);
       byId("sample-hint").replaceChildren();
       close();
-      explain(place);
-      chosenPoint = data.map ? data.map.find(rowOf(place)) : -1;
+      explain(sample);
+      chosenPoint = data.map ? data.map.find(rowOf(sample)) : -1;
       redraw();
       if (fromMap) byId("find").scrollIntoView({ block: "start" });
     }
@@ -816,8 +816,8 @@
       return text;
     }
 
-    function explain(place) {
-      const unit = micro[place];
+    function explain(sample) {
+      const unit = micro[sample];
       const all = votes(unit);
       const order = all.map((_, j) => j).sort((one, two) => rank(all[one]) - rank(all[two]) || one - two);
       const most = 300;
@@ -834,7 +834,7 @@
       const table = element("table", { class: "votes" }, element("caption", { class: "unseen" }, "How each member votes on this sample"), element("thead", {}, head), element("tbody", {}, ...rowsShown));
       const frame = element("div", { class: "frame short", tabindex: "0", role: "region", "aria-label": "Votes of the members" }, table);
       const parts = [
-        element("h3", { id: "sample-title" }, given.ids ? "Sample " : "Row ", name(idOf(place))),
+        element("h3", { id: "sample-title" }, given.ids ? "Sample " : "Row ", name(idOf(sample))),
         element("p", {}, element("strong", {}, `Cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}. `), sentence(unit, all)),
         bar(`Support of cluster ${cluster[unit]}`, support[unit] / 65535, colourOf(cluster[unit])),
       ];
@@ -843,7 +843,7 @@
       if (order.length > most) parts.push(element("p", { class: "quiet" }, `The first ${most} of ${count(order.length)} members, disagreeing ones first.`));
       panel.replaceChildren(...parts);
       panel.hidden = false;
-      said.textContent = `Showing sample ${idOf(place)}: cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}.`;
+      said.textContent = `Showing sample ${idOf(sample)}: cluster ${cluster[unit]}${sureness(confidence[unit] / 65535)}.`;
     }
 
     const rank = (vote) => (!vote.labelled ? 3 : vote.agrees === null ? 1 : vote.agrees ? 2 : 0);
@@ -872,13 +872,13 @@
     input.addEventListener("blur", close);
 
     const chips = byId("sample-chips");
-    for (const place of given.least) {
-      const button = element("button", { type: "button" }, name(idOf(place)), element("span", { class: "quiet" }, fixed(confidence[micro[place]] / 65535)));
-      button.addEventListener("click", () => choose(place));
+    for (const sample of given.least) {
+      const button = element("button", { type: "button" }, name(idOf(sample)), element("span", { class: "quiet" }, fixed(confidence[micro[sample]] / 65535)));
+      button.addEventListener("click", () => choose(sample));
       chips.append(element("li", {}, button));
     }
     if (given.least.length) chips.parentElement.hidden = false;
-    return { placeOfRow, titleOfRow, choose };
+    return { sampleOfRow, titleOfRow, choose };
   }
 
   redraw();

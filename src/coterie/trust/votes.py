@@ -171,8 +171,8 @@ class ClusterVotes:
         known = self.cohesion > 0
         if not known.any():
             return self.cohesion
-        usual = weighted_median(self.cohesion[known], self.ensemble.weights[known], lower=True)
-        return np.minimum(self.cohesion / usual, 1.0)
+        typical = weighted_median(self.cohesion[known], self.ensemble.weights[known], lower=True)
+        return np.minimum(self.cohesion / typical, 1.0)
 
     @cached_property
     def lead(self) -> NDArray[np.float64]:
@@ -184,7 +184,7 @@ class ClusterVotes:
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
         """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment."""
-        # a single cluster has no rival, so loose attachment is no reason to doubt the assignment
+        # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
         return self.lead * attached
 
