@@ -51,7 +51,7 @@ def install(python: Path, folder: Path) -> None:
     try:
         subprocess.run([python, "-m", "venv", folder], check=True)
         # the strategies of hypothesis stand beside the cases that are compared
-        subprocess.run([*pip, "-e", f"{ROOT}[io,report]", "hypothesis"], check=True)
+        subprocess.run([*pip, "-e", f"{ROOT}[graph,io,report]", "hypothesis"], check=True)
     except (OSError, subprocess.SubprocessError):
         shutil.rmtree(folder, ignore_errors=True)
         raise

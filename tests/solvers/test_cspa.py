@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,25 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
-from coterie.core.errors import MemoryBudgetError
+from coterie.core.errors import MemoryBudgetError, PartitionerMissing
 from coterie.evaluate import ari
 from coterie.solvers.cspa import CSPA
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-partitioners = pytest.mark.parametrize(
-    "partitioner",
-    [
-        "builtin",
-        pytest.param(
-            "metis",
-            marks=pytest.mark.skipif(
-                find_spec("pymetis") is None, reason="pymetis (extra graph) is not installed"
-            ),
-        ),
-    ],
-)
 
 
 def noisy(seed: int, n: int = 120, m: int = 10, c: int = 4, missing: float = 0.0):
@@ -42,15 +29,11 @@ def noisy(seed: int, n: int = 120, m: int = 10, c: int = 4, missing: float = 0.0
     return labels, truth
 
 
-@partitioners
-def test_the_small_example(partitioner):
-    model = CSPA(2, partitioner=partitioner, random_state=0).fit(T6)
+def test_the_small_example():
+    model = CSPA(2, random_state=0).fit(T6)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     assert model.cut_ == pytest.approx(1.0)
-    assert model.partitioner_ == ("METIS" if partitioner == "metis" else "built-in")
-    assert model.history_ == [
-        {"pass": 1, "objective": model.cut_, "residual": 0.0, "partitioner": model.partitioner_}
-    ]
+    assert model.history_ == [{"pass": 1, "objective": model.cut_, "residual": 0.0}]
 
 
 def test_the_small_example_with_a_hole():
@@ -61,13 +44,12 @@ def test_the_small_example_with_a_hole():
     assert model.cut_ == 0.0
 
 
-@partitioners
 @settings(max_examples=30)
 @given(labels=label_matrices(max_samples=10), data=st.data())
-def test_the_cut_is_that_of_the_samples(partitioner, labels, data):
+def test_the_cut_is_that_of_the_samples(labels, data):
     ensemble = Ensemble.from_labels(labels)
     c = data.draw(st.integers(1, ensemble.n_microclusters))
-    model = CSPA(c, partitioner=partitioner, random_state=0).fit(ensemble)
+    model = CSPA(c, random_state=0).fit(ensemble)
     assert np.array_equal(np.unique(model.labels_), np.arange(c))
     assert model.cut_ == pytest.approx(naive.coassociation_cut(labels, model.labels_), abs=1e-8)
 
@@ -77,26 +59,24 @@ def test_the_best_balanced_bisection_of_distinct_samples(seed):
     labels = np.random.default_rng(seed).integers(0, 3, (10, 7))
     assert len(np.unique(labels, axis=0)) == 10
     best = naive.best_parts(10, 2, lambda parts: naive.coassociation_cut(labels, parts), heaviest=5)
-    model = CSPA(2, partitioner="builtin", random_state=0).fit(labels)
+    model = CSPA(2, random_state=0).fit(labels)
     assert model.cut_ == pytest.approx(best)
 
 
-@partitioners
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_noisy_members_and_missing_labels(partitioner, missing):
+def test_noisy_members_and_missing_labels(missing):
     labels, truth = noisy(0, missing=missing)
-    model = CSPA(4, partitioner=partitioner, random_state=0).fit(labels)
+    model = CSPA(4, random_state=0).fit(labels)
     assert ari(truth, model.labels_) > 0.9
     assert np.bincount(model.labels_).max() <= 1.05 * 30
 
 
-@partitioners
-def test_order_and_names_do_not_matter(partitioner):
+def test_order_and_names_do_not_matter():
     labels, _ = noisy(1)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
-    one = CSPA(5, partitioner=partitioner, random_state=3).fit(labels)
-    other = CSPA(5, partitioner=partitioner, random_state=3).fit(7 - labels[rows][:, columns])
+    one = CSPA(5, random_state=3).fit(labels)
+    other = CSPA(5, random_state=3).fit(7 - labels[rows][:, columns])
     assert ari(one.labels_[rows], other.labels_) == 1.0
     assert one.cut_ == other.cut_
 
@@ -121,35 +101,31 @@ def test_the_larger_cluster_needs_a_larger_imbalance():
     truth = np.repeat([0, 1], [60, 30])
     rng = np.random.default_rng(0)
     labels = np.where(rng.random((90, 9)) < 0.15, rng.integers(0, 2, (90, 9)), truth[:, None])
-    balanced = CSPA(2, partitioner="builtin", random_state=0).fit_predict(labels)
-    free = CSPA(2, imbalance=0.4, partitioner="builtin", random_state=0).fit_predict(labels)
+    balanced = CSPA(2, random_state=0).fit_predict(labels)
+    free = CSPA(2, imbalance=0.4, random_state=0).fit_predict(labels)
     assert ari(truth, free) > ari(truth, balanced)
     # identical samples stay together, so the limit holds up to one microcluster
     assert np.bincount(balanced).max() < 60
 
 
-@partitioners
-def test_the_corners(partitioner):
-    assert CSPA(1, partitioner=partitioner).fit_predict([[3, 4]]).tolist() == [0]
-    assert CSPA(3, partitioner=partitioner).fit_predict(T6).tolist() == [0, 0, 1, 2, 2, 2]
-    assert CSPA(1, partitioner=partitioner).fit_predict(T6).tolist() == [0] * 6
-    assert CSPA(2, partitioner=partitioner).fit_predict([[0], [0], [1]]).tolist() == [0, 0, 1]
+def test_the_corners():
+    assert CSPA(1).fit_predict([[3, 4]]).tolist() == [0]
+    assert CSPA(3).fit_predict(T6).tolist() == [0, 0, 1, 2, 2, 2]
+    assert CSPA(1).fit_predict(T6).tolist() == [0] * 6
+    assert CSPA(2).fit_predict([[0], [0], [1]]).tolist() == [0, 0, 1]
     alone = np.column_stack([T6, np.arange(6), np.zeros(6, int)])
-    assert CSPA(2, partitioner=partitioner).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
+    assert CSPA(2).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
     apart = [[0, -1], [0, -1], [-1, 0], [-1, 0]]
-    assert CSPA(2, partitioner=partitioner).fit_predict(apart).tolist() == [0, 0, 1, 1]
+    assert CSPA(2).fit_predict(apart).tolist() == [0, 0, 1, 1]
 
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    assert CSPA(2, random_state=0).fit(T6).partitioner_ == "built-in"
-    with pytest.raises(ImportError, match=r"pymetis.*pip install 'coterie\[graph\]'"):
-        CSPA(2, partitioner="metis").fit(T6)
+    with pytest.raises(PartitionerMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
+        CSPA(2).fit(T6)
 
 
 def test_refusals():
-    with pytest.raises(ParameterError, match="partitioner must be one of 'auto', 'metis', 'built"):
-        CSPA(2, partitioner="hmetis").fit(T6)
     with pytest.raises(ParameterError, match="imbalance must be a number in"):
         CSPA(2, imbalance=-0.1).fit(T6)
     with pytest.raises(MemoryBudgetError, match="The co-association graph for N = 3"):

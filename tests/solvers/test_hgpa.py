@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,24 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
+from coterie.core.errors import PartitionerMissing
 from coterie.evaluate import ari
 from coterie.solvers.hgpa import HGPA
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-partitioners = pytest.mark.parametrize(
-    "partitioner",
-    [
-        "builtin",
-        pytest.param(
-            "mtkahypar",
-            marks=pytest.mark.skipif(
-                find_spec("mtkahypar") is None, reason="mtkahypar (extra graph) is not installed"
-            ),
-        ),
-    ],
-)
 
 
 def small_clusters(seed: int, n: int = 90, m: int = 8, c: int = 3):
@@ -40,15 +28,11 @@ def small_clusters(seed: int, n: int = 90, m: int = 8, c: int = 3):
     return labels, truth
 
 
-@partitioners
-def test_the_small_example(partitioner):
-    model = HGPA(2, partitioner=partitioner, random_state=0).fit(T6)
+def test_the_small_example():
+    model = HGPA(2, random_state=0).fit(T6)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     assert model.cut_ == 1.0
-    assert model.partitioner_ == ("Mt-KaHyPar" if partitioner == "mtkahypar" else "built-in")
-    assert model.history_ == [
-        {"pass": 1, "objective": 1.0, "residual": 0.0, "partitioner": model.partitioner_}
-    ]
+    assert model.history_ == [{"pass": 1, "objective": 1.0, "residual": 0.0}]
 
 
 def test_the_small_example_by_size():
@@ -64,19 +48,17 @@ def test_the_small_example_with_a_hole():
     assert model.cut_ == 0.0
 
 
-@partitioners
 @pytest.mark.parametrize("size", [False, True])
 @pytest.mark.parametrize("connectivity", [False, True])
 @settings(max_examples=15)
 @given(labels=label_matrices(max_samples=10), data=st.data())
-def test_the_cut_is_that_of_the_samples(partitioner, size, connectivity, labels, data):
+def test_the_cut_is_that_of_the_samples(size, connectivity, labels, data):
     ensemble = Ensemble.from_labels(labels)
     c = data.draw(st.integers(1, ensemble.n_microclusters))
     model = HGPA(
         c,
         hyperedge_weight="size" if size else "unit",
         objective="connectivity" if connectivity else "cut",
-        partitioner=partitioner,
         random_state=0,
     ).fit(ensemble)
     assert np.array_equal(np.unique(model.labels_), np.arange(c))
@@ -91,27 +73,23 @@ def test_the_best_balanced_bisection_of_distinct_samples(seed, size):
     best = naive.best_parts(
         10, 2, lambda parts: naive.clusters_cut(labels, parts, size=size), heaviest=5
     )
-    model = HGPA(
-        2, hyperedge_weight="size" if size else "unit", partitioner="builtin", random_state=0
-    ).fit(labels)
+    model = HGPA(2, hyperedge_weight="size" if size else "unit", random_state=0).fit(labels)
     assert model.cut_ == best
 
 
-@partitioners
-def test_members_of_small_clusters(partitioner):
+def test_members_of_small_clusters():
     labels, truth = small_clusters(0)
-    model = HGPA(3, partitioner=partitioner, random_state=0).fit(labels)
+    model = HGPA(3, random_state=0).fit(labels)
     assert ari(truth, model.labels_) > 0.9
     assert np.bincount(model.labels_).max() <= 1.05 * 30
 
 
-@partitioners
-def test_order_and_names_do_not_matter(partitioner):
+def test_order_and_names_do_not_matter():
     labels, _ = small_clusters(1)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
-    one = HGPA(4, partitioner=partitioner, random_state=3).fit(labels)
-    other = HGPA(4, partitioner=partitioner, random_state=3).fit(99 - labels[rows][:, columns])
+    one = HGPA(4, random_state=3).fit(labels)
+    other = HGPA(4, random_state=3).fit(99 - labels[rows][:, columns])
     assert ari(one.labels_[rows], other.labels_) == 1.0
     assert one.cut_ == other.cut_
 
@@ -127,33 +105,29 @@ def test_weights_are_repeated_rows():
 
 def test_a_weight_of_two_is_a_member_given_twice():
     labels, _ = small_clusters(3, n=30, m=3)
-    doubled = HGPA(3, partitioner="builtin", random_state=0).fit(labels, member_weight=[2, 1, 1])
+    doubled = HGPA(3, random_state=0).fit(labels, member_weight=[2, 1, 1])
     parts = doubled.labels_
     assert doubled.cut_ == naive.clusters_cut(labels[:, [0, 0, 1, 2]], parts)
 
 
-@partitioners
-def test_the_corners(partitioner):
-    assert HGPA(1, partitioner=partitioner).fit_predict([[3, 4]]).tolist() == [0]
-    assert HGPA(3, partitioner=partitioner).fit_predict(T6).tolist() == [0, 0, 1, 2, 2, 2]
-    assert HGPA(2, partitioner=partitioner).fit_predict([[0], [0], [1]]).tolist() == [0, 0, 1]
+def test_the_corners():
+    assert HGPA(1).fit_predict([[3, 4]]).tolist() == [0]
+    assert HGPA(3).fit_predict(T6).tolist() == [0, 0, 1, 2, 2, 2]
+    assert HGPA(2).fit_predict([[0], [0], [1]]).tolist() == [0, 0, 1]
     alone = np.column_stack([T6, np.arange(6), np.zeros(6, int)])
-    assert HGPA(2, partitioner=partitioner).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
+    assert HGPA(2).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
     # nothing but samples alone: no hyperedge can be cut, the balance is all there is
-    every = HGPA(2, partitioner=partitioner).fit(np.arange(6)[:, None])
+    every = HGPA(2).fit(np.arange(6)[:, None])
     assert np.bincount(every.labels_).tolist() == [3, 3]
     assert every.cut_ == 0.0
 
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
-    assert HGPA(2, random_state=0).fit(T6).partitioner_ == "built-in"
-    with pytest.raises(ImportError, match=r"mtkahypar.*pip install 'coterie\[graph\]'"):
-        HGPA(2, partitioner="mtkahypar").fit(T6)
+    with pytest.raises(PartitionerMissing, match=r'mtkahypar.*pip install "coterie\[graph\]"'):
+        HGPA(2).fit(T6)
 
 
 def test_refusals():
-    with pytest.raises(ParameterError, match="partitioner must be one of 'auto', 'mtkahypar', 'bu"):
-        HGPA(2, partitioner="metis").fit(T6)
     with pytest.raises(ParameterError, match="hyperedge_weight must be one of 'unit', 'size'"):
         HGPA(2, hyperedge_weight="log").fit(T6)

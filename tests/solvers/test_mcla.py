@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,25 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import Ensemble, ParameterError
+from coterie import Ensemble
+from coterie.core.errors import PartitionerMissing
 from coterie.evaluate import ari
 from coterie.solvers.mcla import MCLA, first_choice, likeness_graph
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-partitioners = pytest.mark.parametrize(
-    "partitioner",
-    [
-        "builtin",
-        pytest.param(
-            "metis",
-            marks=pytest.mark.skipif(
-                find_spec("pymetis") is None, reason="pymetis (extra graph) is not installed"
-            ),
-        ),
-    ],
-)
 
 
 def noisy(seed: int, n: int = 120, m: int = 10, c: int = 4, missing: float = 0.0):
@@ -72,14 +60,13 @@ def test_the_likeness_is_the_literal_one(labels):
     assert np.allclose(matrix, naive.likeness(coded), atol=1e-12)
 
 
-@partitioners
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=30)
 @given(labels=label_matrices(max_samples=10), data=st.data())
-def test_the_association_and_the_choice_are_the_literal_ones(partitioner, labels, data):
+def test_the_association_and_the_choice_are_the_literal_ones(labels, data):
     ensemble, coded = by_the_ensemble(labels)
     c = data.draw(st.integers(1, ensemble.n_microclusters))
-    model = MCLA(c, partitioner=partitioner, random_state=0).fit(ensemble)
+    model = MCLA(c, random_state=0).fit(ensemble)
     assert np.array_equal(np.unique(model.labels_), np.arange(c))
     expected = naive.association(coded, model.meta_clusters_)
     assert np.allclose(model.association_, expected, atol=1e-12)
@@ -103,35 +90,30 @@ def test_ties_go_to_the_meta_cluster_of_greater_total():
 # ---------------------------------------------------------------- the whole
 
 
-@partitioners
-def test_the_small_example(partitioner):
-    model = MCLA(2, partitioner=partitioner, random_state=0).fit(T6)
+def test_the_small_example():
+    model = MCLA(2, random_state=0).fit(T6)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     # base clusters by member: samples 3 to 5 first, for they are the heaviest microcluster
     assert model.meta_clusters_.tolist() == [0, 1, 0, 1, 0, 1]
     assert np.allclose(model.association_[2], [1 / 3, 2 / 3])
     # likeness 1/6 of the samples 2 to 5 with 0 to 2, in two members
     assert model.cut_ == pytest.approx(2 / 6)
-    assert model.partitioner_ == ("METIS" if partitioner == "metis" else "built-in")
-    assert model.history_[0]["partitioner"] == model.partitioner_
 
 
-@partitioners
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_noisy_members_and_missing_labels(partitioner, missing):
+def test_noisy_members_and_missing_labels(missing):
     labels, truth = noisy(0, missing=missing)
-    model = MCLA(4, partitioner=partitioner, random_state=0).fit(labels)
+    model = MCLA(4, random_state=0).fit(labels)
     assert ari(truth, model.labels_) > 0.9
     assert model.converged_
 
 
-@partitioners
-def test_order_and_names_do_not_matter(partitioner):
+def test_order_and_names_do_not_matter():
     labels, _ = noisy(1)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
-    one = MCLA(4, partitioner=partitioner, random_state=3).fit(labels)
-    other = MCLA(4, partitioner=partitioner, random_state=3).fit(7 - labels[rows][:, columns])
+    one = MCLA(4, random_state=3).fit(labels)
+    other = MCLA(4, random_state=3).fit(7 - labels[rows][:, columns])
     assert ari(one.labels_[rows], other.labels_) == 1.0
     assert one.cut_ == other.cut_
     assert np.array_equal(one.association_[rows], other.association_)
@@ -170,27 +152,20 @@ def test_more_clusters_than_base_clusters():
     assert model.association_.shape == (8, 6)
 
 
-@partitioners
-def test_the_corners(partitioner):
-    assert MCLA(1, partitioner=partitioner).fit_predict([[3, 4]]).tolist() == [0]
-    assert MCLA(1, partitioner=partitioner).fit_predict(T6).tolist() == [0] * 6
-    assert MCLA(3, partitioner=partitioner).fit_predict([[0], [0], [1], [2]]).tolist() == [
+def test_the_corners():
+    assert MCLA(1).fit_predict([[3, 4]]).tolist() == [0]
+    assert MCLA(1).fit_predict(T6).tolist() == [0] * 6
+    assert MCLA(3).fit_predict([[0], [0], [1], [2]]).tolist() == [
         0,
         0,
         1,
         2,
     ]
     alone = np.column_stack([T6, np.arange(6)])
-    assert MCLA(2, partitioner=partitioner).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
+    assert MCLA(2).fit_predict(alone).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    assert MCLA(2, random_state=0).fit(T6).partitioner_ == "built-in"
-    with pytest.raises(ImportError, match=r"pymetis.*pip install 'coterie\[graph\]'"):
-        MCLA(2, partitioner="metis").fit(T6)
-
-
-def test_refusals():
-    with pytest.raises(ParameterError, match="partitioner must be one of 'auto', 'metis', 'built"):
-        MCLA(2, partitioner="mtkahypar").fit(T6)
+    with pytest.raises(PartitionerMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
+        MCLA(2).fit(T6)

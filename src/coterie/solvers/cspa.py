@@ -15,14 +15,14 @@ Steps
   1. co-association of the N microclusters
   2. contract the graph: a microcluster of r samples is a vertex of weight r, the edge between u and v
      weighs :math:`r_u r_v A_{uv}`
-  3. partition it into c parts (:mod:`coterie.numerics.graph_partition`)
+  3. partition it into c parts with METIS (:mod:`coterie.numerics.partitioners`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Without the balance splitting them never lowers the cut; with it the partition of the
 n samples may split some, so the two are not the same problem. A microcluster heavier than a cluster may
 be gets a cluster of its own.
 
-Cost: O(N^2 m) time and 48 bytes a pair of microclusters.
+Cost: O(N^2 m) time and 48 bytes per pair of microclusters. Needs pymetis (extra ``graph``).
 
 Where paper and programs differ. ClusterPack calls METIS 4 (recursive bisection, weights scaled to a sum of
 1e8, no vertex weights, for it works on samples); so does this with METIS 5 through pymetis, on
@@ -38,11 +38,11 @@ from typing import Any
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Choice, Real
+from coterie.core.params import Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
@@ -57,8 +57,6 @@ class CSPA(LabelConsensus):
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    partitioner : {"auto", "metis", "builtin"}, default "auto"
-        "auto" takes METIS where pymetis is installed (extra ``graph``), else the built-in partitioner.
     memory_budget : int, str or None, default None
         Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
     random_state : int, Generator or None, default None
@@ -66,8 +64,6 @@ class CSPA(LabelConsensus):
 
     Attributes
     ----------
-    partitioner_ : str
-        What divided the graph, "METIS" or "built-in"; also in the record of ``history_``.
     cut_ : float
         Co-association between samples of different clusters, summed over pairs.
 
@@ -101,7 +97,6 @@ class CSPA(LabelConsensus):
         random=True,
         domains={
             "imbalance": Real(0.0),
-            "partitioner": Choice(("auto", "metis", "builtin")),
         },
     )
 
@@ -110,13 +105,11 @@ class CSPA(LabelConsensus):
         n_clusters: int,
         *,
         imbalance: float = 0.05,
-        partitioner: Backend = "auto",
         memory_budget: Budget = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.imbalance = imbalance
-        self.partitioner = partitioner
         self.memory_budget = memory_budget
         self.random_state = random_state
 
@@ -126,24 +119,17 @@ class CSPA(LabelConsensus):
         graph = coassociation(ensemble, memory_budget=self.memory_budget)  # 1
         graph *= weights  # 2
         graph *= weights[:, None]
-        labels, used = partition_graph(  # 3
+        labels = partition_graph(  # 3
             graph,
             weights,
             self.n_clusters,
             seed=int(child_seeds(rng, 1)[0]),
-            backend=self.partitioner,
             imbalance=self.imbalance,
         )
         cut = graph_cut(graph, labels)
-        record: dict[str, Any] = {
-            "pass": 1,
-            "objective": cut,
-            "residual": 0.0,
-            "partitioner": used,
-        }
         return Partition(
             labels=labels,
             member_weights=ensemble.member_weight,
-            history=(record,),
-            other={"partitioner_": used, "cut_": cut},
+            history=({"pass": 1, "objective": cut, "residual": 0.0},),
+            other={"cut_": cut},
         )

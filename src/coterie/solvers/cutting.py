@@ -131,8 +131,8 @@ def cut_graph(
     vertex_weights: FloatArray,
     n_clusters: int,
     rng: np.random.Generator,
-) -> tuple[Cut, str]:
-    """Parts of about equal weight that few links leave, and the program that found them.
+) -> Cut:
+    """Parts of about equal weight with few links between them, by METIS.
 
     Parameters
     ----------
@@ -144,10 +144,10 @@ def cut_graph(
         At most N.
     rng : numpy Generator
     """
-    from coterie.numerics.graph_partition import graph_cut, partition_graph
+    from coterie.numerics.partitioners import graph_cut, partition_graph
 
     seed = int(child_seeds(rng, 1)[0])
-    parts, used = partition_graph(graph, vertex_weights, n_clusters, seed=seed)
+    parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed)
     components = by_first_appearance(parts[: ensemble.n_microclusters])
     labels = finish_partition(ensemble, components, n_clusters)
-    return Cut(labels, components, graph_cut(graph, parts)), used
+    return Cut(labels, components, graph_cut(graph, parts))

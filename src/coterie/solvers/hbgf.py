@@ -18,7 +18,7 @@ Steps of the spectral cut, with B the N x k incidence, :math:`D = \mathrm{diag}(
 Steps of the balanced cut
   1. a vertex per microcluster, of weight r, and one per base cluster, of weight 1; a link of weight r
      between a microcluster and each base cluster it lies in
-  2. METIS (or the built-in partitioner) cuts it into c parts of about equal weight; samples keep their part
+  2. METIS cuts it into c parts of about equal weight; samples keep their part
 
 Exactness. The spectral cut is that of the n samples. The balanced cut is that of the samples with the
 one condition that samples with equal labels stay together.
@@ -59,8 +59,8 @@ class HBGF(LabelConsensus):
     n_clusters : int
         Number of clusters.
     partition : {"spectral", "metis"}, default "spectral"
-        How the graph is cut. "metis" gives parts of about equal weight; without pymetis the
-        built-in partitioner takes its place.
+        How the graph is cut. "metis" gives parts of about equal weight and needs pymetis (extra
+        ``graph``).
     n_init : int, default 10
         Of "spectral" only: starts of k-means, the best of which is kept.
     max_iter : int, default 300
@@ -75,8 +75,6 @@ class HBGF(LabelConsensus):
         clusters.
     cluster_embedding_ : ndarray, shape (k, p)
         Of "spectral" only: the base clusters' rows, in the order of ``ensemble_.incidence``.
-    partitioner_ : str
-        Of "metis" only: the program that cut the graph, "METIS" or "built-in".
     n_components_, component_labels_ : int and ndarray, shape (n,)
         The parts that hold samples, before the rule that makes it n_clusters clusters.
 
@@ -133,9 +131,9 @@ class HBGF(LabelConsensus):
         links = sparse.csr_array(ensemble.incidence.multiply(prior))
         if self.partition == "metis":
             graph, sizes = _whole_graph(ensemble, links, prior)
-            cut, used = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
+            cut = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
             self._warn(cut)
-            return cut.partition(ensemble.member_weight, other={"partitioner_": used})
+            return cut.partition(ensemble.member_weight)
         spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
         embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
         cut = cut_embedding(

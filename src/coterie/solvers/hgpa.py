@@ -15,18 +15,18 @@ Steps
   1. hypergraph of the N microclusters: a microcluster of r samples is a vertex of weight r; base
      clusters of one microcluster cannot be cut and are left out
   2. weights of the hyperedges: one, or the number of samples, times the member's weight
-  3. partition it into c parts (:mod:`coterie.numerics.hypergraph_partition`)
+  3. partition it into c parts with Mt-KaHyPar (:mod:`coterie.numerics.partitioners`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Splitting them never lowers the cut; only the balance can ask for it. A microcluster
 heavier than a cluster may be gets a cluster of its own.
 
-Cost: O(N m c) time and O(N m) memory: no matrix of pairs.
+Cost: O(N m c) time and O(N m) memory: no matrix of pairs. Needs mtkahypar (extra ``graph``).
 
 Where paper and programs differ. In the paper all hyperedges weigh the same; ClusterPack weighs them by
 size (``hyperedge_weight="size"``) and calls hMETIS, which lets each bisection lie between 45 and
-55 %. A later port takes KaHyPar with the connectivity objective (``objective="connectivity"``). hMETIS
-is closed; here Mt-KaHyPar divides, or the built-in partitioner.
+55 %. hMETIS is closed, so Mt-KaHyPar is used here. A later port takes KaHyPar with the connectivity
+objective (``objective="connectivity"``).
 
 Missing labels. A sample lies in fewer hyperedges.
 """
@@ -40,12 +40,7 @@ import numpy as np
 from coterie.core.params import Choice, Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
-from coterie.numerics.hypergraph_partition import (
-    Backend,
-    Objective,
-    hypergraph_cut,
-    partition_hypergraph,
-)
+from coterie.numerics.partitioners import Objective, hypergraph_cut, partition_hypergraph
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
@@ -66,15 +61,11 @@ class HGPA(LabelConsensus):
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    partitioner : {"auto", "mtkahypar", "builtin"}, default "auto"
-        "auto" takes Mt-KaHyPar where it is installed (extra ``graph``), else the built-in partitioner.
     random_state : int, Generator or None, default None
         Seed of the partitioner.
 
     Attributes
     ----------
-    partitioner_ : str
-        What divided the hypergraph, "Mt-KaHyPar" or "built-in"; also in the record of ``history_``.
     cut_ : float
         The objective: total weight of the base clusters that are cut.
 
@@ -111,7 +102,6 @@ class HGPA(LabelConsensus):
             "hyperedge_weight": Choice(("unit", "size")),
             "objective": Choice(("cut", "connectivity")),
             "imbalance": Real(0.0),
-            "partitioner": Choice(("auto", "mtkahypar", "builtin")),
         },
     )
 
@@ -122,14 +112,12 @@ class HGPA(LabelConsensus):
         hyperedge_weight: Literal["unit", "size"] = "unit",
         objective: Objective = "cut",
         imbalance: float = 0.05,
-        partitioner: Backend = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.hyperedge_weight = hyperedge_weight
         self.objective = objective
         self.imbalance = imbalance
-        self.partitioner = partitioner
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -137,26 +125,19 @@ class HGPA(LabelConsensus):
         price = ensemble.weight_of_cluster  # 2
         if self.hyperedge_weight == "size":
             price = price * ensemble.cluster_sizes
-        labels, used = partition_hypergraph(  # 3
+        labels = partition_hypergraph(  # 3
             incidence,
             ensemble.weights,
             price,
             self.n_clusters,
             seed=int(child_seeds(rng, 1)[0]),
-            backend=self.partitioner,
             objective=self.objective,
             imbalance=self.imbalance,
         )
         cut = hypergraph_cut(incidence, price, labels, self.objective)
-        record: dict[str, Any] = {
-            "pass": 1,
-            "objective": cut,
-            "residual": 0.0,
-            "partitioner": used,
-        }
         return Partition(
             labels=labels,
             member_weights=ensemble.member_weight,
-            history=(record,),
-            other={"partitioner_": used, "cut_": cut},
+            history=({"pass": 1, "objective": cut, "residual": 0.0},),
+            other={"cut_": cut},
         )

@@ -10,14 +10,14 @@ Steps
   1. Jaccard likeness of the k base clusters, :math:`J_{pq} = |C_p \cap C_q| / |C_p \cup C_q|`, zero
      within a member
   2. meta-clusters: balanced partition of that graph into c parts, a base cluster weighing
-     :math:`|C_p|` (:mod:`coterie.numerics.graph_partition`)
+     :math:`|C_p|`, with METIS (:mod:`coterie.numerics.partitioners`)
   3. association of a sample with a meta-cluster: the mean over its base clusters of whether they
      hold the sample; the label is the meta-cluster of greatest association
 
 The sizes and overlaps are sums over samples and step 3 goes by rows, so microclusters with their weights
 give what the n samples give, exactly.
 
-Cost: O(N m^2 + k^2) time, O(N (m + c) + k^2) memory: linear in N.
+Cost: O(N m^2 + k^2) time, O(N (m + c) + k^2) memory: linear in N. Needs pymetis (extra ``graph``).
 
 Where paper and programs differ. A meta-cluster can be the first choice of no sample; the paper then
 returns fewer clusters. What it arrived at is kept (``component_labels_``), and the widest clusters are
@@ -37,11 +37,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import Choice, Real
+from coterie.core.params import Real
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.numerics.graph_partition import Backend, graph_cut, partition_graph
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
@@ -60,16 +60,11 @@ class MCLA(LabelConsensus):
         Number of clusters.
     imbalance : float, default 0.05
         How far the base clusters of a meta-cluster may together exceed their fair share of samples.
-    partitioner : {"auto", "metis", "builtin"}, default "auto"
-        "auto" takes METIS where pymetis is installed (extra ``graph``), else the built-in partitioner.
     random_state : int, Generator or None, default None
         Seed of the partitioner.
 
     Attributes
     ----------
-    partitioner_ : str
-        What divided the graph of base clusters, "METIS" or "built-in"; also in the record of
-        ``history_``.
     cut_ : float
         Likeness between base clusters of different meta-clusters, summed over pairs.
     meta_clusters_ : ndarray, shape (k,)
@@ -112,7 +107,6 @@ class MCLA(LabelConsensus):
         random=True,
         domains={
             "imbalance": Real(0.0),
-            "partitioner": Choice(("auto", "metis", "builtin")),
         },
     )
 
@@ -121,26 +115,23 @@ class MCLA(LabelConsensus):
         n_clusters: int,
         *,
         imbalance: float = 0.05,
-        partitioner: Backend = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.imbalance = imbalance
-        self.partitioner = partitioner
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         votes = ensemble.weight_of_cluster
         graph = likeness_graph(ensemble, votes)  # 1
-        found, used = partition_graph(  # 2
+        parts = partition_graph(  # 2
             graph,
             votes * ensemble.cluster_sizes,
             min(self.n_clusters, ensemble.n_base_clusters),
             seed=int(child_seeds(rng, 1)[0]),
-            backend=self.partitioner,
             imbalance=self.imbalance,
         )
-        meta = by_first_appearance(found)
+        meta = by_first_appearance(parts)
         association = associate(ensemble, votes, meta)  # 3
         chosen = first_choice(association, ensemble.weights)
         n_components = len(np.unique(chosen))
@@ -159,7 +150,6 @@ class MCLA(LabelConsensus):
             "objective": cut,
             "residual": 0.0,
             "n_components": n_components,
-            "partitioner": used,
         }
         return Partition(
             labels=finish_partition(ensemble, chosen, self.n_clusters, embedding=association),
@@ -168,7 +158,7 @@ class MCLA(LabelConsensus):
             history=(record,),
             by_sample={"component_labels_": chosen, "association_": association},
             by_base_cluster={"meta_clusters_": meta},
-            other={"partitioner_": used, "cut_": cut, "n_components_": n_components},
+            other={"cut_": cut, "n_components_": n_components},
         )
 
 

@@ -87,8 +87,8 @@ class SimilarityConsensus(LabelConsensus):
         for samples with equal labels, or N x N in the order of the ensemble's microclusters. Or a
         function of an Ensemble that gives the N x N matrix, as those of ``coterie.evidence`` do.
     partition : {"average", "complete", "single", "spectral", "tcut", "metis"}, default "average"
-        How it is cut. "metis" gives clusters of about equal size; without pymetis the built-in
-        partitioner takes its place.
+        How it is cut. "metis" gives clusters of about equal size and needs pymetis (extra
+        ``graph``).
     theta : float, default 0.4
         Of "lwca" and "enhanced": how mildly a base cluster that the members scatter is punished.
     n_steps : int or None, default None
@@ -116,8 +116,6 @@ class SimilarityConsensus(LabelConsensus):
     embedding_ : ndarray, shape (N, p)
         Of "spectral" and "tcut" only: a row of unit length per microcluster, in which k-means
         looked for clusters.
-    partitioner_ : str
-        Of "metis" only: the program that cut the graph, "METIS" or "built-in".
     n_components_, component_labels_ : int and ndarray, shape (n,)
         What the cut arrived at, before the rule that makes it n_clusters clusters.
 
@@ -219,7 +217,7 @@ class SimilarityConsensus(LabelConsensus):
             links = between * weights
             links *= weights[:, None]
             np.fill_diagonal(links, 0.0)
-            cut, other["partitioner_"] = cut_graph(ensemble, links, weights, self.n_clusters, rng)
+            cut = cut_graph(ensemble, links, weights, self.n_clusters, rng)
         else:
             embed = _spectral if self.partition == "spectral" else _through_base_clusters
             embedding = embed(ensemble, _with_own(between, own, weights), weights, self.n_clusters)

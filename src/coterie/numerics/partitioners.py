@@ -1,0 +1,452 @@
+r"""Balanced partitions of graphs and hypergraphs, by METIS and Mt-KaHyPar (extra ``graph``).
+
+A graph is divided so that its parts have about equal vertex weight and few edges run between them,
+
+.. math::
+
+    \min_y \sum_{u < v,\; y_u \neq y_v} w_{uv},
+
+a hypergraph so that few nets (hyperedges) touch more than one part. With :math:`\lambda_e` the number
+of parts that net e touches, there are two objectives, the same for two parts:
+
+.. math::
+
+    \text{cut} = \sum_e w_e\, [\lambda_e > 1], \qquad
+    \text{connectivity} = \sum_e w_e\, (\lambda_e - 1).
+
+Balance. A part may weigh up to :math:`1 + \varepsilon` times its fair share of all vertex weight.
+Vertices are never split: a vertex heavier than that limit gets a part of its own, and where whole
+vertices cannot meet the limit, it is raised to what packing them heaviest first attains. Every part
+has at least one vertex.
+
+Graphs are bisected recursively, one METIS call per bisection, because METIS's own recursion prints to
+standard output and returns empty parts where a side has fewer vertices than parts. The room below the
+weight limit is spread over the bisections to come. Mt-KaHyPar divides a hypergraph into all parts at
+once, with its deterministic preset.
+
+Both libraries keep their generator in the process, so calls are made one at a time. The same seed
+gives the same parts, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from coterie.core.errors import ParameterError, PartitionerMissing
+from coterie.core.types import FloatArray, IntArray
+
+Objective = Literal["cut", "connectivity"]
+
+# both libraries count in whole numbers; sums must stay far from the limit of a 32-bit build
+LARGEST_TOTAL = 1e8
+# beyond this an imbalance no longer restricts anything, and its products would overflow
+LOOSEST = 1e12
+
+_METIS_LOCK = threading.Lock()
+_MT_KAHYPAR_LOCK = threading.Lock()
+
+
+def partition_graph(
+    edge_weights: ArrayLike | sparse.csr_array,
+    vertex_weights: ArrayLike,
+    n_parts: int,
+    *,
+    seed: int,
+    imbalance: float = 0.05,
+) -> IntArray:
+    """Divide a graph into balanced parts with a small cut.
+
+    Parameters
+    ----------
+    edge_weights : ndarray or sparse array, shape (N, N)
+        Symmetric and non-negative; the diagonal is ignored.
+    vertex_weights : array, shape (N,)
+        Positive.
+    n_parts : int
+        At most N.
+    seed : int
+        The same seed gives the same parts.
+    imbalance : float, default 0.05
+        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
+
+    Returns
+    -------
+    labels : ndarray, shape (N,)
+        Part of each vertex, 0 .. n_parts - 1; no part is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.numerics.partitioners import partition_graph
+    >>> path = np.diag([3.0, 3.0, 1.0, 3.0, 3.0], 1)
+    >>> labels = partition_graph(path + path.T, np.ones(6), 2, seed=0)
+    >>> bool(labels[0] == labels[1] == labels[2] != labels[3])
+    True
+    """
+    graph, weight = _checked_graph(edge_weights, vertex_weights)
+    imbalance = _checked_imbalance("partition_graph", n_parts, len(weight), imbalance)
+    metis = _library("pymetis", "METIS")
+    rng = np.random.default_rng(seed)
+    labels, vertices, n_alone = _set_heavy_apart(weight, n_parts, imbalance)
+    ceiling = (1.0 + imbalance) * weight[vertices].sum() / (n_parts - n_alone)
+
+    def divide(vertices: IntArray, n_parts: int, first: int) -> None:
+        """Write the parts first, first + 1, ... of some vertices into the labels."""
+        if n_parts == 1 or len(vertices) == n_parts:
+            labels[vertices] = first + np.arange(len(vertices)) % n_parts
+            return
+        halves = ((n_parts + 1) // 2, n_parts // 2)
+        part = graph if len(vertices) == len(labels) else graph[vertices][:, vertices]
+        side = _bisect(metis, part, weight[vertices], halves, ceiling, rng)
+        divide(vertices[side == 0], halves[0], first)
+        divide(vertices[side == 1], halves[1], first + halves[0])
+
+    divide(vertices, n_parts - n_alone, n_alone)
+    return labels
+
+
+def partition_hypergraph(
+    incidence: sparse.csr_array,
+    vertex_weights: ArrayLike,
+    net_weights: ArrayLike,
+    n_parts: int,
+    *,
+    seed: int,
+    objective: Objective = "cut",
+    imbalance: float = 0.05,
+) -> IntArray:
+    """Divide a hypergraph into balanced parts that cut few nets.
+
+    Parameters
+    ----------
+    incidence : sparse array, shape (N, k)
+        Non-zero where a vertex lies in a net.
+    vertex_weights, net_weights : array, shapes (N,) and (k,)
+        Positive.
+    n_parts : int
+        At most N.
+    seed : int
+        The same seed gives the same parts.
+    objective : {"cut", "connectivity"}, default "cut"
+        Whether a cut net costs its weight once, or once for each part beyond the first.
+    imbalance : float, default 0.05
+        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
+
+    Returns
+    -------
+    labels : ndarray, shape (N,)
+        Part of each vertex, 0 .. n_parts - 1; no part is empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from coterie.numerics.partitioners import partition_hypergraph
+    >>> nets = sparse.csr_array(np.array([[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0]]))
+    >>> labels = partition_hypergraph(nets, np.ones(4), np.ones(3), 2, seed=0)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    nets, weight, price = _checked_hypergraph(incidence, vertex_weights, net_weights)
+    imbalance = _checked_imbalance("partition_hypergraph", n_parts, len(weight), imbalance)
+    if objective not in ("cut", "connectivity"):
+        raise ParameterError(
+            f"partition_hypergraph: objective must be 'cut' or 'connectivity', but is {objective!r}"
+        )
+    module = _library("mtkahypar", "Mt-KaHyPar")
+    labels, vertices, n_alone = _set_heavy_apart(weight, n_parts, imbalance)
+    n_left = n_parts - n_alone
+    if n_left == 1 or len(vertices) == n_left:
+        labels[vertices] = n_alone + np.arange(len(vertices)) % n_left
+        return labels
+    # the deterministic preset ignores its seed, so the seed decides the order of the vertices
+    vertices = vertices[np.random.default_rng(seed).permutation(len(vertices))]
+    pins = sparse.csc_array(nets[vertices])
+    pins.sort_indices()
+    size = np.diff(pins.indptr)
+    # a net that already lost vertices to a part of its own is cut: under "cut" it costs no more
+    whole = np.bincount(nets.indices, minlength=nets.shape[1]) == size
+    counts = (size > 1) & (whole | (objective == "connectivity"))
+    parts = _by_mtkahypar(
+        module,
+        [
+            pins.indices[pins.indptr[e] : pins.indptr[e + 1]].tolist()
+            for e in np.flatnonzero(counts)
+        ],
+        _whole_numbers(price[counts]),
+        _whole_numbers(weight[vertices]),
+        n_left,
+        imbalance,
+        objective,
+    )
+    labels[vertices] = n_alone + _fill_empty_parts(parts, n_left, weight[vertices])
+    return labels
+
+
+def graph_cut(edge_weights: ArrayLike | sparse.csr_array, labels: ArrayLike) -> float:
+    """Total weight of the edges between different parts.
+
+    Examples
+    --------
+    >>> from coterie.numerics.partitioners import graph_cut
+    >>> graph_cut([[0, 2, 1], [2, 0, 0], [1, 0, 0]], [0, 0, 1])
+    1.0
+    """
+    parts = np.asarray(labels)
+    if sparse.issparse(edge_weights):
+        entries = sparse.coo_array(edge_weights)
+        apart = parts[entries.row] != parts[entries.col]
+        return float(entries.data[apart].sum() / 2)
+    matrix = np.asarray(edge_weights, dtype=np.float64)
+    # row by row: a mask of all pairs would be another N x N array
+    return float(sum(row[parts != part].sum() for row, part in zip(matrix, parts, strict=True)) / 2)
+
+
+def hypergraph_cut(
+    incidence: sparse.csr_array,
+    net_weights: ArrayLike,
+    labels: ArrayLike,
+    objective: Objective = "cut",
+) -> float:
+    """Total weight of the nets that are cut, or of the parts they touch beyond the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from coterie.numerics.partitioners import hypergraph_cut
+    >>> nets = sparse.csr_array(np.array([[1, 1], [1, 0], [1, 0]]))
+    >>> hypergraph_cut(nets, [1, 1], [0, 1, 2]), hypergraph_cut(nets, [1, 1], [0, 1, 2], "connectivity")
+    (1.0, 2.0)
+    """
+    parts = np.unique(np.asarray(labels), return_inverse=True)[1]
+    chosen = sparse.csr_array((np.ones(len(parts)), (np.arange(len(parts)), parts)))
+    touched = sparse.csr_array(chosen.T @ (sparse.csr_array(incidence) != 0))
+    spread = np.bincount(touched.indices, minlength=touched.shape[1]) - 1
+    if objective == "cut":
+        spread = np.minimum(spread, 1)
+    return float(np.maximum(spread, 0) @ np.asarray(net_weights, dtype=np.float64))
+
+
+# ---------------------------------------------------------------- input
+
+
+def _checked_graph(
+    edge_weights: ArrayLike | sparse.csr_array, vertex_weights: ArrayLike
+) -> tuple[sparse.csr_array, FloatArray]:
+    """The edges without the diagonal, and the vertex weights."""
+    weight = np.asarray(vertex_weights, dtype=np.float64)
+    n = len(weight)
+    given: Any = edge_weights
+    if not sparse.issparse(given):
+        given = np.asarray(given, dtype=np.float64)
+    if given.shape != (n, n):
+        raise ValueError(
+            f"partition_graph: edge_weights must be {n} x {n}, one row per vertex weight, "
+            f"but have shape {given.shape}"
+        )
+    matrix = sparse.csr_array(given, dtype=np.float64)
+    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    edge = (matrix.indices != rows) & (matrix.data != 0)
+    data = matrix.data[edge]
+    if not ((np.isfinite(data) & (data > 0)).all() and (weight > 0).all()):
+        raise ValueError(
+            "partition_graph: edge weights must be non-negative and vertex weights positive"
+        )
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[edge], minlength=n))])
+    return sparse.csr_array((data, matrix.indices[edge], indptr), shape=(n, n)), weight
+
+
+def _checked_hypergraph(
+    incidence: sparse.csr_array, vertex_weights: ArrayLike, net_weights: ArrayLike
+) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
+    weight = np.asarray(vertex_weights, dtype=np.float64)
+    price = np.asarray(net_weights, dtype=np.float64)
+    if incidence.shape != (len(weight), len(price)):
+        raise ValueError(
+            f"partition_hypergraph: incidence must be {len(weight)} x {len(price)}, by vertex "
+            f"and net weights, but has shape {incidence.shape}"
+        )
+    if not ((weight > 0).all() and (price > 0).all()):
+        raise ValueError("partition_hypergraph: vertex and net weights must be positive")
+    nets = sparse.csr_array(incidence, dtype=np.float64)
+    nets.eliminate_zeros()
+    return nets, weight, price
+
+
+def _checked_imbalance(function: str, n_parts: int, n: int, imbalance: float) -> float:
+    if not 1 <= n_parts <= n:
+        raise ParameterError(
+            f"{function}: n_parts must be between 1 and the number of vertices, {n}, "
+            f"but is {n_parts}"
+        )
+    if not imbalance >= 0:
+        raise ParameterError(f"{function}: imbalance must not be negative, but is {imbalance!r}")
+    return min(imbalance, LOOSEST)
+
+
+def _library(module: str, name: str) -> Any:
+    try:
+        return import_module(module)
+    # a compiled module can fail to load in other ways than by being absent
+    except (ImportError, OSError, SystemError) as error:
+        raise PartitionerMissing(
+            f"{name} is needed to divide this graph, but {module} cannot be imported ({error}). "
+            'Install it with: pip install "coterie[graph]"'
+        ) from error
+
+
+def _whole_numbers(weight: FloatArray) -> IntArray:
+    """Weights as whole numbers of at least one, scaled unless they are whole already."""
+    if (weight == np.rint(weight)).all() and weight.sum() < LARGEST_TOTAL:
+        return weight.astype(np.int64)
+    return np.maximum(1, np.rint(weight * (LARGEST_TOTAL / weight.sum()))).astype(np.int64)
+
+
+# ---------------------------------------------------------------- balance
+
+
+def _set_heavy_apart(
+    weight: FloatArray, n_parts: int, imbalance: float
+) -> tuple[IntArray, IntArray, int]:
+    """Give vertices heavier than a part may be the first parts.
+
+    Returns the labels so far, the vertices without one, and how many parts are taken.
+    """
+    labels = np.zeros(len(weight), dtype=np.int64)
+    left = np.ones(len(weight), dtype=bool)
+    # the last part takes what is left, whatever it weighs
+    for n_alone in range(n_parts - 1):
+        heaviest = int(np.argmax(np.where(left, weight, 0.0)))
+        if weight[heaviest] <= (1.0 + imbalance) * weight[left].sum() / (n_parts - n_alone):
+            return labels, np.flatnonzero(left), n_alone
+        labels[heaviest] = n_alone
+        left[heaviest] = False
+    return labels, np.flatnonzero(left), n_parts - 1
+
+
+def _side_limits(weight: FloatArray, halves: tuple[int, int], ceiling: float) -> FloatArray:
+    """Most weight of either side, so that no part has to exceed the ceiling in the end."""
+    fair = weight.sum() * np.array(halves) / sum(halves)
+    levels = int(np.ceil(np.log2(sum(halves))))
+    room = max(1.0, ceiling * sum(halves) / weight.sum()) ** (1.0 / levels)
+    packed = [0.0, 0.0]
+    for heavy in np.sort(weight)[::-1].tolist():
+        packed[0 if fair[0] - packed[0] >= fair[1] - packed[1] else 1] += heavy
+    return np.asarray(np.maximum(room * fair, packed))
+
+
+def _meet_limits(
+    graph: sparse.csr_array,
+    weight: FloatArray,
+    side: NDArray[np.int8],
+    halves: tuple[int, int],
+    limit: FloatArray,
+) -> None:
+    """Move vertices, those that add least to the cut first, until both sides keep to their limits.
+
+    Each side keeps at least as many vertices as it will have parts. Works in place.
+    """
+    load = np.bincount(side, weights=weight, minlength=2)
+    count = np.bincount(side, minlength=2)
+    while True:
+        short = count < np.array(halves)
+        over = load - limit
+        if short.any():
+            giver = int(np.argmin(short))
+            movable = side == giver
+        else:
+            giver = int(np.argmax(over / limit))
+            if over[giver] <= 1e-9 * limit[giver] or count[giver] == halves[giver]:
+                return
+            # a move may not make the other side exceed its limit by as much
+            movable = (side == giver) & (weight + over[1 - giver] < over[giver])
+            if not movable.any():
+                return
+        links = graph @ np.column_stack([side == 0, side == 1]).astype(np.float64)
+        gain = np.where(movable, links[:, 1 - giver] - links[:, giver], -np.inf)
+        vertex = int(np.argmax(gain))
+        side[vertex] = 1 - giver
+        load += weight[vertex] * np.where(np.arange(2) == giver, -1.0, 1.0)
+        count += np.where(np.arange(2) == giver, -1, 1)
+
+
+def _fill_empty_parts(parts: IntArray, n_parts: int, weight: FloatArray) -> IntArray:
+    """Give each empty part the heaviest vertex of the heaviest part that can spare one."""
+    filled = parts.copy()
+    for empty in range(n_parts):
+        if (filled == empty).any():
+            continue
+        load = np.bincount(filled, weights=weight, minlength=n_parts)
+        load[np.bincount(filled, minlength=n_parts) < 2] = -1.0
+        rows = np.flatnonzero(filled == int(np.argmax(load)))
+        filled[rows[np.argmax(weight[rows])]] = empty
+    return filled
+
+
+# ---------------------------------------------------------------- the libraries
+
+
+def _bisect(
+    metis: Any,
+    graph: sparse.csr_array,
+    weight: FloatArray,
+    halves: tuple[int, int],
+    ceiling: float,
+    rng: np.random.Generator,
+) -> NDArray[np.int8]:
+    """Side of each vertex; the two sides will be divided into ``halves`` parts."""
+    n_parts = sum(halves)
+    limit = _side_limits(weight, halves, ceiling)
+    fair = weight.sum() * np.array(halves) / n_parts
+    room = float((limit / fair).min() - 1.0)
+    whole = np.rint(graph.data * (LARGEST_TOTAL / max(graph.data.sum(), 1e-300))).astype(np.int64)
+    kept = whole > 0
+    starts = np.concatenate([[0], np.cumsum(kept)])[graph.indptr].astype(np.int64)
+    options = metis.Options(
+        # the C library treats seeds 0 and 1 alike
+        seed=int(rng.integers(1, 2**31 - 1)),
+        ufactor=max(1, round(1000 * min(room, n_parts))),
+    )
+    with _METIS_LOCK:
+        _, side = metis.part_graph(
+            2,
+            adjacency=metis.CSRAdjacency(starts, graph.indices[kept].astype(np.int64)),
+            vweights=_whole_numbers(weight),
+            eweights=whole[kept],
+            tpwgts=[halves[0] / n_parts, halves[1] / n_parts],
+            recursive=True,
+            options=options,
+        )
+    side = np.asarray(side, dtype=np.int8)
+    _meet_limits(graph, weight, side, halves, limit)
+    return side
+
+
+def _by_mtkahypar(
+    module: Any,
+    nets: list[list[int]],
+    price: IntArray,
+    weight: IntArray,
+    n_parts: int,
+    imbalance: float,
+    objective: Objective,
+) -> IntArray:
+    """Part of each vertex; parts may be empty."""
+    with _MT_KAHYPAR_LOCK:
+        session = module.initialize(1, print_warnings=False)
+        context = session.context_from_preset(module.PresetType.DETERMINISTIC_QUALITY)
+        kind = module.Objective.CUT if objective == "cut" else module.Objective.KM1
+        context.set_partitioning_parameters(n_parts, imbalance, kind)
+        context.logging = False
+        module.set_seed(0)
+        hypergraph = session.create_hypergraph(
+            context, len(weight), len(nets), nets, weight.tolist(), price.tolist()
+        )
+        return np.asarray(hypergraph.partition(context).get_partition(), dtype=np.int64)
