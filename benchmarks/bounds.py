@@ -34,7 +34,7 @@ from units import best_of
 
 from coterie import CESHL, PCE, TRCE, Ensemble
 from coterie.evidence import coassociation_counts, locally_weighted_coassociation
-from coterie.evidence.enhancement_kernels import sweep
+from coterie.evidence.enhancement.kernels import sweep
 from coterie.evidence.reliability import cluster_reliability
 from coterie.numerics.components import dense_components
 from coterie.numerics.linkage import weighted_linkage

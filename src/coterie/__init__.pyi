@@ -22,9 +22,9 @@ from coterie.core.errors import ResultFileError as ResultFileError
 from coterie.core.errors import SampleError as SampleError
 from coterie.core.tables import Table as Table
 from coterie.ensemble import Ensemble as Ensemble
+from coterie.evidence import enhance as enhance
 from coterie.result import Result as Result
 from coterie.select import select_k as select_k
 from coterie.solvers import *  # noqa: F403
-from coterie.solvers.ec_cms import enhance as enhance
 
 __version__: str

@@ -63,8 +63,9 @@ _OF = {
     "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
     "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
     "evidence.contingency": "evidence/test_contingency.py",
-    "evidence.enhancement": "evidence/test_enhancement_kernels.py solvers/test_ec_cms.py",
-    "evidence.enhancement_kernels": "evidence/test_enhancement_kernels.py solvers/test_ec_cms.py",
+    "evidence.enhancement.passes": "evidence/test_enhancement.py solvers/test_ec_cms.py",
+    "evidence.enhancement.problem": "evidence/test_enhancement.py solvers/test_ec_cms.py",
+    "evidence.enhancement.kernels": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.given": "evidence/test_given.py",
     "evidence.links": "evidence/test_links.py evidence/test_budget.py",
     "evidence.propagation": (

@@ -138,7 +138,7 @@ def test_shares_of_what_was_seen_need_three_matrices(function):
 def test_so_does_a_solver(thousand):
     with pytest.raises(
         MemoryBudgetError,
-        match=r"co-association matrix and its linkage for N = 1,000 microclusters needs 15.3 MiB",
+        match=r"The co-association matrix for N = 1,000 microclusters needs 15.3 MiB",
     ):
         EAC(2, memory_budget="1MB").fit(thousand)
     assert issubclass(MemoryBudgetError, MemoryError)

@@ -15,15 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.evidence import enhancement as passes
-from coterie.evidence import enhancement_kernels
+from coterie.evidence import cluster_reliability, enhance
 from coterie.evidence.coassociation import coassociation
-from coterie.solvers import ec_cms as steps
-from coterie.solvers.ec_cms import ECCMS, enhance
+from coterie.evidence.enhancement import kernels, passes
+from coterie.evidence.enhancement import problem as posing
+from coterie.solvers.ec_cms import ECCMS
 from tests.naive import ec_cms as naive
 from tests.strategies import label_matrices
 
 CHANGES = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
+
+
+def locally_weighted(ensemble):
+    return posing._similarity(ensemble, "lwca", cluster_reliability(ensemble, 0.4))
 
 
 def noisy_members(seed, n=60, n_members=8, n_classes=4, missing=0.0, repeats=False):
@@ -183,10 +187,10 @@ def test_distance_to_the_optimum_never_grows():
     """The alternating direction method's own measure: |Y - Y*|^2 + |(E, F) - (E*, F*)|^2."""
     ensemble = Ensemble.from_labels(noisy_members(8, n=40, missing=0.1, repeats=True))
     lam, r = 0.4, ensemble.weights.astype(float)
-    problem = passes.Problem.pose(
-        steps._evidence(ensemble, "lwca", 0.4, None),
-        steps._confident(coassociation(ensemble), ensemble.weights, 0.8),
-        ensemble.weights, True, True,
+    problem = posing.Problem.pose(
+        locally_weighted(ensemble),
+        posing.confident_pairs(coassociation(ensemble), ensemble.weights, 0.8),
+        ensemble.sizes, True, True,
     )  # fmt: skip
 
     def run(count):
@@ -202,7 +206,7 @@ def test_distance_to_the_optimum_never_grows():
         Y1 = np.where(problem.pinned, Z.between, lam * Z.between)
         F, own_F = np.clip((P.between + P.between.T) / 2, 0, 1), np.clip(P.own, 0, 1)
         return [
-            passes.SampleMatrix(*pair)
+            posing.SampleMatrix(*pair)
             for pair in (
                 (E, Z.own), (F, own_F), (Y1, lam * Z.own), (P.between - F, P.own - own_F)
             )
@@ -211,7 +215,7 @@ def test_distance_to_the_optimum_never_grows():
     *_, optimum = run(4000)
     distances = [
         sum(
-            passes.SampleMatrix(a.between - b.between, a.own - b.own).norm(r) ** 2
+            posing.SampleMatrix(a.between - b.between, a.own - b.own).norm(r) ** 2
             for a, b in zip(now, optimum, strict=True)
         )
         for now in run(60)
@@ -274,10 +278,10 @@ def test_only_the_lower_triangle_rule_separates_us_from_the_authors_on_spf(share
         model = ECCMS(7).fit(members)
         assert (adjusted_rand_score(model.labels_, authors) == 1.0) == agrees
         ensemble = model.ensemble_
-        problem = passes.Problem.pose(
-            steps._evidence(ensemble, "lwca", 0.4, None),
-            steps._confident(coassociation(ensemble), ensemble.weights, 0.8),
-            ensemble.weights, True, True,
+        problem = posing.Problem.pose(
+            locally_weighted(ensemble),
+            posing.confident_pairs(coassociation(ensemble), ensemble.weights, 0.8),
+            ensemble.sizes, True, True,
         )  # fmt: skip
         state = passes.State.at_start(problem)
         for number in range(model.n_iter_):
@@ -342,7 +346,7 @@ def test_repeated_samples_are_weights():
 def test_threads_do_not_matter(monkeypatch):
     labels = noisy_members(11, n=300, n_members=10, missing=0.05)
     serial = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(enhancement_kernels, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
     before = numba.get_num_threads()
     try:
         for threads in (1, numba.config.NUMBA_NUM_THREADS):
@@ -364,24 +368,24 @@ def test_blocks_whose_factors_fill_up_are_inverted():
     for half in (chain, scattered):
         high = sparse.csr_array(half + half.T)
         degrees = 2.0 * high.sum(axis=1) + 2.0
-        kinds.append(type(passes._large_block(np.arange(size), high, np.ones(size), degrees)))
-    assert kinds == [passes.Factorised, passes.Inverted]
+        kinds.append(type(posing._large_block(np.arange(size), high, np.ones(size), degrees)))
+    assert kinds == [posing.Factorised, posing.Inverted]
 
 
 def test_factors_and_inverses_do_the_same(monkeypatch):
     labels = noisy_members(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=True)
-    runs, posed, blocks_of = [], [], passes._blocks
+    runs, posed, blocks_of = [], [], posing._blocks
     monkeypatch.setattr(
-        passes, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
+        posing, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
     )
     for share, largest_small in ((1.0, 64), (0.0, 1), (1.0, 1)):
-        monkeypatch.setattr(passes, "SPARSE_SHARE", share)
-        monkeypatch.setattr(passes, "SMALL_BLOCK", largest_small)
+        monkeypatch.setattr(posing, "SPARSE_SHARE", share)
+        monkeypatch.setattr(posing, "SMALL_BLOCK", largest_small)
         runs.append(fit_quietly(ECCMS(8), labels))
     kinds = [{type(block) for block in blocks} for blocks in posed]
-    assert passes.Factorised in kinds[0]
-    assert passes.Inverted in kinds[1]
-    assert passes.Factorised not in kinds[1]
+    assert posing.Factorised in kinds[0]
+    assert posing.Inverted in kinds[1]
+    assert posing.Factorised not in kinds[1]
     for other in runs[1:]:
         np.testing.assert_allclose(other.consensus_matrix_, runs[0].consensus_matrix_, atol=1e-12)
         np.testing.assert_allclose(other.objective_, runs[0].objective_, rtol=1e-9)
@@ -425,11 +429,11 @@ def test_single_precision_gives_the_same_labels_on_pools(shared_data, name):
 
 def test_panels_do_not_matter(monkeypatch):
     # inverses are what panels are for
-    monkeypatch.setattr(passes, "SPARSE_SHARE", 0.0)
-    monkeypatch.setattr(passes, "SMALL_BLOCK", 1)
+    monkeypatch.setattr(posing, "SPARSE_SHARE", 0.0)
+    monkeypatch.setattr(posing, "SMALL_BLOCK", 1)
     labels = noisy_members(12, n=200, n_members=10)
     whole = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(passes, "PANEL_BYTES", 1)
+    monkeypatch.setattr(posing, "PANEL_BYTES", 1)
     panels = fit_quietly(ECCMS(4), labels)
     np.testing.assert_allclose(panels.consensus_matrix_, whole.consensus_matrix_, atol=1e-12)
     np.testing.assert_allclose(panels.objective_, whole.objective_, rtol=1e-9)
@@ -471,7 +475,7 @@ def test_any_number_of_clusters_from_one_to_all(labels, evidence):
 def test_no_certain_pair_leaves_the_evidence():
     labels = np.arange(6)[:, None] // np.array([1, 2, 3])
     model = ECCMS(2, alpha=1.0).fit(labels)
-    expected = at_samples(model, steps._evidence(model.ensemble_, "lwca", 0.4, None).between)
+    expected = at_samples(model, locally_weighted(model.ensemble_).between)
     np.testing.assert_allclose(
         between_different(at_samples(model)), between_different(expected), atol=1e-12
     )
@@ -546,7 +550,7 @@ def test_own_evidence_of_samples_or_microclusters():
     expected = ECCMS(4).fit(labels)
     ensemble = expected.ensemble_
     at_sample_level = ECCMS(4, evidence=naive.locally_weighted(labels)).fit(labels)
-    compressed = steps._evidence(ensemble, "lwca", 0.4, None).between
+    compressed = locally_weighted(ensemble).between
     at_microclusters = ECCMS(4, evidence=compressed).fit(ensemble)
     for model in (at_sample_level, at_microclusters):
         np.testing.assert_allclose(model.consensus_matrix_, expected.consensus_matrix_, atol=1e-8)

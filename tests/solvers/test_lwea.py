@@ -97,5 +97,5 @@ def test_degenerate_inputs():
     assert LWEA(1).fit_predict([[3, 4]]).tolist() == [0]
     with pytest.raises(ParameterError, match="theta must be a number in"):
         LWEA(2, theta=0.0).fit(T6)
-    with pytest.raises(MemoryBudgetError, match="locally weighted co-association and its linkage"):
+    with pytest.raises(MemoryBudgetError, match="The locally weighted co-association matrix"):
         LWEA(2, memory_budget=10).fit(T6)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from coterie.core.errors import MemoryBudgetError, ParameterError
 from coterie.core.params import as_float, shown
@@ -12,7 +14,17 @@ from coterie.core.params import as_float, shown
 ENVIRONMENT_VARIABLE = "COTERIE_MEMORY_BUDGET"
 DEFAULT_SHARE = 0.6
 
-Budget = int | float | str | None
+
+class Granted(Enum):
+    """A budget that was asked already."""
+
+    GRANTED = "granted"
+
+
+# for calls whose caller has already asked for at least as much
+GRANTED: Final = Granted.GRANTED
+
+Budget = int | float | str | Granted | None
 
 
 def memory_budget(budget: Budget = None) -> int:
@@ -30,6 +42,8 @@ def memory_budget(budget: Budget = None) -> int:
     >>> memory_budget("2GB")
     2000000000
     """
+    if isinstance(budget, Granted):
+        raise ParameterError("memory_budget: a granted budget has no size")
     if budget is None:
         budget = os.environ.get(ENVIRONMENT_VARIABLE) or None
         if budget is not None:
@@ -39,7 +53,9 @@ def memory_budget(budget: Budget = None) -> int:
 
 
 def require(needed: float, purpose: str, advice: str, budget: Budget = None) -> None:
-    """Raise MemoryBudgetError if ``needed`` bytes exceed the budget."""
+    """Raise MemoryBudgetError if ``needed`` bytes exceed the budget, unless it is GRANTED."""
+    if isinstance(budget, Granted):
+        return
     limit = memory_budget(budget)
     if needed > limit:
         raise MemoryBudgetError(

@@ -261,6 +261,11 @@ class Ensemble:
         """Whether no label is missing."""
         return bool(self.observed.all())
 
+    @property
+    def has_equal_members(self) -> bool:
+        """Whether all members have the same :attr:`member_weight`."""
+        return bool((self.member_weight == self.member_weight[0]).all())
+
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """The :attr:`weights` of the microclusters as floats."""

@@ -8,6 +8,7 @@ from coterie.evidence.coassociation import (
     weighted_coassociation,
 )
 from coterie.evidence.contingency import contingency
+from coterie.evidence.enhancement import enhance
 from coterie.evidence.links import approximate_simrank, connected_triple, simrank
 from coterie.evidence.propagation import propagated_cluster_similarity, propagated_similarity
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
@@ -24,6 +25,7 @@ __all__ = [
     "coassociation_operator",
     "connected_triple",
     "contingency",
+    "enhance",
     "locally_weighted_coassociation",
     "observed_counts",
     "propagated_cluster_similarity",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.budget import Budget, require
+from coterie.core.budget import GRANTED, Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share
 from coterie.evidence.contingency import ADVICE, contingency
@@ -34,7 +34,7 @@ def jaccard(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.f
     [[0.0, 0.0, 0.667], [0.0, 0.0, 0.333], [0.667, 0.333, 0.0]]
     """
     require_base_clusters(ensemble, 24, "The overlaps of base clusters", memory_budget)
-    shared = contingency(ensemble).toarray()
+    shared = contingency(ensemble, memory_budget=GRANTED).toarray()
     sizes = ensemble.cluster_sizes
     shared /= sizes[:, None] + sizes - shared
     np.fill_diagonal(shared, 0.0)

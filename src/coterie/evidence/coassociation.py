@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from coterie.core.budget import Budget, require
+from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.errors import ParameterError
 from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble, require_ensemble
@@ -111,27 +111,31 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     [[1.0, 1.0, 0.5], [1.0, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
     require_ensemble(ensemble)
-    uniform = bool((ensemble.member_weight == ensemble.member_weight[0]).all())
-    per_pair = 16 if uniform else bytes_of_shares(ensemble)
-    require_dense(ensemble, per_pair, "The co-association matrix", memory_budget)
+    needed = bytes_of_coassociation(ensemble)
+    require_dense(ensemble, needed, "The co-association matrix", memory_budget)
     together: NDArray[Any]
     seen: NDArray[Any] | float
-    if uniform:
-        together = coassociation_counts(ensemble, memory_budget=memory_budget)
+    if ensemble.has_equal_members:
+        together = coassociation_counts(ensemble, memory_budget=GRANTED)
         seen = ensemble.n_members
         if not ensemble.is_complete:
-            seen = observed_counts(ensemble, memory_budget=memory_budget)
+            seen = observed_counts(ensemble, memory_budget=GRANTED)
     else:
         from coterie.numerics.pairs import weighted_observations
 
         weight = ensemble.member_weight
-        together = weighted_coassociation(ensemble, weight, memory_budget=memory_budget)
+        together = weighted_coassociation(ensemble, weight, memory_budget=GRANTED)
         seen = float(weight.sum())
         if not ensemble.is_complete:
             seen = weighted_observations(ensemble.labels, weight)
     shares = share(together, seen)
     np.fill_diagonal(shares, 1.0)
     return shares
+
+
+def bytes_of_coassociation(ensemble: Ensemble) -> int:
+    """Bytes per pair of microclusters that :func:`coassociation` takes."""
+    return 16 if ensemble.has_equal_members else bytes_of_shares(ensemble)
 
 
 def bytes_of_shares(ensemble: Ensemble) -> int:

@@ -36,7 +36,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Choice, Integer, Real, check_parameters
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
@@ -78,7 +78,7 @@ def linked_clusters(
     """
     check_parameters("linked_clusters", {"links": links}, {"links": LINKS})
     require_base_clusters(ensemble, 40, "The links of base clusters", memory_budget)
-    overlap = jaccard(ensemble, memory_budget=memory_budget)
+    overlap = jaccard(ensemble, memory_budget=GRANTED)
     similarity = np.zeros_like(overlap)
     degree = overlap.sum(axis=0)
     worth = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
@@ -242,7 +242,7 @@ def approximate_simrank(
     wide = ensemble.n_base_clusters / ensemble.n_microclusters
     purpose = "The approximate SimRank similarity"
     require_dense(ensemble, 24 + 24 * wide + 32 * wide**2, purpose, memory_budget)
-    overlap = jaccard(ensemble, memory_budget=memory_budget)
+    overlap = jaccard(ensemble, memory_budget=GRANTED)
     neighbours = np.maximum((overlap > 0).sum(axis=1), 1)
     similarity = overlap @ overlap.T
     similarity /= np.outer(neighbours, neighbours)

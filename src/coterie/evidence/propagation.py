@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Domain, Integer, Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.base_clusters import jaccard, mean_over_members, require_base_clusters
@@ -69,7 +69,7 @@ def propagated_cluster_similarity(
     check_parameters("propagated_cluster_similarity", given, _DOMAINS)
     purpose = "The propagated similarity of base clusters"
     require_base_clusters(ensemble, 40, purpose, memory_budget)
-    links = jaccard(ensemble, memory_budget=memory_budget)
+    links = jaccard(ensemble, memory_budget=GRANTED)
     strength = links.sum(axis=1)
     alone = strength == 0
     np.fill_diagonal(links, strength * rest / (1.0 - rest))

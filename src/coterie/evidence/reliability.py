@@ -51,13 +51,36 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
         return np.maximum(np.exp(-entropy / (theta * m)), FAINTEST)
 
 
+def reliability_for(
+    ensemble: Ensemble, evidence: object, theta: float
+) -> NDArray[np.float64] | None:
+    """Reliability of the base clusters where the evidence named is "lwca", else None."""
+    if not isinstance(evidence, str) or evidence != "lwca":
+        return None
+    return cluster_reliability(ensemble, theta)
+
+
 def locally_weighted_coassociation(
-    ensemble: Ensemble, theta: float = 0.4, *, memory_budget: Budget = None
+    ensemble: Ensemble,
+    theta: float = 0.4,
+    *,
+    reliability: NDArray[np.float64] | None = None,
+    memory_budget: Budget = None,
 ) -> NDArray[np.float64]:
     """Co-association in which each base cluster counts with its reliability, N x N, diagonal 1.
 
     With missing labels the sum is divided by the members that saw both, as in
     :func:`coterie.evidence.coassociation`.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    theta : float, default 0.4
+        As in :func:`cluster_reliability`.
+    reliability : ndarray, shape (k,), optional
+        Reliability of each base cluster, where it is known already; ``theta`` is then ignored.
+    memory_budget : int, str or None, default None
+        Bytes that may be allocated; None takes 60 % of what is available.
 
     Examples
     --------
@@ -73,7 +96,9 @@ def locally_weighted_coassociation(
     per_pair = bytes_of_shares(ensemble)
     require_dense(ensemble, per_pair, "The locally weighted co-association matrix", memory_budget)
     weight = ensemble.member_weight
-    values = cluster_reliability(ensemble, theta) * ensemble.weight_of_cluster
+    if reliability is None:
+        reliability = cluster_reliability(ensemble, theta)
+    values = reliability * ensemble.weight_of_cluster
     together = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
     if ensemble.is_complete:
         together /= weight.sum()
@@ -83,17 +108,34 @@ def locally_weighted_coassociation(
     return together
 
 
-def member_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.float64]:
+def member_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean reliability of the base clusters in which a member puts its samples, in (0, 1].
 
     Examples
     --------
     >>> from coterie import Ensemble
-    >>> from coterie.evidence.reliability import member_reliability
-    >>> member_reliability(Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])).round(3)
+    >>> from coterie.evidence.reliability import cluster_reliability, member_reliability
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])
+    >>> member_reliability(ensemble, cluster_reliability(ensemble)).round(3)
     array([0.643, 0.488])
     """
-    sizes = ensemble.cluster_sizes
-    member = ensemble.member_of_cluster
-    total = np.bincount(member, weights=sizes * cluster_reliability(ensemble, theta))
+    sizes, member = ensemble.cluster_sizes, ensemble.member_of_cluster
+    total = np.bincount(member, weights=sizes * reliability)
     return np.asarray(total / np.bincount(member, weights=sizes))
+
+
+def mean_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean reliability of the base clusters that each microcluster lies in, weighted by member.
+
+    It is the locally weighted co-association of two samples of one microcluster.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.reliability import cluster_reliability, mean_reliability
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])
+    >>> mean_reliability(ensemble, cluster_reliability(ensemble)).round(3)
+    array([0.658, 0.302, 0.643])
+    """
+    values = ensemble.weight_of_cluster * reliability
+    return np.asarray(ensemble.incidence @ values / ensemble.observed_weight)

@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Integer, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 
 # what the authors' program never exceeds, whatever the number of microclusters
 MOST_BY_DEFAULT = 20
+# bytes per pair of microclusters
+TRAJECTORY_BYTES = 40
 # beyond this share of links a dense product is the faster one
 DENSE_FROM = 0.15
 
@@ -72,11 +74,11 @@ def trajectory_similarity(
     require_ensemble(ensemble)
     given = {"n_neighbors": n_neighbors, "n_steps": n_steps}
     check_parameters("trajectory_similarity", given, _DOMAINS)
-    require_dense(ensemble, 40, "The probability trajectory similarity", memory_budget)
-    usual = _by_default(ensemble.n_microclusters)
-    links = _strongest_links(
-        coassociation(ensemble, memory_budget=memory_budget), n_neighbors or usual
+    require_dense(
+        ensemble, TRAJECTORY_BYTES, "The probability trajectory similarity", memory_budget
     )
+    usual = _by_default(ensemble.n_microclusters)
+    links = _strongest_links(coassociation(ensemble, memory_budget=GRANTED), n_neighbors or usual)
     walk = random_walk(links, ensemble.sizes)
     return cosines(trajectory_products(walk, n_steps or usual))
 

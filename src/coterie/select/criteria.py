@@ -457,7 +457,6 @@ def _cuts(ensemble: Ensemble, ks: IntArray, memory_budget: Budget) -> tuple[Floa
     """Heights of the average-link dendrogram and its partition at each k."""
     from coterie.numerics.linkage import weighted_linkage
 
-    require_dense(ensemble, 16, "The co-association matrix and its linkage", memory_budget)
     dissimilarity = coassociation(ensemble, memory_budget=memory_budget)
     np.subtract(1.0, dissimilarity, out=dissimilarity)
     dendrogram = weighted_linkage(dissimilarity, ensemble.sizes, overwrite=True)

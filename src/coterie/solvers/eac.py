@@ -30,7 +30,7 @@ import numpy as np
 from coterie.core.budget import Budget
 from coterie.core.params import Choice, Integer
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
@@ -99,7 +99,6 @@ class EAC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         from coterie.numerics.linkage import weighted_linkage
 
-        require_dense(ensemble, 16, "The co-association matrix and its linkage", self.memory_budget)
         dissimilarity = coassociation(ensemble, memory_budget=self.memory_budget)
         np.subtract(1.0, dissimilarity, out=dissimilarity)
         weights = ensemble.sizes

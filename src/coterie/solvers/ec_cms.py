@@ -57,38 +57,28 @@ part of A.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import ArrayLike
 
-from coterie.core.budget import Budget, require
-from coterie.core.errors import ParameterError
-from coterie.core.params import (
-    Choice,
-    Real,
-    check_parameters,
-    is_matrix,
-)
-from coterie.core.types import FloatArray, Pass
+from coterie.core.budget import Budget
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.evidence.enhancement import Precision, Problem, SampleMatrix, minimise
-from coterie.evidence.given import checked_similarity, given_similarity
-from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
-from coterie.evidence.trajectories import trajectory_similarity
+from coterie.evidence.coassociation import require_dense
+from coterie.evidence.enhancement import (
+    ADVICE,
+    DOMAINS,
+    Precision,
+    Problem,
+    bytes_per_pair,
+    minimise,
+)
+from coterie.evidence.reliability import member_reliability, reliability_for
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
-
-BYTES_PER_PAIR: Mapping[str, int] = {"double": 48, "single": 26}
-# far below the least difference of two shares of members, far above rounding
-SHARE_SLACK = 1e-9
-ADVICE = "Take a larger tol, or a smaller alpha if few pairs are certain."
 
 
 class ECCMS(LabelConsensus):
@@ -177,19 +167,7 @@ class ECCMS(LabelConsensus):
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
         scaling="quadratic",
         grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
-        domains={
-            "alpha": Real(0.0, 1.0, closed_low=False),
-            "lam": Real(0.0, closed_low=False, closed_high=False),
-            "evidence": Choice(
-                ("lwca", "ca", "pts"),
-                also=is_matrix,
-                also_words="a symmetric matrix",
-            ),
-            "theta": Real(0.0, closed_low=False, closed_high=False),
-            "propagate": Choice((True, False)),
-            "keep_confident": Choice((True, False)),
-            "precision": Choice(("double", "single")),
-        },
+        domains=DOMAINS,
     )
 
     n_clusters: int
@@ -228,30 +206,32 @@ class ECCMS(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         from coterie.numerics.linkage import weighted_linkage
 
-        needed = BYTES_PER_PAIR[self.precision]
+        needed = bytes_per_pair(self.evidence, self.precision)
         require_dense(ensemble, needed, "The matrix that EC-CMS learns", self.memory_budget)
-        shares = coassociation(ensemble, memory_budget=self.memory_budget)
-        problem = Problem.pose(
-            _evidence(ensemble, self.evidence, self.theta, self.memory_budget).rounded(
-                self.precision
-            ),
-            _confident(shares, ensemble.weights, self.alpha),
-            ensemble.weights,
-            self.propagate,
-            self.keep_confident,
-        )
-        del shares
+        reliability = reliability_for(ensemble, self.evidence, self.theta)
+        problem = Problem.of(
+            ensemble,
+            self.evidence,
+            reliability,
+            alpha=self.alpha,
+            propagate=self.propagate,
+            keep_confident=self.keep_confident,
+            precision=self.precision,
+        )  # 1
         learned, history, converged = minimise(
             problem, self.lam, self.tol, self.max_iter, self.callback
-        )
+        )  # 2 to 4
         warn_if_unfinished(
             "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
         )
-        dendrogram = weighted_linkage(1.0 - learned, problem.weights, overwrite=True)
+        dendrogram = weighted_linkage(1.0 - learned, problem.weights, overwrite=True)  # 5
         labels = dendrogram.cut(self.n_clusters)
+        member_weights = ensemble.member_weight
+        if reliability is not None:
+            member_weights = member_weights * member_reliability(ensemble, reliability)
         return Partition(
             labels=labels,
-            member_weights=_member_weights(ensemble, self.evidence, self.theta),
+            member_weights=member_weights,
             converged=converged,
             history=history,
             by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
@@ -263,144 +243,3 @@ class ECCMS(LabelConsensus):
                 "residual_": history[-1]["residual"],
             },
         )
-
-
-def enhance(
-    source: Ensemble | ArrayLike,
-    *,
-    confidence: Ensemble | ArrayLike | None = None,
-    alpha: float = 0.8,
-    lam: float = 0.4,
-    evidence: str | ArrayLike = "lwca",
-    theta: float = 0.4,
-    propagate: bool = True,
-    keep_confident: bool = True,
-    tol: float = 1e-2,
-    max_iter: int = 100,
-    precision: Precision = "double",
-    callback: Callable[[Pass], object] | None = None,
-    memory_budget: Budget = None,
-) -> FloatArray:
-    """Enhance a similarity matrix by its own certain pairs; the first half of :class:`ECCMS`.
-
-    Parameters
-    ----------
-    source : array, shape (n, n), or Ensemble
-        A symmetric similarity with entries in [0, 1], each row a sample; or an Ensemble, whose
-        ``evidence`` is enhanced.
-    confidence : array, shape (n, n), Ensemble or None, default None
-        For a matrix only: from what to tell certain pairs, a co-association matrix or the ensemble
-        it belongs to. None takes the similarity itself, so its entries should be on the scale of
-        ``alpha``.
-    alpha, lam, propagate, keep_confident, tol, max_iter, precision, callback, memory_budget
-        As in :class:`ECCMS`.
-    evidence, theta
-        As in :class:`ECCMS`; for an Ensemble only.
-
-    Returns
-    -------
-    ndarray
-        For a matrix n x n, with the diagonal of ``source``. For an Ensemble N x N, as
-        ``ECCMS.consensus_matrix_``; ``enhanced[ensemble.inverse][:, ensemble.inverse]`` is n x n.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie import enhance
-    >>> similarity = np.array([[1, 0.9, 0.5, 0.1], [0.9, 1, 0.1, 0.1],
-    ...                        [0.5, 0.1, 1, 0.8], [0.1, 0.1, 0.8, 1]])
-    >>> enhance(similarity).round(2)
-    array([[1.  , 0.9 , 0.25, 0.19],
-           [0.9 , 1.  , 0.19, 0.17],
-           [0.25, 0.19, 1.  , 0.8 ],
-           [0.19, 0.17, 0.8 , 1.  ]])
-    """
-    given = {
-        "alpha": alpha, "lam": lam, "evidence": evidence, "theta": theta, "propagate": propagate,
-        "keep_confident": keep_confident, "tol": tol, "max_iter": max_iter, "precision": precision,
-        "callback": callback,
-    }  # fmt: skip
-    domains = ECCMS.domains()
-    check_parameters("enhance", given, {name: domains[name] for name in given})
-    if isinstance(source, Ensemble):
-        if confidence is not None:
-            raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
-        require_dense(source, BYTES_PER_PAIR[precision], "The enhanced matrix", memory_budget)
-        source = source.reorder_members(source.canonical_member_order).with_fewer_copies()
-        similarity = _evidence(source, evidence, theta, memory_budget)
-        shares, weights = coassociation(source, memory_budget=memory_budget), source.weights
-    else:
-        matrix = checked_similarity(source, "enhance: source")
-        require(
-            float(BYTES_PER_PAIR[precision]) * matrix.size,
-            f"The enhanced matrix for n = {len(matrix):,} samples",
-            "Give an Ensemble, which is solved on its distinct label rows.",
-            memory_budget,
-        )
-        similarity = SampleMatrix(matrix.copy(), np.diag(matrix).copy())
-        shares = _shares(confidence, matrix)
-        weights = np.ones(len(matrix), dtype=np.int64)
-    problem = Problem.pose(
-        similarity.rounded(precision),
-        _confident(shares, weights, alpha),
-        weights,
-        propagate,
-        keep_confident,
-    )
-    learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
-    if not converged:
-        warnings.warn(
-            f"enhance did not converge in {max_iter} passes. Raise max_iter. {ADVICE}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return learned
-
-
-def _evidence(
-    ensemble: Ensemble, evidence: str | ArrayLike, theta: float, budget: Budget
-) -> SampleMatrix:
-    if not isinstance(evidence, str):
-        return SampleMatrix(*given_similarity(ensemble, evidence, "evidence"))
-    if evidence == "lwca":
-        between = locally_weighted_coassociation(ensemble, theta, memory_budget=budget)
-        # two samples of one microcluster: the mean reliability of their base clusters
-        values = ensemble.weight_of_cluster * cluster_reliability(ensemble, theta)
-        np.fill_diagonal(between, ensemble.incidence @ values / ensemble.observed_weight)
-    elif evidence == "pts":
-        between = trajectory_similarity(ensemble, memory_budget=budget)
-    else:
-        between = coassociation(ensemble, memory_budget=budget)
-    return SampleMatrix(between, np.ones(ensemble.n_microclusters))
-
-
-def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> FloatArray:
-    """From what to tell the certain pairs of a user's matrix."""
-    if confidence is None:
-        return matrix
-    if isinstance(confidence, Ensemble):
-        shares = coassociation(confidence)[np.ix_(confidence.inverse, confidence.inverse)]
-    else:
-        shares = checked_similarity(confidence, "enhance: confidence")
-    if len(shares) != len(matrix):
-        raise ParameterError(
-            f"enhance: source has {len(matrix)} samples, but confidence has {len(shares)}"
-        )
-    return shares
-
-
-def _confident(shares: FloatArray, weights: NDArray[Any], alpha: float) -> sparse.csr_array:
-    """H, (2): the shares of pairs of different samples that reach alpha."""
-    certain = (shares >= alpha - SHARE_SLACK) & (shares > 0.0)
-    certain[np.diag_indices(len(shares))] &= weights > 1
-    rows, columns = np.nonzero(certain)
-    return sparse.csr_array((shares[rows, columns], (rows, columns)), shape=shares.shape)
-
-
-def _member_weights(ensemble: Ensemble, evidence: str | ArrayLike, theta: float) -> FloatArray:
-    if not isinstance(evidence, str) or evidence != "lwca":
-        return ensemble.member_weight
-    sizes, reliability = ensemble.cluster_sizes, cluster_reliability(ensemble, theta)
-    member = ensemble.member_of_cluster
-    total = np.bincount(member, weights=sizes * reliability)
-    return np.asarray(ensemble.member_weight * total / np.bincount(member, weights=sizes))

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from coterie.core.budget import Budget, require
+from coterie.core.budget import GRANTED, Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
@@ -135,13 +135,13 @@ def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np
     if n <= k or not ensemble.is_complete:
         # k-means works on a centred copy
         require_dense(ensemble, 32, "The co-association matrix and its k-means", memory_budget)
-        shares = coassociation(ensemble, memory_budget=memory_budget)
+        shares = coassociation(ensemble, memory_budget=GRANTED)
         shares *= np.sqrt(ensemble.weights)
         return shares
     purpose = f"The features of N = {n:,} microclusters by k = {k:,} base clusters"
     require(16.0 * (n + k) * k, purpose, ADVICE, memory_budget)
     prior = ensemble.weight_of_cluster
-    table = contingency(ensemble).toarray() * prior
+    table = contingency(ensemble, memory_budget=GRANTED).toarray() * prior
     table *= prior[:, None]
     lower, order, rank, _ = lapack.dpstrf(table, lower=1, overwrite_a=1)
     root = np.zeros((k, rank))

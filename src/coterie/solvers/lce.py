@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.budget import Budget, require
+from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.params import Choice, Real
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
@@ -146,8 +146,8 @@ class LCE(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n, k = ensemble.n_microclusters, ensemble.n_base_clusters
         purpose = f"The refined matrix of N = {n:,} microclusters and k = {k:,} base clusters"
-        require(32.0 * n * k, purpose, MEMORY_ADVICE, self.memory_budget)
-        alike = linked_clusters(ensemble, self.links, memory_budget=self.memory_budget)
+        require(max(32.0 * n, 40.0 * k) * k, purpose, MEMORY_ADVICE, self.memory_budget)
+        alike = linked_clusters(ensemble, self.links, memory_budget=GRANTED)
         alike *= self.decay
         np.fill_diagonal(alike, 1.0)
         prior = ensemble.weight_of_cluster

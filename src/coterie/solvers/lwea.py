@@ -46,7 +46,6 @@ import numpy as np
 from coterie.core.budget import Budget
 from coterie.core.params import Real
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import require_dense
 from coterie.evidence.reliability import (
     cluster_reliability,
     locally_weighted_coassociation,
@@ -134,15 +133,14 @@ class LWEA(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        purpose = "The locally weighted co-association and its linkage"
-        require_dense(ensemble, 16, purpose, self.memory_budget)
+        reliability = cluster_reliability(ensemble, self.theta)  # 1
         apart = locally_weighted_coassociation(
-            ensemble, self.theta, memory_budget=self.memory_budget
-        )
+            ensemble, reliability=reliability, memory_budget=self.memory_budget
+        )  # 2
         np.subtract(1.0, apart, out=apart)
         cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
         return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, self.theta),
-            by_base_cluster={"cluster_reliability_": cluster_reliability(ensemble, self.theta)},
+            ensemble.member_weight * member_reliability(ensemble, reliability),
+            by_base_cluster={"cluster_reliability_": reliability},
             other={"dendrogram_": dendrogram},
         )

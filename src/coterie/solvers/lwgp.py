@@ -126,8 +126,7 @@ class LWGP(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)
-        prior = ensemble.weight_of_cluster
-        links = ensemble.incidence.multiply(reliability * prior)
+        links = ensemble.incidence.multiply(reliability * ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
         cut = cut_embedding(
             ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
@@ -136,7 +135,7 @@ class LWGP(LabelConsensus):
             "LWGP", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
         )
         return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, self.theta),
+            ensemble.member_weight * member_reliability(ensemble, reliability),
             other={"embedding_": embedding},
             by_base_cluster={"cluster_reliability_": reliability},
         )

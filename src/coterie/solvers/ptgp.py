@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Integer
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -146,7 +146,7 @@ class PTGP(LabelConsensus):
             ensemble,
             n_neighbors=self.n_neighbors,
             n_steps=self.n_steps,
-            memory_budget=self.memory_budget,
+            memory_budget=GRANTED,
         )
         once = np.ones(ensemble.n_microclusters)
         links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)

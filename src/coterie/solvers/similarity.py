@@ -51,9 +51,10 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.given import checked_similarity, given_similarity
 from coterie.evidence.reliability import (
-    cluster_reliability,
     locally_weighted_coassociation,
+    mean_reliability,
     member_reliability,
+    reliability_for,
 )
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
@@ -204,7 +205,8 @@ class SimilarityConsensus(LabelConsensus):
             "The similarity and its cut",
             self.memory_budget,
         )
-        between, own = self._similarity(ensemble)
+        reliability = reliability_for(ensemble, self.evidence, self.theta)
+        between, own = self._similarity(ensemble, reliability)
         weights = ensemble.sizes
         if not self.weighted:
             weights = np.ones_like(weights)
@@ -240,27 +242,31 @@ class SimilarityConsensus(LabelConsensus):
             ADVICE,
         )
         member_weights = ensemble.member_weight
-        if isinstance(self.evidence, str) and self.evidence == "lwca":
-            member_weights = member_weights * member_reliability(ensemble, self.theta)
+        if reliability is not None:
+            member_weights = member_weights * member_reliability(ensemble, reliability)
         return cut.partition(member_weights, other=other)
 
-    def _similarity(self, ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
+    def _similarity(
+        self, ensemble: Ensemble, reliability: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Step 1: between samples, and of a sample with itself."""
         if callable(self.evidence):
             return _made_by(self.evidence, ensemble), np.ones(ensemble.n_microclusters)
         if not isinstance(self.evidence, str):
             return given_similarity(ensemble, self.evidence, "evidence")
-        similarity = self._named(ensemble, self.evidence)
+        if reliability is not None:
+            similarity = locally_weighted_coassociation(
+                ensemble, reliability=reliability, memory_budget=self.memory_budget
+            )
+            np.fill_diagonal(similarity, mean_reliability(ensemble, reliability))
+        else:
+            similarity = self._named(ensemble, self.evidence)
         return similarity, np.ones(len(similarity))
 
     def _named(self, ensemble: Ensemble, name: str) -> FloatArray:
         budget = self.memory_budget
         if name == "ca":
             return coassociation(ensemble, memory_budget=budget)
-        if name == "lwca":
-            similarity = locally_weighted_coassociation(ensemble, self.theta, memory_budget=budget)
-            np.fill_diagonal(similarity, _mean_reliability(ensemble, self.theta))
-            return similarity
         if name == "pts":
             return trajectory_similarity(ensemble, n_steps=self.n_steps, memory_budget=budget)
         if name == "ecpcs":
@@ -268,7 +274,7 @@ class SimilarityConsensus(LabelConsensus):
 
             return propagated_similarity(ensemble, self.n_steps or 20, memory_budget=budget)
         if name == "enhanced":
-            from coterie.solvers.ec_cms import enhance
+            from coterie.evidence.enhancement import enhance
 
             return enhance(ensemble, theta=self.theta, memory_budget=budget)
         from coterie.evidence.links import approximate_simrank, connected_triple, simrank
@@ -294,13 +300,6 @@ def _made_by(function: Callable[[Ensemble], ArrayLike], ensemble: Ensemble) -> F
             f"but gave {len(similarity)} x {len(similarity)}"
         )
     return similarity
-
-
-def _mean_reliability(ensemble: Ensemble, theta: float) -> FloatArray:
-    """Locally weighted co-association of two samples of one microcluster."""
-    prior = ensemble.weight_of_cluster
-    total = ensemble.incidence @ (prior * cluster_reliability(ensemble, theta))
-    return np.asarray(total / ensemble.observed_weight)
 
 
 def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> FloatArray:

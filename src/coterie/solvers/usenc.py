@@ -110,8 +110,7 @@ class USENC(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        prior = ensemble.weight_of_cluster
-        links = ensemble.incidence.multiply(prior)
+        links = ensemble.incidence.multiply(ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
         cut = cut_embedding(
             ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter

@@ -19,6 +19,7 @@ from coterie.evidence import (
     locally_weighted_coassociation,
     transitions,
 )
+from coterie.evidence.reliability import mean_reliability
 from coterie.solvers.methods import find_method
 from coterie_bench.figures._plan import (
     COLUMN,
@@ -41,10 +42,9 @@ LARGEST = 2500
 
 def locally_weighted(ensemble: Ensemble) -> FloatArray:
     """EC-CMS's evidence; on the diagonal what two samples of one microcluster have."""
-    between = locally_weighted_coassociation(ensemble)
-    weight = ensemble.member_weight
-    values = np.repeat(weight, ensemble.n_clusters_per_member) * cluster_reliability(ensemble)
-    np.fill_diagonal(between, ensemble.incidence @ values / ((ensemble.labels >= 0) @ weight))
+    reliability = cluster_reliability(ensemble)
+    between = locally_weighted_coassociation(ensemble, reliability=reliability)
+    np.fill_diagonal(between, mean_reliability(ensemble, reliability))
     return between
 
 

@@ -67,7 +67,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
-from coterie.core.budget import Budget, require
+from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.params import STRENGTH, Choice, Integer, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
@@ -357,7 +357,7 @@ def edge_quality(ensemble: Ensemble) -> FloatArray:
     """Step 1: agreements over observations among the pairs inside each base cluster, (1)."""
     multiplicity = _by_edge(ensemble)
     seen = ensemble.observed.astype(np.float64) * ensemble.weights[:, None]
-    together = contingency(ensemble).power(2) @ multiplicity
+    together = contingency(ensemble, memory_budget=GRANTED).power(2) @ multiplicity
     observed = (ensemble.incidence.T @ seen) ** 2 @ ensemble.member_weight
     return np.asarray(together / observed)
 
@@ -374,7 +374,7 @@ def weigh_edges(
     if edge_weights == "quality":
         return quality
     root = np.sqrt(_by_edge(ensemble))
-    table = contingency(ensemble).toarray() * root[:, None] * root
+    table = contingency(ensemble, memory_budget=GRANTED).toarray() * root[:, None] * root
     scale = np.sqrt(table @ root * (1.0 / root))
     system = -table / scale[:, None] / scale
     system[np.diag_indices_from(system)] += 1.0 + lam

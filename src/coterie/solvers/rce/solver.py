@@ -59,7 +59,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import STRENGTH, Integer, Real
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
@@ -189,7 +189,7 @@ class RCE(LabelConsensus):
         require_dense(
             ensemble, per_pair, "The consensus matrix that RCE learns", self.memory_budget
         )
-        problem = Problem.of(ensemble, self.lam1, self.lam2, self.memory_budget)
+        problem = Problem.of(ensemble, self.lam1, self.lam2)
         state = start(problem)
         clean_members(problem, state)  # 1
         history: list[Pass] = []
@@ -257,10 +257,10 @@ class Problem:
     lam2: float
 
     @classmethod
-    def of(cls, ensemble: Ensemble, lam1: float, lam2: float, memory_budget: Budget) -> Self:
+    def of(cls, ensemble: Ensemble, lam1: float, lam2: float) -> Self:
         """The problem that an ensemble poses."""
         votes = ensemble.member_weight
-        joined = weighted_coassociation(ensemble, votes, memory_budget=memory_budget)
+        joined = weighted_coassociation(ensemble, votes, memory_budget=GRANTED)
         seen = np.full((1, 1), votes.sum())
         if not ensemble.is_complete:
             observed = ensemble.observed.astype(np.float64)

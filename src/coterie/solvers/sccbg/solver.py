@@ -185,7 +185,7 @@ class SCCBG(LabelConsensus):
         if gamma is None:
             # 2 gamma C 1 is then a base cluster's share of the samples, below the weight of the fit
             gamma = 0.5 / float(ensemble.weights.sum() * ensemble.member_weight.sum())
-        problem = Problem.of(ensemble, self.n_clusters, gamma)
+        problem = Problem.of(ensemble, self.n_clusters, gamma, self.memory_budget)
         state = start(problem)
         history: list[Pass] = []
         for number in range(1, self.max_iter + 1):
@@ -236,12 +236,12 @@ class Problem:
     n_clusters: int
 
     @classmethod
-    def of(cls, ensemble: Ensemble, n_clusters: int, gamma: float) -> Self:
+    def of(cls, ensemble: Ensemble, n_clusters: int, gamma: float, memory_budget: Budget) -> Self:
         """The problem that an ensemble poses."""
         from coterie.solvers.sccbg.kernels import RowPrograms
 
         value = ensemble.weight_of_cluster
-        overlaps = contingency(ensemble).tocoo()
+        overlaps = contingency(ensemble, memory_budget=memory_budget).tocoo()
         rows, columns = overlaps.coords
         apart = rows != columns
         data = gamma * overlaps.data * value[rows] * value[columns]

@@ -66,11 +66,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Choice, Integer, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
@@ -195,11 +195,12 @@ class SPCE(LabelConsensus):
         self.random_state = random_state
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        bytes_per_pair = 16 + rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
+        bytes_per_pair = max(16 + beside, bytes_of_coassociation(ensemble))
         purpose = "The consensus matrix that SPCE learns"
         require_dense(ensemble, bytes_per_pair, purpose, self.memory_budget)
         problem = Problem.of(ensemble, self.n_clusters, self.theta)
-        state = start(problem, ensemble, self.memory_budget)
+        state = start(problem, ensemble)
         # no pass can join what no member joins
         n_parts = state.rank.n_components
         history: list[Pass] = []
@@ -355,9 +356,9 @@ class State:
     change: float = np.inf
 
 
-def start(problem: Problem, ensemble: Ensemble, memory_budget: Budget) -> State:
+def start(problem: Problem, ensemble: Ensemble) -> State:
     """S = co-association, alpha = 1/m, rho = 1, as in Section III-E."""
-    consensus = coassociation(ensemble, memory_budget=memory_budget)
+    consensus = coassociation(ensemble, memory_budget=GRANTED)
     linked = problem.weights @ _sums_over(consensus, problem.weights, linked=True)
     return State(
         consensus=consensus,

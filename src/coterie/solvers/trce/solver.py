@@ -62,7 +62,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.core.budget import Budget
+from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Choice, Real
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
@@ -341,7 +341,7 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
     """A = B = mean of the members' walks, equal member weights, full sample weights, rho = 1."""
     n, m = problem.base[0].shape
     alpha = np.full(m, float(np.sum(problem.prior * problem.shares)))
-    graph = transitions(ensemble)
+    graph = transitions(ensemble, memory_budget=GRANTED)
     state = State(
         graph=graph,
         divergence=np.empty((n, m)),

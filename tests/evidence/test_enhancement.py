@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coterie.evidence.enhancement_kernels import PANEL, solve_factorised
+from coterie.evidence.enhancement.kernels import PANEL, solve_factorised
 
 
 def rows_of(triangle):

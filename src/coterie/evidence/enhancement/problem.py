@@ -1,24 +1,29 @@
-"""The passes of EC-CMS on microclusters: the problem, its blocks, and how it is minimised.
+"""The problem of EC-CMS on microclusters: evidence, certain pairs, and the blocks they connect.
 
-Which problem this is, its steps and why microclusters are enough: :mod:`coterie.solvers.ec_cms`. Numbers in
-parentheses are the paper's. All N x N matrices are of one precision, that of the evidence; whatever is
-summed over pairs is a double.
+The problem, its steps and the reason why microclusters are enough: :mod:`coterie.solvers.ec_cms`.
+Numbers in parentheses are the paper's. All N x N matrices have the precision of the evidence; sums
+over pairs are doubles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import SuperLU, splu
 
-from coterie.core.types import FloatArray, Pass
-from coterie.evidence.enhancement_kernels import PANEL, solve_factorised, sweep, sweep_own
+from coterie.core.budget import GRANTED
+from coterie.core.types import FloatArray
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation
+from coterie.evidence.given import given_similarity
+from coterie.evidence.reliability import locally_weighted_coassociation, mean_reliability
+from coterie.evidence.trajectories import TRAJECTORY_BYTES, trajectory_similarity
 
 # of the precision of the evidence
 Numbers = NDArray[Any]
@@ -32,8 +37,10 @@ PANEL_BYTES = 1 << 22
 SPARSE_SHARE = 0.1
 # blocks up to this size are solved together, as many as fill a cache
 SMALL_BLOCK, BATCH_ROWS = 64, 1024
-# what counts as nothing next to the evidence: above what rounding leaves of a zero
-NEGLIGIBLE: Mapping[str, float] = {"f8": 1e-7, "f4": 1e-3}
+# bytes per pair of microclusters while the matrix is learned
+BYTES_PER_PAIR: Mapping[Precision, int] = {"double": 48, "single": 26}
+# far below the least difference of two shares of members, far above rounding
+SHARE_SLACK = 1e-9
 
 
 @dataclass
@@ -80,7 +87,7 @@ class Lone:
         return self
 
     def solve(self, X: Numbers, weights: Numbers) -> float:
-        """C in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij), here 0."""
+        """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij), here 0."""
         for row in self.rows.tolist():
             X[row] *= 0.5
         return 0.0
@@ -98,7 +105,9 @@ class Inverted:
         return replace(self, inverse=self.inverse.astype(precision, copy=False))
 
     def solve(self, X: Numbers, weights: Numbers) -> float:
-        """C in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+        """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+        from coterie.evidence.enhancement.kernels import PANEL
+
         total = 0.0
         width = max(PANEL, PANEL_BYTES // (X.itemsize * len(self.rows)))
         for left in range(0, len(weights), width):
@@ -150,21 +159,21 @@ class Factorised:
         degrees: FloatArray,
     ) -> Self | None:
         """The same, or None where the factors fill up, before they are copied."""
-        found = _eliminated(high, weights, degrees)
+        factors = _eliminated(high, weights, degrees)
         # both factors are counted, each with its diagonal
-        if found.nnz - 2 * len(rows) > 2 * SPARSE_SHARE * len(rows) ** 2:
+        if factors.nnz - 2 * len(rows) > 2 * SPARSE_SHARE * len(rows) ** 2:
             return None
-        return cls._from(rows, found)
+        return cls._from(rows, factors)
 
     @classmethod
-    def _from(cls, rows: NDArray[np.int64], found: SuperLU) -> Self:
-        strict = sparse.tril(found.L, -1, format="csr")
+    def _from(cls, rows: NDArray[np.int64], factors: SuperLU) -> Self:
+        strict = sparse.tril(factors.L, -1, format="csr")
         turned = sparse.csr_array(strict.T)
         return cls(
-            rows=rows[np.argsort(found.perm_c)],
+            rows=rows[np.argsort(factors.perm_c)],
             lower=(strict.indptr, strict.indices, strict.data),
             upper=(turned.indptr, turned.indices, turned.data),
-            inverse_pivots=1.0 / found.U.diagonal(),
+            inverse_pivots=1.0 / factors.U.diagonal(),
         )
 
     def rounded(self, precision: np.dtype[Any]) -> Self:
@@ -182,7 +191,9 @@ class Factorised:
         )
 
     def solve(self, X: Numbers, weights: Numbers) -> float:
-        """C in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+        """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+        from coterie.evidence.enhancement.kernels import solve_factorised
+
         return solve_factorised(X, self.rows, self.lower, self.upper, self.inverse_pivots, weights)
 
 
@@ -227,158 +238,83 @@ class Problem:
     blocks: tuple[Block, ...]
 
     @classmethod
+    def of(
+        cls,
+        ensemble: Ensemble,
+        evidence: str | ArrayLike,
+        reliability: FloatArray | None,
+        *,
+        alpha: float,
+        propagate: bool,
+        keep_confident: bool,
+        precision: Precision,
+    ) -> Self:
+        """The problem that an ensemble poses; the caller has asked for :func:`bytes_per_pair`.
+
+        ``reliability`` holds that of the base clusters, for the evidence "lwca" only.
+        """
+        shares = coassociation(ensemble, memory_budget=GRANTED)
+        confident = confident_pairs(shares, ensemble.weights, alpha)
+        del shares
+        similarity = _similarity(ensemble, evidence, reliability).rounded(precision)
+        return cls.pose(similarity, confident, ensemble.sizes, propagate, keep_confident)
+
+    @classmethod
     def pose(
         cls,
         evidence: SampleMatrix,
         confident: sparse.csr_array,
-        weights: NDArray[Any],
+        weights: FloatArray,
         propagate: bool,
         keep_confident: bool,
     ) -> Self:
         """Step 1, given A and H."""
-        r = weights.astype(np.float64)
-        degrees = 2.0 * (confident @ r) + 2.0
+        degrees = 2.0 * (confident @ weights) + 2.0
         _, groups = connected_components(confident, directed=False)
         if propagate:
-            blocks = _blocks(confident, groups, r, degrees)
+            blocks = _blocks(confident, groups, weights, degrees)
         else:
             degrees = np.full_like(degrees, 2.0)
-            blocks = [Lone(np.arange(len(r)))]
+            blocks = [Lone(np.arange(len(weights)))]
         blocks = [block.rounded(evidence.between.dtype) for block in blocks]
         pinned = np.zeros(confident.shape, dtype=np.bool_)
         if keep_confident:
             pinned[confident.nonzero()] = True
-        return cls(evidence, pinned, r, degrees, groups, tuple(blocks))
+        return cls(evidence, pinned, weights, degrees, groups, tuple(blocks))
 
 
-@dataclass
-class State:
-    """What moves.
-
-    Attributes
-    ----------
-    learned, target : SampleMatrix
-        C, and the X it is made from in place; then the place of the old C takes the next X.
-    error : SampleMatrix
-        E outside Omega, Y1 inside.
-    shifted : SampleMatrix
-        P = C + Y2 of (13), before the update of Y2.
-    norms : ndarray, shape (5,)
-        Of C, E, F, Y1 and Y2.
-    """
-
-    learned: SampleMatrix
-    target: SampleMatrix
-    error: SampleMatrix
-    shifted: SampleMatrix
-    norms: FloatArray
-
-    @classmethod
-    def at_start(cls, problem: Problem) -> Self:
-        """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
-        A, zeros = problem.evidence, SampleMatrix.zeros_like
-        target = SampleMatrix(2.0 * A.between, 2.0 * A.own)
-        norms = np.array([0.0, 0.0, 0.0, A.norm(problem.weights), 0.0])
-        return cls(zeros(A), target, zeros(A), zeros(A), norms)
+def bytes_per_pair(evidence: str | ArrayLike, precision: Precision) -> int:
+    """Bytes per pair of microclusters that the problem and its passes take."""
+    needed = BYTES_PER_PAIR[precision]
+    by_walks = isinstance(evidence, str) and evidence == "pts"
+    return max(needed, TRAJECTORY_BYTES) if by_walks else needed
 
 
-def minimise(
-    problem: Problem,
-    lam: float,
-    tol: float,
-    max_iter: int,
-    callback: Callable[[Pass], object] | None,
-) -> tuple[FloatArray, tuple[Pass, ...], bool]:
-    """Passes until the relative change is below ``tol``, at most ``max_iter``.
-
-    Returns the symmetric part of C, one record per pass, and whether it converged.
-    """
-    history: list[Pass] = []
-    state = State.at_start(problem)
-    A = problem.evidence
-    least = NEGLIGIBLE[A.between.dtype.str[1:]] * A.norm(problem.weights)
-    converged = settled = False
-    while not converged and len(history) < max_iter:
-        first = not history
-        objective, changes = propagate(problem, state), np.zeros(5)  # 2
-        # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
-        settled = first and objective <= least**2
-        if settled:
-            objective = 0.0
-        else:
-            changes, error = relax(problem, state, lam, least, first)  # 3
-            objective += lam / 2.0 * error
-        if not np.isfinite(objective + changes.sum()):
-            raise FloatingPointError(f"EC-CMS: pass {len(history) + 1} gave non-finite numbers")
-        history.append(_record(len(history) + 1, objective, changes))
-        if callback is not None:
-            callback(history[-1])
-        converged = settled or bool(changes.max() < tol)  # 4
-    C = A.between if settled else state.learned.between
-    # free all but C before the symmetric part is allocated
-    del state
-    return _symmetric_part(problem, C), tuple(history), converged
+def confident_pairs(shares: FloatArray, weights: NDArray[Any], alpha: float) -> sparse.csr_array:
+    """H, (2): the shares of pairs of different samples that reach alpha."""
+    certain = (shares >= alpha - SHARE_SLACK) & (shares > 0.0)
+    certain[np.diag_indices(len(shares))] &= weights > 1
+    rows, columns = np.nonzero(certain)
+    return sparse.csr_array((shares[rows, columns], (rows, columns)), shape=shares.shape)
 
 
-def _symmetric_part(problem: Problem, C: Numbers) -> FloatArray:
-    learned = C.astype(np.float64)
-    learned += C.T
-    learned /= 2.0
-    np.clip(learned, 0.0, 1.0, out=learned)
-    # no pair inside a microcluster of one sample: its diagonal is the sample with itself
-    lone = np.flatnonzero(problem.weights <= 1.0)
-    learned[lone, lone] = problem.evidence.own[lone]
-    return learned
-
-
-def propagate(problem: Problem, state: State) -> float:
-    """Step 2, in the place of X; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
-    r, t, X = problem.weights, problem.degrees, state.target
-    diagonal = np.diag_indices(len(r))
-    before = X.between[diagonal]
-    surplus = X.own - before
-    X.between[diagonal] = raised = before + surplus / r
-    twice_smoothness = 0.0
-    like_matrices = r.astype(X.between.dtype, copy=False)
-    for block in problem.blocks:
-        twice_smoothness += block.solve(X.between, like_matrices)
-    solved_diagonal = X.between[diagonal]
-    X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
-    own = after + surplus / t
-    # the blocks counted r^2 raised diagonals; there are r (r - 1) pairs and r samples
-    twice_smoothness += float(
-        np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
-        - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))
-    )
-    X.own = own.astype(X.own.dtype, copy=False)
-    state.learned, state.target = X, state.learned
-    return max(twice_smoothness / 2.0, 0.0)
-
-
-def relax(
-    problem: Problem, state: State, lam: float, least: float, first: bool
-) -> tuple[FloatArray, float]:
-    """Step 3; returns the five relative changes and |E|^2."""
-    A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
-    precision = A.between.dtype
-    r, price = problem.weights.astype(precision, copy=False), precision.type(lam)
-    sums = sweep(
-        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, price, first
-    ).sum(axis=0)
-    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, price, first)
-    changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
-    state.norms = np.sqrt(sums[5:])
-    return changes, float(sums[6])
-
-
-def _record(number: int, objective: float, changes: FloatArray) -> Pass:
-    names = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
-    return {
-        "pass": number,
-        "objective": objective,
-        "residual": float(changes.max()),
-        **dict(zip(names, changes.tolist(), strict=True)),
-    }
+def _similarity(
+    ensemble: Ensemble, evidence: str | ArrayLike, reliability: FloatArray | None
+) -> SampleMatrix:
+    """A, of the kind asked for."""
+    if not isinstance(evidence, str):
+        return SampleMatrix(*given_similarity(ensemble, evidence, "evidence"))
+    if evidence == "lwca":
+        assert reliability is not None
+        between = locally_weighted_coassociation(
+            ensemble, reliability=reliability, memory_budget=GRANTED
+        )
+        np.fill_diagonal(between, mean_reliability(ensemble, reliability))
+    elif evidence == "pts":
+        between = trajectory_similarity(ensemble, memory_budget=GRANTED)
+    else:
+        between = coassociation(ensemble, memory_budget=GRANTED)
+    return SampleMatrix(between, np.ones(ensemble.n_microclusters))
 
 
 def _blocks(

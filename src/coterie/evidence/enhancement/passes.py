@@ -1,0 +1,302 @@
+"""Enhancing a similarity matrix by its own certain pairs: the function, and the passes behind it.
+
+The problem, its steps and the reason why microclusters are enough: :mod:`coterie.solvers.ec_cms`.
+Numbers in parentheses are the paper's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie.core.budget import Budget, require
+from coterie.core.errors import ParameterError
+from coterie.core.params import (
+    CALLBACK,
+    Choice,
+    Domain,
+    Integer,
+    Real,
+    check_parameters,
+    is_matrix,
+)
+from coterie.core.types import FloatArray, Pass
+from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation, require_dense
+from coterie.evidence.enhancement.problem import (
+    BYTES_PER_PAIR,
+    Numbers,
+    Precision,
+    Problem,
+    SampleMatrix,
+    bytes_per_pair,
+    confident_pairs,
+)
+from coterie.evidence.given import checked_similarity
+from coterie.evidence.reliability import reliability_for
+
+DOMAINS: Mapping[str, Domain] = {
+    "alpha": Real(0.0, 1.0, closed_low=False),
+    "lam": Real(0.0, closed_low=False, closed_high=False),
+    "evidence": Choice(("lwca", "ca", "pts"), also=is_matrix, also_words="a symmetric matrix"),
+    "theta": Real(0.0, closed_low=False, closed_high=False),
+    "propagate": Choice((True, False)),
+    "keep_confident": Choice((True, False)),
+    "tol": Real(0.0),
+    "max_iter": Integer(1),
+    "precision": Choice(("double", "single")),
+    "callback": CALLBACK,
+}
+# changes smaller than this share of the evidence are rounding, by precision
+NEGLIGIBLE: Mapping[str, float] = {"f8": 1e-7, "f4": 1e-3}
+ADVICE = "Take a larger tol, or a smaller alpha if few pairs are certain."
+
+
+def enhance(
+    source: Ensemble | ArrayLike,
+    *,
+    confidence: Ensemble | ArrayLike | None = None,
+    alpha: float = 0.8,
+    lam: float = 0.4,
+    evidence: str | ArrayLike = "lwca",
+    theta: float = 0.4,
+    propagate: bool = True,
+    keep_confident: bool = True,
+    tol: float = 1e-2,
+    max_iter: int = 100,
+    precision: Precision = "double",
+    callback: Callable[[Pass], object] | None = None,
+    memory_budget: Budget = None,
+) -> FloatArray:
+    """Enhance a similarity matrix by its own certain pairs; the first half of :class:`ECCMS`.
+
+    Parameters
+    ----------
+    source : array, shape (n, n), or Ensemble
+        A symmetric similarity with entries in [0, 1], each row a sample; or an Ensemble, whose
+        ``evidence`` is enhanced.
+    confidence : array, shape (n, n), Ensemble or None, default None
+        For a matrix only: from what to tell certain pairs, a co-association matrix or the ensemble
+        it belongs to. None takes the similarity itself, so its entries should be on the scale of
+        ``alpha``.
+    alpha, lam, propagate, keep_confident, tol, max_iter, precision, callback, memory_budget
+        As in :class:`ECCMS`.
+    evidence, theta
+        As in :class:`ECCMS`; for an Ensemble only.
+
+    Returns
+    -------
+    ndarray
+        For a matrix n x n, with the diagonal of ``source``. For an Ensemble N x N, as
+        ``ECCMS.consensus_matrix_``; ``enhanced[ensemble.inverse][:, ensemble.inverse]`` is n x n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import enhance
+    >>> similarity = np.array([[1, 0.9, 0.5, 0.1], [0.9, 1, 0.1, 0.1],
+    ...                        [0.5, 0.1, 1, 0.8], [0.1, 0.1, 0.8, 1]])
+    >>> enhance(similarity).round(2)
+    array([[1.  , 0.9 , 0.25, 0.19],
+           [0.9 , 1.  , 0.19, 0.17],
+           [0.25, 0.19, 1.  , 0.8 ],
+           [0.19, 0.17, 0.8 , 1.  ]])
+    """
+    given = {
+        "alpha": alpha, "lam": lam, "evidence": evidence, "theta": theta, "propagate": propagate,
+        "keep_confident": keep_confident, "tol": tol, "max_iter": max_iter, "precision": precision,
+        "callback": callback,
+    }  # fmt: skip
+    check_parameters("enhance", given, DOMAINS)
+    if isinstance(source, Ensemble):
+        if confidence is not None:
+            raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
+        needed = bytes_per_pair(evidence, precision)
+        require_dense(source, needed, "The enhanced matrix", memory_budget)
+        ensemble = source.reorder_members(source.canonical_member_order).with_fewer_copies()
+        problem = Problem.of(
+            ensemble,
+            evidence,
+            reliability_for(ensemble, evidence, theta),
+            alpha=alpha,
+            propagate=propagate,
+            keep_confident=keep_confident,
+            precision=precision,
+        )
+    else:
+        matrix = checked_similarity(source, "enhance: source")
+        require(
+            float(BYTES_PER_PAIR[precision]) * matrix.size,
+            f"The enhanced matrix for n = {len(matrix):,} samples",
+            "Give an Ensemble, which is solved on its distinct label rows.",
+            memory_budget,
+        )
+        once = np.ones(len(matrix))
+        problem = Problem.pose(
+            SampleMatrix(matrix.copy(), np.diag(matrix).copy()).rounded(precision),
+            confident_pairs(_shares(confidence, matrix), once, alpha),
+            once,
+            propagate,
+            keep_confident,
+        )
+    learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
+    if not converged:
+        warnings.warn(
+            f"enhance did not converge in {max_iter} passes. Raise max_iter. {ADVICE}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return learned
+
+
+def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> FloatArray:
+    """The similarity that says which pairs of a user's matrix are certain."""
+    if confidence is None:
+        return matrix
+    if isinstance(confidence, Ensemble):
+        shares = coassociation(confidence)[np.ix_(confidence.inverse, confidence.inverse)]
+    else:
+        shares = checked_similarity(confidence, "enhance: confidence")
+    if len(shares) != len(matrix):
+        raise ParameterError(
+            f"enhance: source has {len(matrix)} samples, but confidence has {len(shares)}"
+        )
+    return shares
+
+
+@dataclass
+class State:
+    """What moves.
+
+    Attributes
+    ----------
+    learned, target : SampleMatrix
+        C, and the X that it overwrites; the next X then overwrites the old C.
+    error : SampleMatrix
+        E outside Omega, Y1 inside.
+    shifted : SampleMatrix
+        P = C + Y2 of (13), before the update of Y2.
+    norms : ndarray, shape (5,)
+        Of C, E, F, Y1 and Y2.
+    """
+
+    learned: SampleMatrix
+    target: SampleMatrix
+    error: SampleMatrix
+    shifted: SampleMatrix
+    norms: FloatArray
+
+    @classmethod
+    def at_start(cls, problem: Problem) -> Self:
+        """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
+        A, zeros = problem.evidence, SampleMatrix.zeros_like
+        target = SampleMatrix(2.0 * A.between, 2.0 * A.own)
+        norms = np.array([0.0, 0.0, 0.0, A.norm(problem.weights), 0.0])
+        return cls(zeros(A), target, zeros(A), zeros(A), norms)
+
+
+def minimise(
+    problem: Problem,
+    lam: float,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[Pass], object] | None,
+) -> tuple[FloatArray, tuple[Pass, ...], bool]:
+    """Passes until the relative change is below ``tol``, at most ``max_iter``.
+
+    Returns the symmetric part of C, one record per pass, and whether it converged.
+    """
+    history: list[Pass] = []
+    state = State.at_start(problem)
+    A = problem.evidence
+    least = NEGLIGIBLE[A.between.dtype.str[1:]] * A.norm(problem.weights)
+    converged = settled = False
+    while not converged and len(history) < max_iter:
+        first = not history
+        objective, changes = propagate(problem, state), np.zeros(5)  # 2
+        # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
+        settled = first and objective <= least**2
+        if settled:
+            objective = 0.0
+        else:
+            changes, error = relax(problem, state, lam, least, first)  # 3
+            objective += lam / 2.0 * error
+        if not np.isfinite(objective + changes.sum()):
+            raise FloatingPointError(f"EC-CMS: pass {len(history) + 1} gave non-finite numbers")
+        history.append(_record(len(history) + 1, objective, changes))
+        if callback is not None:
+            callback(history[-1])
+        converged = settled or bool(changes.max() < tol)  # 4
+    C = A.between if settled else state.learned.between
+    # free all but C before the symmetric part is allocated
+    del state
+    return _symmetric_part(problem, C), tuple(history), converged
+
+
+def _symmetric_part(problem: Problem, C: Numbers) -> FloatArray:
+    learned = C.astype(np.float64)
+    learned += C.T
+    learned /= 2.0
+    np.clip(learned, 0.0, 1.0, out=learned)
+    # no pair inside a microcluster of one sample: its diagonal is the sample with itself
+    lone = np.flatnonzero(problem.weights <= 1.0)
+    learned[lone, lone] = problem.evidence.own[lone]
+    return learned
+
+
+def propagate(problem: Problem, state: State) -> float:
+    """Step 2, which overwrites X with C; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
+    r, t, X = problem.weights, problem.degrees, state.target
+    diagonal = np.diag_indices(len(r))
+    before = X.between[diagonal]
+    surplus = X.own - before
+    X.between[diagonal] = raised = before + surplus / r
+    twice_smoothness = 0.0
+    like_matrices = r.astype(X.between.dtype, copy=False)
+    for block in problem.blocks:
+        twice_smoothness += block.solve(X.between, like_matrices)
+    solved_diagonal = X.between[diagonal]
+    X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
+    own = after + surplus / t
+    # the blocks counted r^2 raised diagonals; there are r (r - 1) pairs and r samples
+    twice_smoothness += float(
+        np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
+        - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))
+    )
+    X.own = own.astype(X.own.dtype, copy=False)
+    state.learned, state.target = X, state.learned
+    return max(twice_smoothness / 2.0, 0.0)
+
+
+def relax(
+    problem: Problem, state: State, lam: float, least: float, first: bool
+) -> tuple[FloatArray, float]:
+    """Step 3; returns the five relative changes and |E|^2."""
+    from coterie.evidence.enhancement.kernels import sweep, sweep_own
+
+    A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
+    precision = A.between.dtype
+    r, price = problem.weights.astype(precision, copy=False), precision.type(lam)
+    sums = sweep(
+        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, price, first
+    ).sum(axis=0)
+    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, price, first)
+    changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
+    state.norms = np.sqrt(sums[5:])
+    return changes, float(sums[6])
+
+
+def _record(number: int, objective: float, changes: FloatArray) -> Pass:
+    changed = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
+    return {
+        "pass": number,
+        "objective": objective,
+        "residual": float(changes.max()),
+        **dict(zip(changed, changes.tolist(), strict=True)),
+    }
