@@ -7,15 +7,19 @@ merged and too few are split, by a rule that depends on no order, and the caller
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import by_first_appearance
+from coterie.solvers.partition import Partition
 
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50
@@ -55,8 +59,87 @@ def finish_partition(
     return labels
 
 
+class Settings(Protocol):
+    """The parameters of an iterative solver that its ending depends on."""
+
+    n_clusters: int
+    max_iter: int
+
+
+def finished(
+    solver: Settings,
+    ensemble: Ensemble,
+    components: NDArray[np.int64],
+    history: Sequence[Pass],
+    *,
+    converged: bool,
+    advice: str,
+    member_weights: NDArray[np.float64],
+    similarity: NDArray[np.float64] | None = None,
+    embedding: NDArray[np.float64] | None = None,
+    by_sample: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    by_base_cluster: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    by_sample_and_member: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    other: Mapping[str, Any] = MappingProxyType({}),
+) -> Partition:
+    """The record of an iterative solver: one warning at most, exactly ``n_clusters`` clusters.
+
+    Parameters
+    ----------
+    solver : LabelConsensus
+        Called from its ``_solve``, so that the warning points to the caller of ``fit``.
+    ensemble : Ensemble
+    components : ndarray, shape (N,)
+        What the method arrived at, kept as ``component_labels_`` and ``n_components_``.
+    history : sequence of mappings
+        One record per pass; the last gives ``objective_`` and ``residual_``.
+    converged : bool
+    advice : str
+        What to do where it did not converge, or arrived at another number of clusters.
+    member_weights : ndarray, shape (m,)
+    similarity, embedding : ndarray, optional
+        As in :func:`finish_partition`.
+    by_sample, by_base_cluster, by_sample_and_member, other : mapping
+        Further fitted attributes, as in :class:`coterie.Partition`.
+    """
+    n_clusters, n_components = solver.n_clusters, len(np.unique(components))
+    warn_if_unfinished(
+        type(solver).__name__,
+        converged,
+        n_components,
+        n_clusters,
+        solver.max_iter,
+        advice,
+        stacklevel=5,
+    )
+    return Partition(
+        labels=finish_partition(
+            ensemble, components, n_clusters, similarity=similarity, embedding=embedding
+        ),
+        member_weights=member_weights,
+        converged=converged,
+        history=tuple(history),
+        by_sample={"component_labels_": components, **by_sample},
+        by_base_cluster=by_base_cluster,
+        by_sample_and_member=by_sample_and_member,
+        other={
+            "n_components_": n_components,
+            "objective_": history[-1]["objective"],
+            "residual_": history[-1]["residual"],
+            **other,
+        },
+    )
+
+
 def warn_if_unfinished(
-    method: str, converged: bool, n_components: int, n_clusters: int, max_iter: int, advice: str
+    method: str,
+    converged: bool,
+    n_components: int,
+    n_clusters: int,
+    max_iter: int,
+    advice: str,
+    *,
+    stacklevel: int = 4,
 ) -> None:
     """One ConvergenceWarning that says what happened and what to do."""
     if n_components != n_clusters:
@@ -65,14 +148,14 @@ def warn_if_unfinished(
             f"{method} arrived at {n_components} components instead of {n_clusters} clusters; "
             f"they were {how} to {n_clusters}. {advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
     elif not converged:
         warnings.warn(
             f"{method} did not converge in {max_iter} passes. Raise max_iter, or {advice[0].lower()}"
             f"{advice[1:]}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 

@@ -51,7 +51,7 @@ from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, Members, combine, fill, start, turn, weigh
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 
@@ -152,25 +152,21 @@ class IMVC(LabelConsensus):
             if number > 2 and history[-1]["residual"] < self.tol:
                 converged = True
                 break
-        found = weighted_kmeans(
+        components = weighted_kmeans(
             unit_rows(H), self.n_clusters, problem.weights, rng, n_init=self.n_init
         )
-        n_components = int(found.max()) + 1
-        warn_if_unfinished(
-            "IMVC",
-            converged,
-            n_components,
-            self.n_clusters,
-            self.max_iter,
-            "Raise tol." if n_components == self.n_clusters else "Ask for fewer clusters.",
-        )
-        return Partition(
-            labels=finish_partition(ensemble, found, self.n_clusters, embedding=H),
-            member_weights=problem.prior * members.beta,
+        return finished(
+            self,
+            ensemble,
+            components,
+            history,
             converged=converged,
-            history=tuple(history),
+            advice="Raise tol."
+            if int(components.max()) + 1 == self.n_clusters
+            else "Ask for fewer clusters.",
+            member_weights=problem.prior * members.beta,
+            embedding=H,
             by_sample={"embedding_": H},
-            other={"objective_": history[-1]["objective"], "n_components_": n_components},
         )
 
 

@@ -48,7 +48,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -161,28 +161,19 @@ class NMFC(LabelConsensus):
             for record in best.history:
                 self.callback(record)
         components = np.argmax(best.Q, axis=1)
-        n_components = len(np.unique(components))
-        warn_if_unfinished(
-            "NMFC",
-            best.converged,
-            n_components,
-            self.n_clusters,
-            self.max_iter,
-            "Raise n_init, or ask for fewer clusters."
-            if n_components != self.n_clusters
-            else "Raise tol.",
-        )
-        return Partition(
-            labels=finish_partition(ensemble, components, self.n_clusters, embedding=best.Q),
-            member_weights=ensemble.member_weight,
+        return finished(
+            self,
+            ensemble,
+            components,
+            best.history,
             converged=best.converged,
-            history=best.history,
-            by_sample={"memberships_": best.Q, "component_labels_": components},
-            other={
-                "scales_": np.diag(best.S).copy(),
-                "objective_": best.objective,
-                "n_components_": n_components,
-            },
+            advice="Raise tol."
+            if len(np.unique(components)) == self.n_clusters
+            else "Raise n_init, or ask for fewer clusters.",
+            member_weights=ensemble.member_weight,
+            embedding=best.Q,
+            by_sample={"memberships_": best.Q},
+            other={"scales_": np.diag(best.S).copy()},
         )
 
 

@@ -60,7 +60,7 @@ from coterie.solvers._late_fusion import (
     weigh,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with
@@ -167,24 +167,17 @@ class OSIMVC(LabelConsensus):
         if self.callback is not None:
             for record in best.history:
                 self.callback(record)
-        n_components = len(np.unique(best.labels))
-        warn_if_unfinished(
-            "OSIMVC",
-            best.converged,
-            n_components,
-            self.n_clusters,
-            self.max_iter,
-            "Raise tol." if n_components == self.n_clusters else "Raise n_init or lam.",
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble, best.labels, self.n_clusters, embedding=best.combined
-            ),
-            member_weights=problem.prior * best.beta,
+        return finished(
+            self,
+            ensemble,
+            best.labels,
+            best.history,
             converged=best.converged,
-            history=best.history,
-            by_sample={"component_labels_": best.labels},
-            other={"objective_": best.objective, "n_components_": n_components},
+            advice="Raise tol."
+            if len(np.unique(best.labels)) == self.n_clusters
+            else "Raise n_init or lam.",
+            member_weights=problem.prior * best.beta,
+            embedding=best.combined,
         )
 
 

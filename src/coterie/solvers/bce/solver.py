@@ -52,7 +52,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -165,29 +165,20 @@ class BCE(LabelConsensus):
                 self.callback(record)
         memberships = best.gamma / best.gamma.sum(axis=1, keepdims=True)
         components = np.argmax(memberships, axis=1)
-        n_components = len(np.unique(components))
-        warn_if_unfinished(
-            "BCE",
-            best.converged,
-            n_components,
-            self.n_clusters,
-            self.max_iter,
-            "Raise n_init, or ask for fewer clusters."
-            if n_components != self.n_clusters
-            else "Raise tol.",
-        )
-        return Partition(
-            labels=finish_partition(ensemble, components, self.n_clusters, embedding=memberships),
-            member_weights=ensemble.member_weight,
+        return finished(
+            self,
+            ensemble,
+            components,
+            best.history,
             converged=best.converged,
-            history=best.history,
-            by_sample={"memberships_": memberships, "component_labels_": components},
+            advice="Raise tol."
+            if len(np.unique(components)) == self.n_clusters
+            else "Raise n_init, or ask for fewer clusters.",
+            member_weights=ensemble.member_weight,
+            embedding=memberships,
+            by_sample={"memberships_": memberships},
             by_base_cluster={"label_chances_": best.model.beta},
-            other={
-                "bound_": best.bound,
-                "alpha_": best.model.alpha,
-                "n_components_": n_components,
-            },
+            other={"bound_": best.bound, "alpha_": best.model.alpha},
         )
 
 

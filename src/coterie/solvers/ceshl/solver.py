@@ -76,7 +76,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]
@@ -233,36 +233,23 @@ class CESHL(LabelConsensus):
             if converged or beyond_reach or stalled(history):
                 break
             follow_components(problem, state)  # 4, 5
-        warn_if_unfinished(
-            "CESHL",
-            converged,
-            state.n_components,
-            self.n_clusters,
-            self.max_iter,
-            f"No member links these {state.n_components} parts: ask for as many clusters."
+        return finished(
+            self,
+            ensemble,
+            state.component_labels,
+            history,
+            converged=converged,
+            advice=f"No member links these {state.n_components} parts: ask for as many clusters."
             if beyond_reach
             else "Raise max_iter or inner_iter, or try another lam between 10 and 1000.",
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble, state.component_labels, self.n_clusters, embedding=state.embedding
-            ),
             member_weights=np.add.reduceat(
-                problem.multiplicity * weights * ensemble.cluster_sizes,
-                ensemble.cluster_starts,
+                problem.multiplicity * weights * ensemble.cluster_sizes, ensemble.cluster_starts
             ),
-            converged=converged,
-            history=tuple(history),
-            by_sample={"component_labels_": state.component_labels},
+            embedding=state.embedding,
             by_base_cluster={
                 "incidence_": state.incidence.T,
                 "hyperedge_weights_": weights,
                 "hyperedge_quality_": quality,
-            },
-            other={
-                "n_components_": state.n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
             },
         )
 
@@ -316,7 +303,7 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
         """The problem that an ensemble poses."""
-        multiplicity = _by_edge(ensemble)
+        multiplicity = ensemble.weight_of_cluster
         return cls(
             weights=ensemble.sizes,
             edge_weights=edge_weights,
@@ -355,7 +342,7 @@ def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
 
 def edge_quality(ensemble: Ensemble) -> FloatArray:
     """Step 1: agreements over observations among the pairs inside each base cluster, (1)."""
-    multiplicity = _by_edge(ensemble)
+    multiplicity = ensemble.weight_of_cluster
     seen = ensemble.observed.astype(np.float64) * ensemble.weights[:, None]
     together = contingency(ensemble, memory_budget=GRANTED).power(2) @ multiplicity
     observed = (ensemble.incidence.T @ seen) ** 2 @ ensemble.member_weight
@@ -373,7 +360,7 @@ def weigh_edges(
         return np.ones_like(quality)
     if edge_weights == "quality":
         return quality
-    root = np.sqrt(_by_edge(ensemble))
+    root = np.sqrt(ensemble.weight_of_cluster)
     table = contingency(ensemble, memory_budget=GRANTED).toarray() * root[:, None] * root
     scale = np.sqrt(table @ root * (1.0 / root))
     system = -table / scale[:, None] / scale
@@ -553,10 +540,6 @@ class Fit:
             incidence, problem.edges, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
         )  # fmt: skip
-
-
-def _by_edge(ensemble: Ensemble) -> FloatArray:
-    return ensemble.weight_of_cluster
 
 
 def _edge_mass(problem: Problem) -> FloatArray:

@@ -83,7 +83,7 @@ from coterie.numerics.stiefel import (
     polar,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
@@ -249,24 +249,21 @@ class PCE(LabelConsensus):
                 state.age *= AGE_GROWTH  # 7
             else:
                 converged = history[-1]["residual"] <= self.tol
-        found = partition_of(problem, state)
-        n_components = len(np.unique(found))
+        components = partition_of(problem, state)
         advice = "Raise tol."
-        if n_components < self.n_clusters:
-            advice = "The members do not support so many clusters; ask for fewer."
-        warn_if_unfinished("PCE", converged, n_components, self.n_clusters, self.max_iter, advice)
-        return Partition(
-            labels=finish_partition(ensemble, found, self.n_clusters, embedding=state.embedding),
-            member_weights=state.alpha,
+        if len(np.unique(components)) < self.n_clusters:
+            advice = "Ask for fewer clusters: the members do not support as many."
+        return finished(
+            self,
+            ensemble,
+            components,
+            history,
             converged=converged,
-            history=tuple(history),
-            by_sample={"sample_reliability_": state.reliability, "component_labels_": found},
+            advice=advice,
+            member_weights=state.alpha,
+            embedding=state.embedding,
+            by_sample={"sample_reliability_": state.reliability},
             by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
-            other={
-                "n_components_": n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
         )
 
 

@@ -68,7 +68,7 @@ from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 # mu, what keeps the inverse root of X X' finite
@@ -210,28 +210,17 @@ class RCE(LabelConsensus):
         embedding = leading_embedding(consensus, problem.weights, self.n_clusters)
         rows = np.sort(rng.permutation(len(embedding))[: self.n_init])
         components = best_discretisation(embedding, problem.weights, rows).labels
-        n_components = len(np.unique(components))
-        warn_if_unfinished(
-            "RCE",
-            True,
-            n_components,
-            self.n_clusters,
-            self.max_iter,
-            "Lower lam2, or ask for fewer clusters.",
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble, components, self.n_clusters, similarity=consensus, embedding=embedding
-            ),
+        return finished(
+            self,
+            ensemble,
+            components,
+            history,
+            converged=True,
+            advice="Lower lam2, or ask for fewer clusters.",
             member_weights=ensemble.member_weight,
-            history=tuple(history),
-            by_sample={"component_labels_": components},
-            other={
-                "consensus_matrix_": consensus,
-                "n_components_": n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            similarity=consensus,
+            embedding=embedding,
+            other={"consensus_matrix_": consensus},
         )
 
 

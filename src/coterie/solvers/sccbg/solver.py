@@ -65,7 +65,7 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -200,30 +200,17 @@ class SCCBG(LabelConsensus):
                 break
             state.penalty *= 2.0 if state.n_components < self.n_clusters else 0.5  # 4
             state.age *= 2.0
-        converged = state.n_components == self.n_clusters
-        warn_if_unfinished(
-            "SCCBG",
-            converged,
-            state.n_components,
-            self.n_clusters,
-            self.max_iter,
-            f"Try another gamma (now {gamma:g}), or raise max_iter.",
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble, state.components, self.n_clusters, embedding=state.spectrum.rows
-            ),
+        return finished(
+            self,
+            ensemble,
+            state.components,
+            history,
+            converged=state.n_components == self.n_clusters,
+            advice=f"Try another gamma (now {gamma:g}), or raise max_iter.",
             member_weights=ensemble.member_weight,
-            converged=converged,
-            history=tuple(history),
-            by_sample={"component_labels_": state.components},
+            embedding=state.spectrum.rows,
             by_base_cluster={"bipartite_graph_": np.ascontiguousarray(state.graph.T)},
-            other={
-                "gamma_": gamma,
-                "n_components_": state.n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            other={"gamma_": gamma},
         )
 
 

@@ -73,7 +73,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -222,36 +222,18 @@ class SPCE(LabelConsensus):
                     break
         rank = state.rank
         rank.release()
-        warn_if_unfinished(
-            "SPCE",
-            rank.satisfied,
-            rank.n_components,
-            self.n_clusters,
-            self.max_iter,
-            self._advice(n_parts, rank),
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble,
-                rank.component_labels,
-                self.n_clusters,
-                similarity=state.consensus,
-                embedding=rank.embedding,
-            ),
-            member_weights=problem.prior / state.alpha,
+        return finished(
+            self,
+            ensemble,
+            rank.component_labels,
+            history,
             converged=rank.satisfied,
-            history=tuple(history),
-            by_sample={
-                "sample_easiness_": easiness(problem, state),
-                "component_labels_": rank.component_labels,
-            },
-            other={
-                "consensus_matrix_": state.consensus,
-                "pair_weights_": state.pair_weights,
-                "n_components_": rank.n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            advice=self._advice(n_parts, rank),
+            member_weights=problem.prior / state.alpha,
+            similarity=state.consensus,
+            embedding=rank.embedding,
+            by_sample={"sample_easiness_": easiness(problem, state)},
+            other={"consensus_matrix_": state.consensus, "pair_weights_": state.pair_weights},
         )
 
     def _stuck(self, state: State) -> bool:

@@ -70,7 +70,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -219,36 +219,18 @@ class TRCE(LabelConsensus):
             state.age *= AGE_GROWTH  # 6
         rank = state.rank
         rank.release()
-        warn_if_unfinished(
-            "TRCE",
-            converged,
-            rank.n_components,
-            self.n_clusters,
-            self.max_iter,
-            self._advice(rank, beyond_reach),
-        )
-        return Partition(
-            labels=finish_partition(
-                ensemble,
-                rank.component_labels,
-                self.n_clusters,
-                similarity=state.graph,
-                embedding=rank.embedding,
-            ),
-            member_weights=problem.prior * state.alpha,
+        return finished(
+            self,
+            ensemble,
+            rank.component_labels,
+            history,
             converged=converged,
-            history=tuple(history),
-            by_sample={
-                "instance_weights_": state.instance_weights,
-                "component_labels_": rank.component_labels,
-            },
-            other={
-                "consensus_matrix_": state.graph,
-                "noise_": noise(problem, state),
-                "n_components_": rank.n_components,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            advice=self._advice(rank, beyond_reach),
+            member_weights=problem.prior * state.alpha,
+            similarity=state.graph,
+            embedding=rank.embedding,
+            by_sample={"instance_weights_": state.instance_weights},
+            other={"consensus_matrix_": state.graph, "noise_": noise(problem, state)},
         )
 
     def _advice(self, rank: RankTerm, beyond_reach: bool) -> str:
