@@ -257,16 +257,15 @@ def approximate_simrank(
 
 def _shared_strength(overlap: FloatArray) -> FloatArray:
     """Sum of the smaller of two links over all third base clusters, for each two rows."""
-    found = np.zeros((len(overlap), len(overlap)))
+    strength = np.zeros((len(overlap), len(overlap)))
     for p, row in enumerate(overlap[:-1]):
-        found[p, p + 1 :] = np.minimum(row, overlap[p + 1 :]).sum(axis=1)
-    return found + found.T
+        strength[p, p + 1 :] = np.minimum(row, overlap[p + 1 :]).sum(axis=1)
+    return strength + strength.T
 
 
 def _label_shares(ensemble: Ensemble) -> sparse.csr_array:
     """The incidence with rows that sum to one: each label a microcluster has counts the same."""
-    prior = ensemble.weight_of_cluster
-    weighted = sparse.csr_array(ensemble.incidence.multiply(prior))
+    weighted = sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster))
     total = weighted.sum(axis=1)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     return sparse.csr_array(weighted.multiply(scale[:, None]))

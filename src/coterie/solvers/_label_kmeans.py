@@ -28,6 +28,8 @@ from coterie.ensemble import Ensemble
 EPSILON = 2.0**-52
 # distances closer than this, relative to the largest, tie; ties go to the lower cluster
 TIE = 1e-10
+# most rounds and tolerance where another method starts from the partition
+ROUNDS, DROP = 100, 1e-6
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,26 @@ def squared_costs(member_weight: FloatArray) -> Costs:
     return costs
 
 
+def kmeans_partition(
+    rows: LabelRows,
+    member_weight: FloatArray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int,
+) -> IntArray:
+    """Labels by the squared distance, for methods that need a partition to start from."""
+    return label_kmeans(
+        rows,
+        squared_costs(member_weight),
+        n_clusters,
+        rng,
+        n_init=n_init,
+        max_iter=ROUNDS,
+        tol=DROP,
+    ).labels
+
+
 def label_kmeans(
     rows: LabelRows,
     costs: Costs,
@@ -131,9 +153,9 @@ def label_kmeans(
     chance = rows.weights / rows.weights.sum()
     for _ in range(n_init):
         drawn = rng.choice(len(chance), size=n_clusters, replace=False, p=chance)
-        found = follow(rows, costs, rows.centres_at(drawn), max_iter=max_iter, tol=tol)
-        if best is None or found.objective < best.objective * (1 - TIE):
-            best = found
+        run = follow(rows, costs, rows.centres_at(drawn), max_iter=max_iter, tol=tol)
+        if best is None or run.objective < best.objective * (1 - TIE):
+            best = run
     assert best is not None
     return best
 

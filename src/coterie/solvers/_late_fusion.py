@@ -25,7 +25,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from coterie.core.types import FloatArray, IntArray
+from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.stiefel import leading_left_vectors
 
@@ -163,6 +163,16 @@ def combine(problem: Fusion, members: Members, lam: float) -> FloatArray:
             X, Z = filled
             total[problem.missing[p]] += share[p] * (X @ (Z.T @ members.turns[p]))
     return total
+
+
+def record(
+    problem: Fusion, consensus: FloatArray, combined: FloatArray, history: list[Pass]
+) -> Pass:
+    """The entry of a pass in the history, with the objective tr(G' T)."""
+    objective = float((problem.weights[:, None] * consensus * combined).sum())
+    before = history[-1]["objective"] if history else 0.0
+    change = abs(objective - before) / abs(objective) if objective else 0.0
+    return {"pass": len(history) + 1, "objective": objective, "residual": change}
 
 
 def supported_polar(matrix: FloatArray) -> FloatArray:

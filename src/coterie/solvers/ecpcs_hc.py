@@ -115,6 +115,5 @@ class ECPCSHC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         apart = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)
         np.subtract(1.0, apart, out=apart)
-        weights = ensemble.sizes
-        cut, dendrogram = cut_dendrogram(apart, weights, self.n_clusters, "average")
+        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
         return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})

@@ -151,12 +151,12 @@ class ECPCSMC(LabelConsensus):
         )
         embedding = cut_rows(similarity, min(self.n_clusters, k))
         starts = rng.choice(k, size=min(self.n_init, k), replace=False)
-        found = best_discretisation(embedding, np.ones(k), starts)
-        groups = by_first_appearance(found.labels)
+        discretisation = best_discretisation(embedding, np.ones(k), starts)
+        groups = by_first_appearance(discretisation.labels)
         votes = group_votes(ensemble, groups)
         components = by_first_appearance(_first_largest(votes))
         labels = finish_partition(ensemble, components, self.n_clusters, embedding=votes)
-        cut = Cut(labels, components, found.alignment / k)
+        cut = Cut(labels, components, discretisation.alignment / k)
         warn_if_unfinished(
             "ECPCSMC", cut.converged, cut.n_components, self.n_clusters, self.n_init, ADVICE
         )
@@ -182,8 +182,8 @@ def cut_rows(similarity: FloatArray, n_vectors: int) -> FloatArray:
 
 def group_votes(ensemble: Ensemble, groups: IntArray) -> FloatArray:
     """Step 4: share of each group's base clusters that hold a microcluster, N x groups."""
-    prior = ensemble.weight_of_cluster
-    of_group = sparse.csr_array((prior, (np.arange(len(groups)), groups)))
+    columns = (np.arange(len(groups)), groups)
+    of_group = sparse.csr_array((ensemble.weight_of_cluster, columns))
     held = np.asarray((ensemble.incidence @ of_group).toarray())
     return held / of_group.sum(axis=0)
 

@@ -49,7 +49,7 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
-from coterie.solvers._late_fusion import Fusion, Members, combine, fill, start, turn, weigh
+from coterie.solvers._late_fusion import Fusion, Members, combine, fill, record, start, turn, weigh
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
@@ -146,7 +146,7 @@ class IMVC(LabelConsensus):
         converged = False
         for number in range(1, self.max_iter + 1):
             H = one_pass(problem, members, self.lam)
-            history.append(record(problem, members, H, self.lam, number, history))
+            history.append(record(problem, H, combine(problem, members, self.lam), history))
             if self.callback is not None:
                 self.callback(history[-1])
             if number > 2 and history[-1]["residual"] < self.tol:
@@ -177,18 +177,3 @@ def one_pass(problem: Fusion, members: Members, lam: float) -> FloatArray:
     fill(problem, members, H)  # 3
     weigh(problem, members, H)  # 4
     return H
-
-
-def record(
-    problem: Fusion,
-    members: Members,
-    H: FloatArray,
-    lam: float,
-    number: int,
-    history: list[Pass],
-) -> Pass:
-    """The pass's entry in the history."""
-    objective = float((problem.weights[:, None] * H * combine(problem, members, lam)).sum())
-    before = history[-1]["objective"] if history else 0.0
-    change = abs(objective - before) / abs(objective) if objective else 0.0
-    return {"pass": number, "objective": objective, "residual": change}

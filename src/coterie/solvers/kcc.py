@@ -171,7 +171,7 @@ class KCC(LabelConsensus):
         if self.normalised:
             # a member of one cluster has entropy zero, and utility zero whatever its weight
             weights = weights / np.where(np.abs(own) > 0, np.abs(own), 1.0)
-        found = label_kmeans(
+        best = label_kmeans(
             rows,
             cost_table(self.utility, weights, self.p),
             self.n_clusters,
@@ -180,28 +180,28 @@ class KCC(LabelConsensus):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        history = tuple(_records(found.objectives))
+        history = tuple(_records(best.objectives))
         if self.callback is not None:
             for record in history:
                 self.callback(record)
         warn_if_unfinished(
             "KCC",
-            found.converged,
+            best.converged,
             self.n_clusters,
             self.n_clusters,
             self.max_iter,
             "Raise tol.",
         )
         gained = weights * (
-            member_values(rows, found.labels, self.n_clusters, self.utility, self.p) - own
+            member_values(rows, best.labels, self.n_clusters, self.utility, self.p) - own
         )
         return Partition(
-            labels=found.labels,
+            labels=best.labels,
             member_weights=weights,
-            converged=found.converged,
+            converged=best.converged,
             history=history,
             by_member={"member_utilities_": gained},
-            other={"objective_": found.objective, "utility_": float(gained.sum())},
+            other={"objective_": best.objective, "utility_": float(gained.sum())},
         )
 
 

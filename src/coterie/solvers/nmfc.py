@@ -46,7 +46,7 @@ from coterie.core.params import Integer
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
@@ -55,8 +55,8 @@ from coterie.solvers.partition import Partition
 GUARD = 1e-8
 # entries of the first Q where the k-means partition has a zero
 LIFT = 0.2
-# starts, rounds and tolerance of that k-means
-STARTS, ROUNDS, DROP = 5, 100, 1e-6
+# starts of that k-means
+STARTS = 5
 # objectives closer than this share are equally good, and the first start is kept
 TIE = 1e-9
 
@@ -153,9 +153,9 @@ class NMFC(LabelConsensus):
                 if number == 0
                 else start_at_random(problem, self.n_clusters, rng)
             )
-            found = follow(problem, first, self.max_iter, self.tol)
-            if best is None or found.objective < best.objective * (1 - TIE):
-                best = found
+            factors = follow(problem, first, self.max_iter, self.tol)
+            if best is None or factors.objective < best.objective * (1 - TIE):
+                best = factors
         assert best is not None
         if self.callback is not None:
             for record in best.history:
@@ -231,17 +231,11 @@ def start_from_kmeans(
     problem: Problem, ensemble: Ensemble, n_clusters: int, rng: np.random.Generator
 ) -> Factors:
     """The indicator of the k-means consensus, lifted off zero and scaled to unit columns."""
-    found = label_kmeans(
-        LabelRows.of(ensemble),
-        squared_costs(ensemble.member_weight),
-        n_clusters,
-        rng,
-        n_init=STARTS,
-        max_iter=ROUNDS,
-        tol=DROP,
+    labels = kmeans_partition(
+        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
     )
     Q = np.full((len(problem.weights), n_clusters), LIFT)
-    Q[np.arange(len(Q)), found.labels] += 1.0
+    Q[np.arange(len(Q)), labels] += 1.0
     Q /= np.sqrt(problem.weights @ Q**2)
     inside = (problem.weights[:, None] * Q * problem.times(Q)).sum(axis=0)
     return Factors(Q, np.diag(inside))

@@ -54,6 +54,7 @@ from coterie.solvers._late_fusion import (
     Fusion,
     combine,
     fill,
+    record,
     start,
     supported_polar,
     turn,
@@ -157,7 +158,7 @@ class OSIMVC(LabelConsensus):
         for _ in range(self.n_init):
             C = first_rotation(problem, self.n_clusters, rng)
             if any(np.allclose(C, other) for other in tried):
-                # the same start ends at the same place
+                # the same start gives the same end
                 continue
             tried.append(C)
             run = follow(problem, C, self.lam, self.max_iter, self.tol)
@@ -198,13 +199,13 @@ class Run:
 
 
 def first_rotation(problem: Fusion, n_clusters: int, rng: np.random.Generator) -> FloatArray:
-    """C from one k-means of the guide's unit rows; rows of zeros stand for clusters it did not find."""
+    """C from one k-means of the guide's unit rows; rows of zeros for the clusters that are empty."""
     rows = unit_rows(problem.guide)
-    found = fit_kmeans(rows, n_clusters, problem.weights, rng, n_init=1, max_iter=ROUNDS)
+    clusters = fit_kmeans(rows, n_clusters, problem.weights, rng, n_init=1, max_iter=ROUNDS)
     # in the order of their first rows, so that equal starts are seen to be equal
-    _, first = np.unique(found.labels, return_index=True)
+    _, first = np.unique(clusters.labels, return_index=True)
     centres = np.zeros((n_clusters, problem.guide.shape[1]))
-    centres[: len(first)] = found.centres[np.argsort(first)]
+    centres[: len(first)] = clusters.centres[np.argsort(first)]
     return supported_polar(centres)
 
 
@@ -223,11 +224,8 @@ def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float
         fill(problem, members, consensus)  # 4
         weigh(problem, members, consensus)  # 5
         combined = combine(problem, members, lam)
-        objective = float((problem.weights[:, None] * consensus * combined).sum())
-        before = history[-1]["objective"] if history else 0.0
-        change = abs(objective - before) / abs(objective) if objective else 0.0
-        history.append({"pass": number, "objective": objective, "residual": change})
-        if number > 2 and change < tol:
+        history.append(record(problem, consensus, combined, history))
+        if number > 2 and history[-1]["residual"] < tol:
             converged = True
             break
     return Run(labels, combined, members.beta, tuple(history), converged)

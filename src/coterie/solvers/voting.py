@@ -48,15 +48,15 @@ from scipy.optimize import linear_sum_assignment
 from coterie.core.params import Choice
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
 TIE = 1e-10
-# starts, rounds and tolerance of the k-means that stands in for a member of c clusters
-STARTS, ROUNDS, DROP = 10, 100, 1e-6
+# starts of the k-means that replaces a member of c clusters
+STARTS = 10
 CONSENSUS = "k-means of label rows"
 
 
@@ -155,8 +155,8 @@ class MajorityVoting(LabelConsensus):
         history: list[Pass] = []
         settled = False
         for number in range(1, self.max_iter + 1):
-            names = rename(ensemble, labels, c, cover=self.cover)  # 2
-            new_votes = count_votes(ensemble, names, c)
+            renamed = rename(ensemble, labels, c, cover=self.cover)  # 2
+            new_votes = count_votes(ensemble, renamed, c)
             new_labels = winners(new_votes)  # 3
             cast = new_labels >= 0
             new_agreed = float(weights[cast] @ new_votes[cast, new_labels[cast]])
@@ -205,16 +205,10 @@ def first_reference(
             agreement = mean_agreement(ensemble)[candidates]
             best = int(candidates[np.argmax(agreement >= agreement.max() - TIE)])
         return ensemble.labels[:, best].astype(np.int64), ensemble.members[best]
-    found = label_kmeans(
-        LabelRows.of(ensemble),
-        squared_costs(ensemble.member_weight),
-        n_clusters,
-        rng,
-        n_init=STARTS,
-        max_iter=ROUNDS,
-        tol=DROP,
+    labels = kmeans_partition(
+        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
     )
-    return found.labels, CONSENSUS
+    return labels, CONSENSUS
 
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:
@@ -229,18 +223,16 @@ def mean_agreement(ensemble: Ensemble) -> FloatArray:
 
 
 def rename(ensemble: Ensemble, labels: IntArray, n_clusters: int, *, cover: bool) -> IntArray:
-    """Step 2: the name of each base cluster, shape (k,); -1 where it meets no name."""
+    """Step 2: the cluster that each base cluster is renamed to, shape (k,); -1 where none overlaps it."""
     n = len(labels)
     seen = np.flatnonzero(labels >= 0)
-    chosen = sparse.csr_array(
-        (ensemble.weights[seen].astype(np.float64), (seen, labels[seen])), shape=(n, n_clusters)
-    )
+    chosen = sparse.csr_array((ensemble.sizes[seen], (seen, labels[seen])), shape=(n, n_clusters))
     overlaps = np.asarray((ensemble.incidence.T @ chosen).toarray())
-    names = np.empty(len(overlaps), dtype=np.int64)
+    renamed = np.empty(len(overlaps), dtype=np.int64)
     for begin, end in zip(ensemble.cluster_starts, ensemble.cluster_offsets[1:], strict=True):
-        names[begin:end] = _align(overlaps[begin:end], cover)
-    names[overlaps[np.arange(len(names)), names] == 0] = -1
-    return names
+        renamed[begin:end] = _align(overlaps[begin:end], cover)
+    renamed[overlaps[np.arange(len(renamed)), renamed] == 0] = -1
+    return renamed
 
 
 def _align(overlap: FloatArray, cover: bool) -> IntArray:
@@ -250,22 +242,22 @@ def _align(overlap: FloatArray, cover: bool) -> IntArray:
     if k > c and not cover:
         return largest
     loss = overlap.max(axis=1, keepdims=True) - overlap if k > c else -overlap
-    clusters, names = linear_sum_assignment(loss)
-    largest[clusters] = names
+    clusters, assigned = linear_sum_assignment(loss)
+    largest[clusters] = assigned
     return largest
 
 
-def count_votes(ensemble: Ensemble, names: IntArray, n_clusters: int) -> FloatArray:
-    """Weight of the members that vote for each name, N x c."""
-    value = ensemble.weight_of_cluster
-    voting = np.flatnonzero(names >= 0)
+def count_votes(ensemble: Ensemble, renamed: IntArray, n_clusters: int) -> FloatArray:
+    """Weight of the members that vote for each cluster, N x c."""
+    voting = np.flatnonzero(renamed >= 0)
     ballot = sparse.csr_array(
-        (value[voting], (voting, names[voting])), shape=(len(names), n_clusters)
+        (ensemble.weight_of_cluster[voting], (voting, renamed[voting])),
+        shape=(len(renamed), n_clusters),
     )
     return np.asarray((ensemble.incidence @ ballot).toarray())
 
 
 def winners(votes: FloatArray) -> IntArray:
-    """Step 3: the name with most votes, the lower one in a tie, -1 where no vote was cast."""
+    """Step 3: the cluster with most votes, the lower one in a tie, -1 where no vote was cast."""
     most = votes.max(axis=1, keepdims=True)
     return np.where(most[:, 0] > 0, np.argmax(votes >= most * (1 - TIE), axis=1), -1)

@@ -50,7 +50,7 @@ from scipy.special import polygamma, psi
 
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._label_kmeans import LabelRows, label_kmeans, squared_costs
+from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.exact import finished
 from coterie.solvers.partition import Partition
@@ -65,8 +65,6 @@ ALPHA_TOL, ALPHA_STEPS = 1e-3, 500
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
 # a start from a partition: share of the overall distribution in beta, and alpha
 MIXED, FIRST_ALPHA = 0.1, 0.5
-# rounds and tolerance of the k-means that stands in for members of c clusters
-ROUNDS, DROP = 100, 1e-6
 
 
 class BCE(LabelConsensus):
@@ -156,9 +154,9 @@ class BCE(LabelConsensus):
         problem = Problem.of(ensemble)
         best: Fit | None = None
         for first in starts(ensemble, self.n_clusters, self.n_init, rng):
-            found = follow(problem, first, self.max_iter, self.tol)
-            if best is None or found.bound > best.bound + 1e-9 * abs(best.bound):
-                best = found
+            fit = follow(problem, first, self.max_iter, self.tol)
+            if best is None or fit.bound > best.bound + 1e-9 * abs(best.bound):
+                best = fit
         assert best is not None
         if self.callback is not None:
             for record in best.history:
@@ -235,17 +233,11 @@ def starts(
     candidates = np.flatnonzero(ensemble.n_clusters_per_member == n_clusters)
     chosen = np.sort(rng.permutation(candidates)[:informed])
     partitions = [ensemble.labels[:, j].astype(np.int64) for j in chosen]
-    for _ in range(informed - len(partitions)):
-        found = label_kmeans(
-            rows,
-            squared_costs(ensemble.member_weight),
-            n_clusters,
-            rng,
-            n_init=1,
-            max_iter=ROUNDS,
-            tol=DROP,
-        )
-        partitions.append(found.labels)
+    # k-means where too few members have c clusters
+    partitions += [
+        kmeans_partition(rows, ensemble.member_weight, n_clusters, rng, n_init=1)
+        for _ in range(informed - len(partitions))
+    ]
     models = [model_of_partition(rows, labels, n_clusters) for labels in partitions]
     for _ in range(count - informed):
         alpha = rng.random(n_clusters)

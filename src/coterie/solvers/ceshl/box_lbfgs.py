@@ -108,12 +108,12 @@ def minimise_in_box(
     residual = 0.0
     for n_iter in range(max_iter):
         point, slope = points[-1], slopes[-1]
-        places, weights, residual = _free_entries(
+        entries, weights, residual = _free_entries(
             point, slope, SLACK * _largest(slope), row_weights, column_weights
         )
         if residual == 0.0:
             return BoxMinimum(point, now, n_iter, residual)
-        history = _history(points, slopes, places)
+        history = _history(points, slopes, entries)
         mix = _two_loops(_products(history, weights))
         step = first_step if mix is None else 1.0
         direction = -history[-1] if mix is None else mix @ history
@@ -121,7 +121,7 @@ def minimise_in_box(
         np.copyto(trial, point)
         lower = now
         for _ in range(BACKTRACKS):
-            promised = _step(point, places, direction, history[-1], weights, step, trial)
+            promised = _step(point, entries, direction, history[-1], weights, step, trial)
             lower = value(trial)
             if promised < 0.0 and lower <= now + ARMIJO * promised:
                 break
@@ -183,18 +183,18 @@ def _held(y, slope, slack):
 
 
 def _history(
-    points: list[FloatArray], slopes: list[FloatArray], places: NDArray[np.int64]
+    points: list[FloatArray], slopes: list[FloatArray], entries: NDArray[np.int64]
 ) -> FloatArray:
     """Rows of steps, of gradient changes, and last the gradient, on the free entries."""
     size = len(points) - 1
-    rows = np.empty((2 * size + 1, len(places)))
+    rows = np.empty((2 * size + 1, len(entries)))
     for first, matrices in ((0, points), (size, slopes)):
-        last = matrices[0].ravel()[places]
+        last = matrices[0].ravel()[entries]
         for i in range(size):
-            new = matrices[i + 1].ravel()[places]
+            new = matrices[i + 1].ravel()[entries]
             np.subtract(new, last, out=rows[first + i])
             last = new
-    rows[-1] = slopes[-1].ravel()[places]
+    rows[-1] = slopes[-1].ravel()[entries]
     return rows
 
 
@@ -217,39 +217,39 @@ def _largest(matrix):
 
 @njit(cache=True, nogil=True)
 def _free_entries(point, slope, slack, row_weights, column_weights):
-    """Places of the entries not held at a bound, their weights, and the largest projected slope."""
+    """Positions of the entries not held at a bound, their weights, and the largest projected slope."""
     n, k = point.shape
     # pages that are not reached are never taken
-    places = np.empty(n * k, dtype=np.int64)
+    entries = np.empty(n * k, dtype=np.int64)
     count = 0
     for u in range(n):
         for q in range(k):
             # written in any case, kept by moving on: there is no branch to guess
-            places[count] = u * k + q
+            entries[count] = u * k + q
             count += not _held(point[u, q], slope[u, q], slack)
-    places = places[:count].copy()
+    entries = entries[:count].copy()
     weights = np.empty(count)
     largest = 0.0
     for i in range(count):
-        u, q = divmod(places[i], k)
+        u, q = divmod(entries[i], k)
         weights[i] = row_weights[u] * column_weights[q]
         y = point[u, q]
         largest = max(largest, abs(min(max(y - slope[u, q], 0.0), 1.0) - y))
-    return places, weights, largest
+    return entries, weights, largest
 
 
 @njit(cache=True, nogil=True)
-def _step(point, places, direction, slope, weights, step, out):
+def _step(point, entries, direction, slope, weights, step, out):
     """Step, project on the box, and return the decrease that the slope promises (negative)."""
     here, there = point.ravel(), out.ravel()
     promised = 0.0
-    for i in range(len(places)):
-        place = places[i]
-        y = here[place] + step * direction[i]
+    for i in range(len(entries)):
+        entry = entries[i]
+        y = here[entry] + step * direction[i]
         if y < SNAP:
             y = 0.0
         elif y > 1.0 - SNAP:
             y = 1.0
-        there[place] = y
-        promised += weights[i] * slope[i] * (y - here[place])
+        there[entry] = y
+        promised += weights[i] * slope[i] * (y - here[entry])
     return promised

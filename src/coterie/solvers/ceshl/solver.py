@@ -387,7 +387,7 @@ def weigh_edges(
 def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
     """Step 3: Y from (10), starting at the current one; the record of the pass."""
     fit = Fit(problem, state.embedding, state.rho)
-    found = minimise_in_box(
+    solution = minimise_in_box(
         fit.value,
         fit.gradient,
         state.incidence,
@@ -400,16 +400,16 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
     )
     before, after = (
         float(problem.weights @ (values**2 @ problem.multiplicity))
-        for values in (state.incidence, found.point - state.incidence)
+        for values in (state.incidence, solution.point - state.incidence)
     )
-    state.incidence = found.point
-    state.n_components, state.component_labels = components(found.point)
+    state.incidence = solution.point
+    state.n_components, state.component_labels = components(solution.point)
     return {
-        "objective": found.value,
+        "objective": solution.value,
         "residual": float(np.sqrt(after / before)),
         "rho": state.rho,
         "n_components": state.n_components,
-        "steps": found.n_iter,
+        "steps": solution.n_iter,
     }
 
 
@@ -437,8 +437,8 @@ def components(incidence: FloatArray) -> tuple[int, IntArray]:
         shape=(n + k, n + k),
     )
     _, labels = connected_components(bipartite, directed=False)
-    names, parts = np.unique(labels[:n], return_inverse=True)
-    return len(names), parts.astype(np.int64)
+    present, parts = np.unique(labels[:n], return_inverse=True)
+    return len(present), parts.astype(np.int64)
 
 
 def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:

@@ -593,8 +593,8 @@ def _turn(
             pulls[rows],
             inertia[rows],
         )
-        found = minimise_quadratics(start, diagonal, linear, sizes[group], max_steps=TURNS)
-        for member, rotation in zip(group.tolist(), found, strict=True):
+        turned_group = minimise_quadratics(start, diagonal, linear, sizes[group], max_steps=TURNS)
+        for member, rotation in zip(group.tolist(), turned_group, strict=True):
             turned[member] = rotation[: sizes[member]].copy()
     return [turned[member] for member in range(len(sizes))]
 
