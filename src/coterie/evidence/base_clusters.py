@@ -1,4 +1,4 @@
-"""Similarities of base clusters: how they start, and how they are carried over to microclusters."""
+"""Similarities of base clusters, and the similarities of microclusters that follow from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coterie.evidence.contingency import ADVICE, contingency
 def require_base_clusters(
     ensemble: Ensemble, bytes_per_pair: float, purpose: str, budget: Budget = None
 ) -> None:
-    """Refuse k x k arrays of so many bytes a pair when they exceed the budget."""
+    """Refuse k x k arrays that would exceed the budget."""
     k = ensemble.n_base_clusters
     require(bytes_per_pair * k * k, f"{purpose} for k = {k:,} base clusters", ADVICE, budget)
 
@@ -23,7 +23,7 @@ def require_base_clusters(
 def jaccard(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
     """Samples shared by two base clusters over samples in either, k x k, diagonal 0.
 
-    Only samples that a member saw are in its base clusters. Rows and columns are in the order of
+    A member's base clusters contain only the samples that it labelled. Rows and columns are in the order of
     ``ensemble.incidence``.
 
     Examples
@@ -46,7 +46,8 @@ def likeness_to_base_clusters(
 ) -> NDArray[np.float64]:
     """Similarity of each base cluster with the one that a microcluster lies in, N x k.
 
-    Only base clusters of one member are compared, so a member's block is zero where it saw nothing.
+    Only base clusters of the same member are compared. A member's block is zero in the rows of
+    microclusters that it did not label.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ def mean_over_members(
 ) -> NDArray[np.float64]:
     """Mean similarity of the base clusters that hold two microclusters, member by member, N x N.
 
-    Over the members that saw both, each with its ``member_weight``; 0 where none did.
+    The mean is over the members that labelled both, weighted by ``member_weight``; 0 where there are
+    none.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def mean_over_members(
     similarity : ndarray, shape (k, k)
         Symmetric.
     purpose : str
-        What a refusal for want of memory calls the matrix.
+        Name of the matrix in the error when memory is short.
 
     Examples
     --------

@@ -20,14 +20,14 @@ from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = (
     "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
-    "linear in N, such as PCE or CESHL, or of the evidence the sparse matrix or the operator."
+    "linear in N, such as PCE or CESHL, or use coassociation_operator."
 )
 
 
 def require_dense(
     ensemble: Ensemble, bytes_per_pair: float, purpose: str, budget: Budget = None
 ) -> None:
-    """Refuse N x N arrays of so many bytes a pair when they exceed the budget."""
+    """Refuse N x N arrays that would exceed the budget."""
     n = ensemble.n_microclusters
     require(bytes_per_pair * n * n, f"{purpose} for N = {n:,} microclusters", ADVICE, budget)
 
@@ -98,10 +98,10 @@ def weighted_coassociation(
 
 
 def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
-    """Share of the members that put a pair together among those that saw both, N x N.
+    """Share of the members that put a pair together, among the members that labelled both, N x N.
 
-    Members count with their ``member_weight``. A pair that no member saw together has no evidence
-    and gets 0; the diagonal is 1.
+    Members are weighted by ``member_weight``. Pairs never labelled by the same member carry no
+    evidence and get 0; the diagonal is 1.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def bytes_of_coassociation(ensemble: Ensemble) -> int:
 
 
 def bytes_of_shares(ensemble: Ensemble) -> int:
-    """What :func:`share` of weighted sums takes per pair: sums, what was seen, a mask, the result."""
+    """Bytes per pair for :func:`share` of weighted sums: both sums, a mask and the result."""
     return 16 if ensemble.is_complete else 25
 
 
 def share(together: NDArray[Any], seen: NDArray[Any] | float) -> NDArray[np.float64]:
-    """``together / seen``, 0 where nothing was seen."""
+    """``together / seen``, 0 where ``seen`` is 0."""
     out = np.zeros(together.shape)
     np.divide(together, seen, out=out, where=np.asarray(seen) > 0)
     return out

@@ -10,9 +10,9 @@ from coterie.core.budget import Budget, require
 from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = "Take fewer members, or members with fewer clusters."
-# of an entry of a sparse matrix, while it is made and put in order
+# bytes per entry of a sparse matrix while it is built and sorted
 ENTRY_BYTES = 32.0
-# entries at a time where all are not needed together
+# largest number of entries in one block of rows
 ENTRIES = 2**24
 
 
@@ -36,9 +36,9 @@ def contingency(ensemble: Ensemble, *, memory_budget: Budget = None) -> sparse.c
 
 
 def contingency_by_members(ensemble: Ensemble) -> Iterator[tuple[slice, sparse.csr_array]]:
-    """The rows of :func:`contingency`, those of some members at a time, and which they are."""
+    """The rows of :func:`contingency` in blocks of members: the slice of rows, and the rows."""
     m, offsets = ensemble.n_members, ensemble.cluster_offsets
-    # a member's clusters meet each label of the samples that it saw once at most
+    # each label of a sample meets at most one cluster of a member
     together = max(1, ENTRIES // max(1, ensemble.incidence.nnz))
     for first in range(0, m, together):
         last = min(first + together, m)

@@ -1,4 +1,4 @@
-"""A user's own similarity matrix, checked, and carried to microclusters where that is possible."""
+"""A similarity matrix given by the user: checks, and reduction to microclusters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble
 
-# differences up to here are rounding in whatever program the matrix came from
+# smaller differences are taken for rounding in the program that computed the matrix
 ROUNDING = 1e-8
 
 
@@ -53,7 +53,7 @@ def given_similarity(
         n x n in the order of the samples, equal for samples with equal labels; or, where N < n,
         N x N in the order of the ensemble's microclusters.
     name : str
-        What errors call it.
+        Name of the matrix in errors.
 
     Returns
     -------
@@ -93,8 +93,8 @@ def given_similarity(
         apart = np.abs(matrix[sample] - expected)
         if apart.max() > ROUNDING:
             raise ParameterError(
-                f"{name} tells samples with the same labels apart (row {sample}, column "
-                f"{int(np.argmax(apart))}), so it has no form on distinct label rows; "
+                f"{name} differs between samples that have the same labels (row {sample}, column "
+                f"{int(np.argmax(apart))}), so it cannot be reduced to distinct label rows; "
                 "coterie.enhance(matrix, confidence=ensemble) works on single samples"
             )
     return between, own

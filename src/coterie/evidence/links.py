@@ -5,8 +5,8 @@ cluster relations", Discovery Science (2008); Iam-On, Boongoen, Garrett and Pric
 approach to the cluster ensemble problem", IEEE Transactions on Pattern Analysis and Machine
 Intelligence 33 (2011).
 
-Base clusters are linked as strongly as their Jaccard index w, not to themselves. Members of one
-clustering share no sample, so they are linked through third ones only.
+The link w of two base clusters is their Jaccard index, 0 with themselves. Base clusters of one
+member share no sample, so they are connected only through base clusters of other members.
 
 **Of base clusters of one member** (:func:`linked_clusters`), divided by the largest of all members:
 
@@ -21,11 +21,11 @@ clustering share no sample, so they are linked through third ones only.
 - SRS (:func:`simrank`): samples are alike where their base clusters are, base clusters where their
   samples are;
 - ASRS (:func:`approximate_simrank`): the mean over all pairs of a base cluster of one sample and a
-  base cluster of the other, of a similarity of base clusters that is found once.
+  base cluster of the other, of a similarity of base clusters that is computed once.
 
 On microclusters. CTS of two samples with equal labels is 1. SRS and ASRS are below 1 for two such
-samples, and that value stands on the diagonal; a sample has similarity 1 with itself, which the
-sums over samples in SRS count.
+samples, and the diagonal holds that value. A sample has similarity 1 with itself, and the sums over
+samples in SRS use this 1.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def connected_triple(
     """Connected-triple similarity (CTS) of the microclusters, N x N, diagonal 1.
 
     The mean over members of 1 where they put a pair together, else of ``decay`` times the connected
-    triples of the two base clusters. Over the members that saw both, each with its
-    ``member_weight``; a pair that no member saw together gets 0.
+    triples of the two base clusters. The mean is over the members that labelled both,
+    weighted by ``member_weight``; a pair that no member labelled gets 0.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def simrank(
     clusters = np.eye(ensemble.n_base_clusters)
     for to_go in reversed(range(n_rounds - 1)):
         # a sample has similarity 1 with itself, not what it has with others of its microcluster
-        # (and a weight below one is no part of a sample: there is nobody else in it)
+        # (a weight below one still means a single sample)
         alone = (1.0 - np.diag(samples)) / np.maximum(r, 1.0)
         new_samples = _carried(by_label, clusters)
         new_samples *= decay
@@ -207,7 +207,7 @@ def simrank(
 def approximate_simrank(
     ensemble: Ensemble, decay: float = 0.8, *, memory_budget: Budget = None
 ) -> FloatArray:
-    r"""Approximate SimRank similarity (ASRS) of the microclusters, N x N, found in one pass.
+    r"""Approximate SimRank similarity (ASRS) of the microclusters, N x N, computed in one pass.
 
     With :math:`n_p` the number of neighbours of base cluster p, base clusters have the similarity
     :math:`\sum_z w_{pz} w_{qz} / (n_p n_q)`, divided by the largest of two different ones, 1 with
@@ -264,7 +264,7 @@ def _shared_strength(overlap: FloatArray) -> FloatArray:
 
 
 def _label_shares(ensemble: Ensemble) -> sparse.csr_array:
-    """The incidence with rows that sum to one: each label a microcluster has counts the same."""
+    """The incidence with rows that sum to one: all labels of a microcluster have the same share."""
     weighted = sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster))
     total = weighted.sum(axis=1)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)

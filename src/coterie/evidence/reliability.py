@@ -16,7 +16,7 @@ from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
 from coterie.evidence.contingency import contingency_by_members
 
 THETA = Real(0, closed_low=False)
-# far below what a theta of any paper gives, far above where products of two would vanish
+# far below the values for any published theta; the product of two such values is still positive
 FAINTEST = 1e-100
 
 
@@ -24,7 +24,7 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
     """Ensemble-driven cluster index of each base cluster, in (0, 1].
 
     ECI = exp(-H / (theta m)), with H the entropy in bits of how the members scatter the cluster.
-    A member that saw nobody of the cluster says nothing; H is scaled up for it.
+    Members that label none of the cluster's samples are left out, and H is scaled up to m members.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
         ratio = overlaps.data / seen[cluster, member_of[other]]
         bits = np.bincount(cluster, weights=-ratio * np.log2(ratio), minlength=len(seen))
         entropy[rows] = np.maximum(bits, 0.0) * m / (seen > 0).sum(axis=1)
-    # with a tiny theta, clusters that anybody scatters count next to nothing, but never nothing
+    # a tiny theta must not make the reliability exactly zero
     with np.errstate(over="ignore", under="ignore"):
         return np.maximum(np.exp(-entropy / (theta * m)), FAINTEST)
 

@@ -16,9 +16,9 @@ def cluster_support(
 ) -> NDArray[np.float64]:
     """Share of agreement of each microcluster with each cluster of a partition, N x c.
 
-    Of all (member, sample of the cluster) pairs in which the member saw both, the weighted share in
-    which it put them together. For complete labels this is the mean co-association with the
-    cluster, without forming the N x N matrix.
+    The share is taken over all pairs of a member and a sample of the cluster in which the member
+    labelled both samples, weighted by member and sample. For complete labels this is the mean
+    co-association with the cluster, without forming the N x N matrix.
 
     Parameters
     ----------

@@ -21,11 +21,11 @@ from coterie.core.params import Integer, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 
-# what the authors' program never exceeds, whatever the number of microclusters
+# upper limit in the authors' program, for any number of microclusters
 MOST_BY_DEFAULT = 20
 # bytes per pair of microclusters
 TRAJECTORY_BYTES = 40
-# beyond this share of links a dense product is the faster one
+# above this share of links a dense product is faster
 DENSE_FROM = 0.15
 
 _DOMAINS = {"n_neighbors": Integer(1, optional=True), "n_steps": Integer(1, optional=True)}
@@ -88,7 +88,7 @@ def _by_default(n_microclusters: int) -> int:
 
 
 def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:
-    """Entries that reach their row's or their column's n-th largest; the others 0, in place."""
+    """Set entries below the n-th largest of both their row and their column to 0, in place."""
     size = len(share)
     np.fill_diagonal(share, 0.0)
     nth = size - min(n_neighbors, size)
@@ -101,9 +101,9 @@ def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np
 def random_walk(
     links: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> sparse.csr_array | NDArray[np.float64]:
-    """Chances to step along the links, a place drawing as strongly as its weight; uses the array.
+    """Transition probabilities along the links, in proportion to link times weight; overwrites ``links``.
 
-    A place without links has no chances: its row is zero.
+    Rows without links are zero.
     """
     links *= weights
     total = links.sum(axis=1, keepdims=True)
@@ -116,7 +116,7 @@ def random_walk(
 def trajectory_products(
     walk: sparse.csr_array | NDArray[np.float64], n_steps: int
 ) -> NDArray[np.float64]:
-    """Inner products of the trajectories of so many steps: sum_t P^t (P^t)'."""
+    """Inner products of the trajectories of ``n_steps`` steps: sum_t P^t (P^t)'."""
     size = walk.shape[0]
     products = np.zeros((size, size))
     diagonal = np.diag_indices(size)
@@ -130,7 +130,7 @@ def trajectory_products(
 
 
 def cosines(products: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cosines from inner products, diagonal 1; 0 with a trajectory of no length. Uses the array."""
+    """Cosines from inner products, diagonal 1; 0 for trajectories of length 0. Overwrites the array."""
     length = np.sqrt(np.diag(products))
     scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     products *= scale[:, None]

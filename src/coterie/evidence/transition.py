@@ -1,4 +1,4 @@
-"""Row-normalised transitions: to a member at random, then to a sample of one's cluster there."""
+"""Transition probabilities of a walk that picks a member, then a sample of the same cluster in it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def transitions(
     """Mean over members of the connectivity divided by cluster size, N x N between single samples.
 
     Entry (u, v) is the chance to step from a sample of u to one given sample of v; cluster sizes
-    count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. A sample
-    draws only among the members that saw it.
+    count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. Only the
+    members that label a sample are picked for it.
 
     Parameters
     ----------

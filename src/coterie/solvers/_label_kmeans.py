@@ -9,7 +9,7 @@ and every d here is one for which those shares are the best centre of any set of
 round's assignment nor its new centres can raise the sum of all distances.
 
 A microcluster of weight r counts r times. Products with the sparse incidence N x k do all the work:
-O(N m c) a round, O(N (m + c) + k c) memory.
+O(N m c) per round, O(N (m + c) + k c) memory.
 """
 
 from __future__ import annotations

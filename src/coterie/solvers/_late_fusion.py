@@ -9,8 +9,9 @@ of :math:`\mathrm{tr}(G' \sum_p \beta_p H_p W_p)` have closed solutions, with po
 - weighing: :math:`\beta_p = f_p / \|f\|`, :math:`f_p = \mathrm{tr}(G' H_p W_p)`, nothing below zero
 
 On microclusters with multiplicities R the polar factor of a matrix with repeated rows is
-:math:`R^{-1/2} \mathrm{polar}(R^{1/2} M)`, and every product over samples has an R in it. Where a matrix has
-not full rank its polar factor is taken on its range only: any completion would tell identical samples apart.
+:math:`R^{-1/2} \mathrm{polar}(R^{1/2} M)`, and every product over samples has an R in it. Where a matrix does
+not have full rank, its polar factor is taken on its range only: any completion would treat identical
+samples differently.
 
 Members need not have c clusters. With k_p < c the rows of :math:`W_p` are orthonormal, which is what zero
 columns in :math:`H_p` would give; with k_p > c its columns are, and the filled rows are
@@ -37,7 +38,7 @@ SAFE_GRAM, ROUNDING = 1e-8, 1e-14
 
 @dataclass(frozen=True)
 class Fusion:
-    """What stays.
+    """The constants of the problem.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class Fusion:
 
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         weights = ensemble.sizes
         prior = ensemble.member_weight
         unit = sparse.diags_array(1.0 / np.sqrt(ensemble.cluster_sizes))
@@ -83,7 +84,7 @@ class Fusion:
         )
 
     def polar(self, matrix: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """The polar factor of rows that stand for samples, on the range of the matrix."""
+        """The polar factor of rows of microclusters, on the range of the matrix."""
         root = np.sqrt(self.weights if rows is None else self.weights[rows])[:, None]
         return supported_polar(root * matrix) / root
 
@@ -94,7 +95,10 @@ class Fusion:
 
 @dataclass
 class Members:
-    """What moves: rotations W_p, weights beta, and the filled rows, each a product X Z' (None at first)."""
+    """Variables of the iteration: rotations W_p, weights beta, and filled rows.
+
+    Filled rows are kept as a product X Z', and are None at first.
+    """
 
     turns: list[FloatArray]
     beta: FloatArray

@@ -1,4 +1,4 @@
-r"""DREC: dense representation ensemble clustering, microclusters told by each other.
+r"""DREC: dense representation ensemble clustering, microclusters as mixtures of each other.
 
 Zhou, Zheng and Pan, "Ensemble clustering based on dense representation", Neurocomputing 357 (2019).
 
@@ -29,7 +29,7 @@ sample twice, or a ``sample_weight``, changes nothing but the order in which equ
 ``member_weight`` of 2 is the same as giving that member twice.
 
 Cost: O(N k q) for the decomposition of X, O(N^2 q) for the affinity, O(N^3) for its eigenvectors up to
-N = 2,000 and O(N^2) a Lanczos step above; 32 bytes a pair of microclusters.
+N = 2,000 and O(N^2) per Lanczos step above; 32 bytes per pair of microclusters.
 
 Where paper and program differ. A program that follows the paper's takes five rounds whatever
 happens; so does this one by default. Its comment penalises the norm of Z, its update solves for the
@@ -227,7 +227,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, lam: float) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         share = np.sqrt(ensemble.weight_of_cluster)
         rows, singular, _ = np.linalg.svd(ensemble.incidence.toarray() * share, full_matrices=False)
         some = singular > ROUNDING * singular[0]
@@ -237,7 +237,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The coefficients of Z = V C, one row a microcluster, and what they leave unexplained.
+    """The coefficients of Z = V C, one row per microcluster, and what they leave unexplained.
 
     ``damping`` holds lambda / d of the round that comes next.
     """
@@ -260,7 +260,7 @@ class Mixture:
         return Mixture(kept * problem.rows, residual, damping)
 
     def record(self, problem: Problem, number: int) -> Pass:
-        """The round's entry in the history."""
+        """The record of a round for the history."""
         unexplained = float(np.sqrt(self.residual**2 + SMOOTHING).sum())
         size = float((self.coefficients**2).sum())
         return {

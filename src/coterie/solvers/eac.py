@@ -4,11 +4,11 @@ Fred and Jain, "Combining multiple clusterings using evidence accumulation", IEE
 Pattern Analysis and Machine Intelligence 27 (2005).
 
 The co-association of two samples is the share of members that put them together, among those that
-saw both. Hierarchical clustering of one minus that share, cut into n_clusters.
+labelled both. Hierarchical clustering of one minus that share, cut into n_clusters.
 
 Steps
   1. dissimilarity 1 - co-association of the N microclusters
-  2. average, complete or single link, a microcluster counting as often as it has samples
+  2. average, complete or single link, each microcluster weighted by its number of samples
   3. cut: exactly n_clusters by undoing the last merges, or the partition that lives longest between
      two merges (the lifetime criterion) where n_clusters is None
 
@@ -18,7 +18,7 @@ all the time: ties go to the pair of lowest index, microclusters being numbered 
 down (see :class:`coterie.Ensemble`), so the answer does not depend on the order of the samples. An
 n x n linkage that breaks ties by position gives another answer for another order of the same rows.
 
-Cost: O(N^2 m) time, 10 bytes a pair of microclusters.
+Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class EAC(LabelConsensus):
 def _longest_lived(dendrogram: Dendrogram) -> int:
     """The number of clusters of longest lifetime, the smaller one where lifetimes tie.
 
-    One cluster is no candidate, and neither is every sample alone.
+    One cluster, and every sample alone, are not candidates.
     """
     lifetimes = dendrogram.lifetimes()
     all_samples_distinct = dendrogram.sizes.sum() <= len(dendrogram.sizes)

@@ -28,7 +28,7 @@ Steps
 
 On microclusters. Every matrix is constant on pairs of different samples of two microclusters, with
 a value of its own where a sample meets itself (H has an empty diagonal, A has ones): N x N values
-and N own values stand for n x n, and these forms are closed under all steps. With
+and N own values represent n x n, and every step preserves this form. With
 :math:`t = 2 H r + 2`, the inverse of (9) is :math:`K^{-1}` for :math:`K = \mathrm{diag}(t) - 2 H R`,
 and for X with own values that exceed its diagonal by s it acts as: add s/r to the diagonal of X,
 multiply by :math:`K^{-1}`, take s/(r t) from the diagonal; the own values of C exceed it by s/t.
@@ -40,7 +40,7 @@ inside, and P = C + Y2 from before (13) gives F as its clipped symmetric part an
 
 Each row of H has few entries and eliminating them in a good order adds few more, so K is factorised
 as a sparse matrix; a block where that fails is inverted. Cost of a pass: the entries of the factors
-(about a hundredth of |block|^2) times N for step 2 and N^2 for step 3; 48 bytes a pair of microclusters,
+(about a hundredth of |block|^2) times N for step 2 and N^2 for step 3; 48 bytes per pair of microclusters,
 26 in single precision.
 
 Where paper and program differ. The paper prints squared norms in the stopping rule, the program and

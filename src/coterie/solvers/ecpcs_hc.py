@@ -12,7 +12,7 @@ Steps
   2. Z: the cosine of the rows :math:`(P_p, P^2_p, \dots, P^t_p)`, 1 with themselves
   3. :math:`\mathrm{ECA}_{ij} = \frac1m \sum_{\text{members}} Z_{pq}`, p and q being the base clusters of i
      and j in the member
-  4. average link on 1 - ECA, a microcluster counting as often as it has samples
+  4. average link on 1 - ECA, each microcluster weighted by its number of samples
   5. cut: the last n_clusters - 1 merges are undone
 
 So ECPCS-HC is ``SimilarityConsensus(c, evidence="ecpcs", partition="average")``.
@@ -20,7 +20,7 @@ So ECPCS-HC is ``SimilarityConsensus(c, evidence="ecpcs", partition="average")``
 Exactness. Samples with equal labels have similarity 1, so the dendrogram of the n samples is that of the
 microclusters with their weights.
 
-Cost: O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters and 40 a pair of base clusters.
+Cost: O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters and 40 per pair of base clusters.
 
 Where paper and program differ. Not in a way that matters. With t = 20 all similarities are close to 1;
 only their order counts.

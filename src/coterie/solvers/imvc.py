@@ -33,7 +33,7 @@ eigenvectors of a label kernel, any rotation apart, so starting from I would dep
 labels. Centring would leave them c - 1 dimensions and is not done. Members may have any number of
 clusters.
 
-Cost: O(N m c + N c^2 + k c^2) a pass and O(N_p c^2) for each member's N_p missing rows; the start is an
+Cost: O(N m c + N c^2 + k c^2) per pass and O(N_p c^2) for each member's N_p missing rows; the start is an
 eigenproblem of k base clusters.
 """
 

@@ -8,7 +8,7 @@ Li and Ding, "Weighted consensus clustering", SIAM International Conference on D
 
 Steps
   1. features with the same distances as the rows of A
-  2. k-means, a microcluster counting as often as it has samples; the best of n_init starts
+  2. k-means, each microcluster weighted by its number of samples; the best of n_init starts
 
 With complete labels A = B P B' / p, where B is the incidence, P holds the member weights of base
 clusters and p is their sum over members. For a root L L' of :math:`P B' R B P` (pivoted Cholesky),
@@ -20,7 +20,7 @@ or labels are missing, the features are the columns of A times the root of their
 
 Exactness. The distances are those of the n samples, and so is the objective of k-means.
 
-Cost: O(N m k + k^3) for the features, O(N min(k, N) c) a round of k-means; memory 8 N min(k, N) bytes, with
+Cost: O(N m k + k^3) for the features, O(N min(k, N) c) per round of k-means; memory 8 N min(k, N) bytes, with
 missing labels 32 N^2.
 
 Where papers differ. None says how k-means was started; ten starts of k-means++ are this program's

@@ -40,7 +40,7 @@ Where programs differ from this: the authors' toolbox fills a centre's block wit
 with a random label (here: the shares among all samples), gives an empty cluster a random row, and stops
 at a drop of 1e-5 however large the objective is.
 
-Cost: O(N m c) a round, O(N (m + c)) memory.
+Cost: O(N m c) per round, O(N (m + c)) memory.
 """
 
 from __future__ import annotations

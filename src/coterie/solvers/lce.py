@@ -17,7 +17,7 @@ Steps, with w the Jaccard index of base clusters
      singular triplets (U, V) of :math:`R^{1/2} D^{-1/2} \mathrm{RA}\, \Delta^{-1/2}`; a point per
      microcluster, row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, row of
      :math:`\Delta^{-1/2} V`, scaled to unit length
-  4. k-means on the N + k points, a microcluster counting as often as it has samples, a base cluster
+  4. k-means on the N + k points, each microcluster weighted by its number of samples, a base cluster
      once; the best of n_init starts; samples keep their labels
 
 Exactness. Rows of RA are those of the samples and the cut counts them: all is as on the n samples.

@@ -17,7 +17,7 @@ common base cluster, 0 where a member separates them.
 Steps
   1. ECI of the k base clusters, from the k x k table of their overlaps
   2. locally weighted co-association of the N microclusters, diagonal 1
-  3. average link on one minus that, a microcluster counting as often as it has samples
+  3. average link on one minus that, each microcluster weighted by its number of samples
   4. cut: the last n_clusters - 1 merges are undone
 
 So LWEA is ``SimilarityConsensus(c, evidence="lwca", partition="average")``, and with ECI = 1 (theta
@@ -27,14 +27,14 @@ Exactness. Entropies and co-association values are those of the samples, and so 
 different microclusters. Two samples with equal labels have a similarity below 1 to each other, so in rare
 cases a program that works on samples merges them after the cut; here they are never separated.
 
-Cost: O(N^2 m) time, 16 bytes a pair of microclusters.
+Cost: O(N^2 m) time, 16 bytes per pair of microclusters.
 
 Where paper and program differ. The program sets the diagonal to 1, the paper does not say; nothing
 depends on it. Programs that take theta = 10 for the default quote another paper's range: the
 authors take 0.4.
 
-Missing labels. A member that saw nobody of a base cluster says nothing of it, and the entropy is scaled
-up to m members; the mean over members is taken over those that saw both samples.
+Missing labels. Members that label none of a base cluster's samples are left out of its entropy, which is
+scaled up to m members. The mean over members is taken over those that labelled both samples.
 """
 
 from __future__ import annotations

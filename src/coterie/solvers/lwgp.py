@@ -12,15 +12,15 @@ Steps, with W the N x k links, :math:`D = \mathrm{diag}(W 1)`, :math:`\Delta = \
   1. ECI of the base clusters; W = incidence times ECI
   2. c leading eigenvectors V of :math:`\Delta^{-1/2} W' R D^{-1} W \Delta^{-1/2}`
   3. rows of :math:`D^{-1} W \Delta^{-1/2} V`, scaled to unit length
-  4. k-means on them, a microcluster counting as often as it has samples; the best of n_init starts
+  4. k-means on them, each microcluster weighted by its number of samples; the best of n_init starts
 
 Exactness. Rows of W are those of the samples and r counts them in step 2 and in k-means: the embedding
 is that of the n samples, and so is the objective of k-means.
 
-Cost: O(N m^2 + min(k, N)^3) and O(N c^2) a round of k-means; memory O(N m + min(k, N)^2).
+Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-says nothing of unit rows; the program leaves out the first and does the second, and so does this.
+does not mention unit rows. The program does not scale but takes unit rows, and so does this.
 The program fails with fewer base clusters than clusters; here all vectors of non-zero eigenvalue are
 taken then. k-means has local optima and the program's three random starts often end in different
 ones, so two runs of the program need not agree; more starts (``n_init``) make that rarer.

@@ -30,7 +30,7 @@ Where programs differ from this: a known program labels by the largest entry of 
 random start of 200 passes. *Weighted* consensus clustering by the same authors (2008) learns weights of
 the members as well; this is the plain method.
 
-Cost: O(N m c + N c^2) a pass, O(N (m + c)) memory.
+Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class NMFC(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: the incidence B, what each base cluster counts, multiplicities r, and ||A||^2."""
+    """Constants of the problem: incidence B, weights of base clusters, multiplicities r, and ||A||^2."""
 
     incidence: sparse.csr_array
     value: FloatArray
@@ -188,7 +188,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         member = ensemble.member_weight / ensemble.member_weight.sum()
         value = member[ensemble.member_of_cluster]
         shared = contingency(ensemble)

@@ -32,7 +32,7 @@ Where programs differ from this: as for IMVC (kernels, c columns each, :math:`W_
 takes for C an orthonormal basis of the space of the centres, which need not be near them. Where a cluster is
 empty a polar factor is not unique; here it is taken on the range of the matrix only.
 
-Cost: O(N m c + N c^2 + k c^2) a pass and O(N_p c^2) for each member's N_p missing rows; the start is an
+Cost: O(N m c + N c^2 + k c^2) per pass and O(N_p c^2) for each member's N_p missing rows; the start is an
 eigenproblem of k base clusters.
 """
 

@@ -22,7 +22,7 @@ Exactness. The method is defined on microclusters (eq. 14 of the paper counts mi
 samples one has enters through the walk only. A sample of weight two is the sample given twice, but a
 program that does not merge equal rows first computes something else.
 
-Cost: O(N^2 m) for the co-association, O(T N^2 K) for the walk, 40 bytes a pair of microclusters.
+Cost: O(N^2 m) for the co-association, O(T N^2 K) for the walk, 40 bytes per pair of microclusters.
 
 Where paper and program differ. The paper takes K = T = floor(sqrt(N) / 2), the authors' program never
 more than 20, and so does this; a port leaves the cap out. The paper's formula of complete link prints

@@ -21,7 +21,7 @@ Exactness. The method is defined on microclusters: how many samples one has ente
 of PTS only. A sample of weight two is the sample given twice, but a program that does not merge equal rows
 first computes something else.
 
-Cost: that of PTS (O(N^2 m), 40 bytes a pair of microclusters), then O(N k min(k, N)).
+Cost: that of PTS (O(N^2 m), 40 bytes per pair of microclusters), then O(N k min(k, N)).
 
 Where paper and program differ. As for PTA: the program's K and T are at most 20. The paper divides each
 eigenvector by the root of its eigenvalue and says nothing of unit rows; the program leaves out the first

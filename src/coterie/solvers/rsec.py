@@ -14,7 +14,7 @@ good partition H:
 
 :math:`L_Z = I - D^{-1/2} W D^{-1/2}` is the Laplacian of the affinity W of Z. Augmented Lagrangian with a
 copy J = Z, multipliers Y1 and Y2 of the two constraints, and a penalty mu that starts at 1.5 over
-the norm of S and grows by a tenth a pass.
+the norm of S and grows by a tenth per pass.
 
 Steps of a pass
   1. J: the singular values of :math:`Z + Y_2 / \mu` lowered by :math:`\lambda_1 / \mu`
@@ -40,7 +40,7 @@ the range of Q, and outside of it step 2 says :math:`Z = J + (G - Y_2) / \mu` wi
 coordinates and a few more rows for the directions that J and the last two H have outside of Q. What is
 decomposed is of order q plus those, and in step 4 of order twice the rank of J.
 
-Cost of a pass: O(N q^2 + N^2 (j + c)) for a J of rank j, about 100 passes; 56 bytes a pair of microclusters
+Cost of a pass: O(N q^2 + N^2 (j + c)) for a J of rank j, about 100 passes; 56 bytes per pair of microclusters
 and 100 bytes for each of N q.
 
 Where programs differ. Neither the authors' program nor the journal version was at hand: the steps
@@ -75,7 +75,7 @@ from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
 from coterie.solvers.exact import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
-# the penalty mu: first value times the norm of S, growth a pass, largest value
+# the penalty mu: first value times the norm of S, growth per pass, largest value
 FIRST_PENALTY = 1.5
 GROWTH = 1.1
 LARGEST_PENALTY = 1e10
@@ -335,7 +335,7 @@ class RSECZ(_RSEC):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: S = Q s Q' at the scale where products are those of the samples.
+    """Constants of the problem: S = Q s Q' at the scale where products are those of the samples.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, lam1: float, lam2: float) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         weights = ensemble.sizes
         roots = np.sqrt(weights)
         value = ensemble.member_weight / ensemble.member_weight.sum()
@@ -415,7 +415,7 @@ class Copy:
 
 @dataclass
 class State:
-    """What moves.
+    """The variables of the iteration.
 
     ``vectors`` holds H, ``pull`` D^(-1/2) H and ``last_pull`` that of the pass before; no columns while
     there is no affinity yet.
@@ -590,5 +590,5 @@ def error_shares(problem: Problem, state: State) -> FloatArray:
     """Length of each microcluster's column of E over that of its column of S."""
     lengths = np.linalg.norm(problem.strengths * problem.across, axis=0)
     errors = np.linalg.norm(state.inside.error, axis=0)
-    # what nobody is like has no column to be wrong
+    # samples without any similarity have no column that could be wrong
     return np.divide(errors, lengths, out=np.zeros_like(errors), where=lengths > 0)

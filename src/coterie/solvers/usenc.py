@@ -11,14 +11,14 @@ features is the generator's business.
 Steps, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)`, :math:`\Delta = \mathrm{diag}(B' r)`
   1. c leading eigenvectors V of :math:`\Delta^{-1/2} B' R D^{-1} B \Delta^{-1/2}`
   2. rows of :math:`D^{-1} B \Delta^{-1/2} V`, scaled to unit length
-  3. k-means on them, a microcluster counting as often as it has samples; the best of n_init starts
+  3. k-means on them, each microcluster weighted by its number of samples; the best of n_init starts
 
 Exactness. The embedding is that of the n samples, and so is the objective of k-means.
 
-Cost: O(N m^2 + min(k, N)^3) and O(N c^2) a round of k-means; memory O(N m + min(k, N)^2).
+Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-says nothing of unit rows; the program leaves out the first and does the second, and so does this.
+does not mention unit rows. The program does not scale but takes unit rows, and so does this.
 The program needs at least as many base clusters as clusters; here all vectors of non-zero eigenvalue are
 taken where there are fewer.
 

@@ -33,7 +33,7 @@ Missing labels cast no vote, and overlaps are taken over samples that both label
 no name casts no vote either; samples left without a vote form a cluster of their own, which is then
 merged where the co-association leads.
 
-Cost: O(N m) a round and O(m k_j c^2); O(N (m + c)) memory.
+Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 """
 
 from __future__ import annotations

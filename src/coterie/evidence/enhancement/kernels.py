@@ -15,7 +15,7 @@ from coterie.core.types import FloatArray
 
 # side of the tiles that an entry and its mirror are met in; all of a tile stays in cache
 TILE = 128
-# columns that a factorised system is solved for at a time
+# columns for which a factorised system is solved together
 PANEL = 64
 # waking threads costs more than this many rows
 SERIAL_ROWS = 1024
@@ -30,7 +30,7 @@ def _worth_threads(r: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _eliminate(row, solved, begin, end, indices, data):
-    """Take multiples of rows of ``solved``, none of which is ``row``, from it.
+    """Subtract multiples of rows of ``solved`` from ``row``, which is none of them.
 
     Two at a time, because the loop is bound by loads and stores.
     """
@@ -50,7 +50,7 @@ def _eliminate(row, solved, begin, end, indices, data):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _settle(row, scale, r, target):
-    """A row of C = scale times ``row`` in the place of X; returns sum_j r_j C_j (X_j - 2 C_j)."""
+    """Overwrite a row of X with C = scale times ``row``; return sum_j r_j C_j (X_j - 2 C_j)."""
     total = 0.0
     for column in range(len(target)):
         c = scale * row[column]
@@ -114,7 +114,7 @@ def solve_factorised(
     inverse_pivots: FloatArray,
     r: FloatArray,
 ) -> float:
-    """Step 2 on some rows in the place of X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
+    """Step 2 on some rows, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
 
     ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
     factor of R K and of its transpose without their diagonals (starts, columns, values).

@@ -82,9 +82,8 @@ def enhance(
         A symmetric similarity with entries in [0, 1], each row a sample; or an Ensemble, whose
         ``evidence`` is enhanced.
     confidence : array, shape (n, n), Ensemble or None, default None
-        For a matrix only: from what to tell certain pairs, a co-association matrix or the ensemble
-        it belongs to. None takes the similarity itself, so its entries should be on the scale of
-        ``alpha``.
+        For a matrix only: a co-association matrix, or an ensemble, that says which pairs are certain.
+        None takes the similarity itself, so its entries should be on the scale of ``alpha``.
     alpha, lam, propagate, keep_confident, tol, max_iter, precision, callback, memory_budget
         As in :class:`ECCMS`.
     evidence, theta
@@ -172,7 +171,7 @@ def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> Floa
 
 @dataclass
 class State:
-    """What moves.
+    """The variables of the iteration.
 
     Attributes
     ----------

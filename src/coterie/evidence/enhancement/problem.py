@@ -25,13 +25,13 @@ from coterie.evidence.given import given_similarity
 from coterie.evidence.reliability import locally_weighted_coassociation, mean_reliability
 from coterie.evidence.trajectories import TRAJECTORY_BYTES, trajectory_similarity
 
-# of the precision of the evidence
+# arrays in the precision of the evidence
 Numbers = NDArray[Any]
 # starts of the rows, columns, values
 Triangle = tuple[NDArray[np.int32], NDArray[np.int32], Numbers]
 Precision = Literal["double", "single"]
 
-# a panel of columns is multiplied by an inverse at a time, so that step 2 needs no second N x N array
+# an inverse is multiplied with one panel of columns after the other: no second N x N array is needed
 PANEL_BYTES = 1 << 22
 # a factor with a larger share of a block's entries is slower than the inverse
 SPARSE_SHARE = 0.1
@@ -64,7 +64,7 @@ class SampleMatrix:
         return cls(np.zeros_like(other.between), np.zeros_like(other.own))
 
     def rounded(self, precision: Precision) -> SampleMatrix:
-        """In this precision; itself where that changes nothing."""
+        """The same matrix in this precision."""
         return SampleMatrix(
             self.between.astype(precision, copy=False), self.own.astype(precision, copy=False)
         )

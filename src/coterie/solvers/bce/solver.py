@@ -35,7 +35,7 @@ Missing labels have no group and are left out of all sums; nothing else is neede
 Where programs differ from this: the authors' program has one random start and does not compute the bound;
 a copy that is passed around lost its branch for missing labels.
 
-Cost: O(N m c) for each of the rounds of step 1, some tens a pass; O(N c + k c) memory.
+Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c) memory.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SMOOTHING = 1e-6
 ROW_TOL, ROW_ROUNDS = 0.01, 500
 # relative change at which step 3 ends, and its most steps
 ALPHA_TOL, ALPHA_STEPS = 1e-3, 500
-# a group that nobody is in, and samples that are all alike, drive alpha to zero and infinity
+# empty groups drive alpha to zero, identical samples drive it to infinity
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
 # a start from a partition: share of the overall distribution in beta, and alpha
 MIXED, FIRST_ALPHA = 0.1, 0.5
@@ -182,7 +182,7 @@ class BCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: labels, the first base cluster of each member, what rows and members count."""
+    """Constants of the problem: labels, first base cluster of each member, weights of rows and members."""
 
     labels: NDArray[np.int32]
     offsets: IntArray
@@ -191,7 +191,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         return cls(
             labels=np.ascontiguousarray(ensemble.labels),
             offsets=ensemble.cluster_offsets,
@@ -242,7 +242,7 @@ def starts(
     for _ in range(count - informed):
         alpha = rng.random(n_clusters)
         chances = rng.random((ensemble.n_base_clusters, n_clusters))
-        # zero is drawn once in 2^53 times, and is no Dirichlet parameter
+        # zero, drawn once in 2^53 times, is not a valid Dirichlet parameter
         models.append(Model(np.maximum(alpha, SMOOTHING), problem.normalised(chances + SMOOTHING)))
     return models
 
@@ -305,7 +305,7 @@ def fit_rows(
 def dirichlet(alpha: FloatArray, logs: FloatArray, n: float) -> FloatArray:
     """Step 3: the alpha that fits n samples with summed expected log memberships ``logs``."""
     if len(alpha) == 1:
-        # one group has membership one whatever alpha is
+        # with one group the membership is one for any alpha
         return alpha
     for _ in range(ALPHA_STEPS):
         slope = logs + n * (psi(alpha.sum()) - psi(alpha))

@@ -5,7 +5,7 @@ path (two-metric projection). Most entries lie on a bound and are held there, so
 as the last points and gradients themselves, and the steps and changes between them are formed for
 the free entries only.
 
-Inner products carry a weight for each row and each column. A matrix whose row u stands for r_u equal
+Inner products carry a weight for each row and each column. A matrix whose row u represents r_u equal
 rows then takes exactly the path that the longer matrix would take, and so for columns.
 
 The kernels run on one thread and release the lock: callers who have many searches run them side by
@@ -33,7 +33,7 @@ LEAST_CURVATURE = 1e-10
 SLACK = 1e-9
 # an entry this close to a bound is put on it, for the same reason
 SNAP = 1e-12
-# free entries whose inner products are taken at a time
+# free entries per block of inner products
 CHUNK = 16384
 
 
@@ -73,7 +73,7 @@ def minimise_in_box(
         partial derivatives over row weight times column weight. Only called at the matrix at which
         ``value`` was called last.
     start : ndarray, shape (N, k)
-        Entries in [0, 1]; left as it is.
+        Entries in [0, 1]; not changed.
     row_weights, column_weights : ndarray, shapes (N,) and (k,)
     first_step : float
         Multiple of the negative gradient to try while there is no history.

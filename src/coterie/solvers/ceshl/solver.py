@@ -34,14 +34,14 @@ Step 3 never raises (8), neither does a new F in step 4; a new rho changes it.
 On microclusters a row counts r_u times: degrees, means and the inner products of step 3 are weighted
 by r, which is the path that n rows would take. A ``member_weight`` of 2 is the same as giving that
 member twice. Cost: O(N k c) an evaluation of (10), O(N k) memory, one eigenproblem of order
-min(N, k) a pass; nothing is N x N unless k is larger than N.
+min(N, k) per pass; nothing is N x N unless k is larger than N.
 
 Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
 uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
 components more often and ends with fewer clusters of one sample. The square root in the first
 denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns
 what components there are; here components are counted and exactly n_clusters clusters returned. The
-paper does not name its quasi-Newton method, the program runs 20 steps of L-BFGS-B a pass; here steps
+paper does not name its quasi-Newton method, the program runs 20 steps of L-BFGS-B per pass; here steps
 go on to ``tol``, at most ``inner_iter``.
 
 Guards. The Y-step can drive a node's degree to zero, where (5) divides by it and one node can stall
@@ -81,7 +81,7 @@ from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]
 
-# a degree of zero must not divide, whatever the floor asked for
+# avoids a division by a degree of zero, for any floor
 LEAST_FLOOR = 1e-9
 # weights of hyperedges are known to about this
 WEIGHT_TOLERANCE = 1e-13
@@ -273,7 +273,7 @@ def require_memory(ensemble: Ensemble, budget: Budget) -> None:
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: the hypergraph of the members, its weights and the settings.
+    """Constants of the problem: the hypergraph of the members, its weights and the settings.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         multiplicity = ensemble.weight_of_cluster
         return cls(
             weights=ensemble.sizes,
@@ -320,7 +320,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: Y, F (rows at sample scale), rho and the components of Y."""
+    """Variables of the iteration: Y, F (rows at sample scale), rho and the components of Y."""
 
     incidence: FloatArray
     embedding: FloatArray
@@ -424,12 +424,12 @@ def follow_components(problem: Problem, state: State) -> None:
 
 
 def stalled(history: list[Pass]) -> bool:
-    """Whether Y has not moved for many passes, whatever rho."""
+    """Whether Y has not moved for many passes, for any rho."""
     return len(history) >= STALLED and not any(record["steps"] for record in history[-STALLED:])
 
 
 def components(incidence: FloatArray) -> tuple[int, IntArray]:
-    """Connected components of the hypergraph; a node in no hyperedge is one by itself."""
+    """Connected components of the hypergraph; a node without hyperedges is a component of its own."""
     links = sparse.csr_array(incidence)
     n, k = links.shape
     bipartite = sparse.csr_array(

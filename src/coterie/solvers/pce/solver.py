@@ -93,7 +93,7 @@ AGE_GROWTH, AGE_PASSES = 1.1, 10
 LEAST_AGE = 1e-3
 # rounds of filling gaps and taking eigenvectors anew; later ones change little
 COMPLETION_ROUNDS = 10
-# beyond so many entries the incidence stays sparse, a gap being filled by its likeliest cluster alone
+# above this number of entries the incidence stays sparse, and a gap is filled by its likeliest cluster only
 DENSE_CELLS = 20_000_000
 # steps towards the best R^(i) with orthonormal columns in a pass; later passes go on from there
 TURNS = 10
@@ -269,7 +269,7 @@ class PCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: the partial members, the weights and the settings.
+    """Constants of the problem: the partial members, the weights and the settings.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, settings: PCE, rng: np.random.Generator) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         labels = ensemble.labels.astype(np.int64)
         weights = ensemble.sizes
         seen = np.flatnonzero((labels >= 0).any(axis=1))
@@ -339,7 +339,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: H, completed labels, R^(i), alpha, v, lambda, and Y with R.
+    """Variables of the iteration: H, completed labels, R^(i), alpha, v, lambda, and Y with R.
 
     ``objective`` is its value after the pass before.
     """
@@ -512,7 +512,7 @@ def partition_of(problem: Problem, state: State) -> IntArray:
 
 
 def record(problem: Problem, state: State, number: int) -> Pass:
-    """What a pass came to."""
+    """The record of a pass for the history."""
     value = objective(problem, state)
     residual = float((state.objective - value) / problem.weights.sum())
     state.objective = value

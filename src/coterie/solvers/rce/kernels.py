@@ -15,7 +15,7 @@ FLOOR = 2.0**-52
 
 @njit(cache=True, nogil=True)
 def _error(total, lam):
-    """What is taken off a one, for the sum of both consensus values of a pair."""
+    """Amount subtracted from a one, given the sum of both consensus values of a pair."""
     error = (1.0 + lam - np.sqrt((1.0 - lam) ** 2 + 2.0 * lam * total)) / (2.0 * lam)
     return min(max(error, 0.0), 1.0)
 

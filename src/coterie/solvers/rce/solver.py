@@ -38,8 +38,8 @@ multiplicities r, T is :math:`M_{ab}` between microclusters, and inside of one i
 :math:`M_{aa} - \mu^{-1/2} / r_a` off the diagonal and :math:`M_{aa} + \mu^{-1/2} (1 - 1 / r_a)` on it. Its
 parts are split entry by entry, then summed over each block, so every step is that of the n samples.
 
-Cost of a pass: O(N^3): an eigendecomposition and two N x N products a multiplicative step; 104 bytes a pair
-of microclusters, 112 with missing labels.
+Cost of a pass: O(N^3): an eigendecomposition and two N x N products per multiplicative step; 104 bytes
+per pair of microclusters, 112 with missing labels.
 
 Where paper and program differ. The formulas are the same. The program takes 20 passes of 20 steps,
 whatever happens; here the steps of a pass end when none changes an entry by more than a tenth of ``tol``, and
@@ -73,7 +73,7 @@ from coterie.solvers.partition import Partition
 
 # mu, what keeps the inverse root of X X' finite
 SMOOTHING = 1e-3
-# the steps of a pass are taken to this share of what passes are
+# tolerance of the steps of a pass, as a share of the tolerance of passes
 INNER = 0.1
 
 
@@ -226,7 +226,7 @@ class RCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays.
+    """The constants of the problem.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, lam1: float, lam2: float) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         votes = ensemble.member_weight
         joined = weighted_coassociation(ensemble, votes, memory_budget=GRANTED)
         seen = np.full((1, 1), votes.sum())
@@ -260,7 +260,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves.
+    """The variables of the iteration.
 
     ``pull`` holds C for the cleaned members, ``away`` and ``towards`` the parts D+ and D- summed over blocks
     (None while T is zero), ``divergence`` the first two terms of the objective and ``nuclear`` the norm.
@@ -333,7 +333,7 @@ def follow_rank(problem: Problem, state: State) -> None:
     term = problem.lam2 * (scaled @ scaled.T)
     own = np.diag(term).copy()
     alone = problem.lam2 / np.sqrt(SMOOTHING)
-    # a weight below one has no second copy of itself
+    # a weight below one means a single sample
     copies = np.maximum(weights, 1.0)
     off, on = own - alone / copies, own + alone * (1.0 - 1.0 / copies)
     state.away = np.maximum(term, 0.0) * weights
@@ -344,7 +344,7 @@ def follow_rank(problem: Problem, state: State) -> None:
 
 
 def record(problem: Problem, state: State, number: int, change: float, n_steps: int) -> Pass:
-    """The pass's entry in the history."""
+    """The record of a pass for the history."""
     return {
         "pass": number,
         "objective": state.divergence + problem.lam2 * state.nuclear,

@@ -216,7 +216,7 @@ class SCCBG(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: the row programs, B among them, the multiplicities r, and c."""
+    """Constants of the problem: the row programs, B among them, the multiplicities r, and c."""
 
     programs: RowPrograms
     weights: FloatArray
@@ -224,7 +224,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, gamma: float, memory_budget: Budget) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         from coterie.solvers.sccbg.kernels import RowPrograms
 
         value = ensemble.weight_of_cluster
@@ -248,7 +248,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: S, W, F, lambda, rho, and the parts of the graph."""
+    """Variables of the iteration: S, W, F, lambda, rho, and the parts of the graph."""
 
     graph: FloatArray
     pace: FloatArray
@@ -331,7 +331,7 @@ def total_cost(problem: Problem, state: State) -> float:
 
 
 def record(state: State, number: int, objective: float) -> Pass:
-    """The pass's entry in the history."""
+    """The record of a pass for the history."""
     return {
         "pass": number,
         "objective": objective,

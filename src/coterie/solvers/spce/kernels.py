@@ -1,6 +1,6 @@
 """SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it.
 
-A row of pairs is handled at a time. All but W concerns only the pairs that a member joins, usually few
+Pairs are handled row by row. All but W concerns only the pairs that a member joins, usually few
 of the row's: they are found by the lists of the microclusters in each base cluster.
 """
 

@@ -39,7 +39,7 @@ base clusters' microclusters: no member's matrix is formed.
 
 Cost of a pass: O(N^2 c) and the pairs that each member joins (with missing labels O(N^2 (m + c))),
 and at most one factorisation of an N x N matrix in single precision (none where the components give
-F); 24 bytes a pair of microclusters, less where n_clusters is small beside N.
+F); 24 bytes per pair of microclusters, less where n_clusters is small beside N.
 
 Where paper and program differ. The paper repeats a stage until convergence; here as in the program
 it takes at most 5 passes, 20 in the last stage, and at least two. While S has more than c components F
@@ -249,7 +249,7 @@ class SPCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: labels, multiplicities, and what members may count.
+    """Constants of the problem: labels, multiplicities, and what members may count.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, theta: float) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         prior = ensemble.member_weight
         n_votes = float(prior.sum())
         weights = ensemble.sizes
@@ -318,7 +318,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: S, W, alpha, lambda, rho and F, and the sums that make up the objective.
+    """Variables of the iteration: S, W, alpha, lambda, rho and F, and the sums that make up the objective.
 
     ``rank`` holds the rho of the next pass, ``rho`` that of the current one. ``disagreement`` holds
     |(S - S^(i)) . W|^2 of each member, ``mass`` the sum of W, ``n_links`` the links of S,
@@ -414,7 +414,7 @@ def objective(problem: Problem, state: State) -> float:
 
 
 def record(problem: Problem, state: State, number: int, before: float) -> Pass:
-    """The pass's entry in the history."""
+    """The record of a pass for the history."""
     return {
         "pass": number,
         "objective": objective(problem, state),

@@ -1,6 +1,6 @@
-"""TRCE's rows: smoothed graphs that take the place of the members' own.
+"""The rows of TRCE: smoothed graphs that replace those of the members.
 
-A row is handled at a time. Only distances, and what is written to the graph, concern all of its
+Rows are handled one by one. Only distances, and what is written to the graph, concern all of its
 pairs, in loops that vectorise; the pairs that a member links, usually a few of them, are put side by
 side first, and divisions and logarithms are theirs alone.
 """
@@ -23,7 +23,7 @@ GROUP = 32
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
-    """Rows of B, of the members' divergences from it, and of A in the place of the old one.
+    """Rows of B, of the members' divergences from it, and of A, which overwrites the old one.
 
     B_ij = H_ij / (rho G_ij + theta), H_ij = scale_i sum_k member_k / size over the base clusters that
     hold both; A is the projection of B_ij - slope G_ij. ``sums`` takes the weighted squared change
@@ -100,7 +100,7 @@ def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, pe
     theta = _root(mass[:count], penalty[:count])
     for p in range(count):
         value[p] /= penalty[p] + theta
-    # B takes the place of H
+    # B overwrites H
     for p in range(count):
         walk[columns[p]] = value[p]
     return count
@@ -243,7 +243,7 @@ def _weigh(value, mass):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _replace(weights, links, walk, graph):
-    """New links in the place of the old ones; squares of the change, of the old, and of B - A."""
+    """Overwrite the links; return squares of the change, of the old links, and of B - A."""
     change, before, noise = 0.0, 0.0, 0.0
     for j in range(len(links)):
         change += weights[j] * (links[j] - graph[j]) ** 2

@@ -37,7 +37,7 @@ row of member k is constant on its cluster of s samples, so KL is
 :math:`-\log s - \tfrac{1}{s} \sum_j r_j \log B_{ij}` over it: no member's matrix is formed.
 
 Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
-matrix in single precision (none where the components give F); 16 bytes a pair of microclusters,
+matrix in single precision (none where the components give F); 16 bytes per pair of microclusters,
 for A and E at the end. Before, E is not kept, and B never whole.
 
 Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
@@ -245,7 +245,7 @@ class TRCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """What stays: the members as lists of microclusters by base cluster, weights and settings.
+    """Constants of the problem: the members as lists of microclusters by base cluster, weights and settings.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class Problem:
 
     @classmethod
     def of(cls, ensemble: Ensemble, settings: TRCE) -> Self:
-        """The problem that an ensemble poses."""
+        """The problem for an ensemble."""
         seen = ensemble.observed
         weights = ensemble.sizes
         prior = ensemble.member_weight
@@ -300,7 +300,7 @@ class Problem:
 
 @dataclass
 class State:
-    """What moves: A, members' divergences from B (times coverage), w, alpha, gamma, F.
+    """Variables of the iteration: A, members' divergences from B (times coverage), w, alpha, gamma, F.
 
     ``rank`` holds the rho of the next pass, ``rho`` that of the current one; ``change`` is the
     relative change of A in the current pass, ``noise`` the squared norm of E, ``learned_from`` what
@@ -355,7 +355,7 @@ def difficulties(problem: Problem, state: State) -> FloatArray:
 def first_age(difficulty: FloatArray, problem: Problem) -> float:
     """Twice the difficulty that a tenth of the samples do not exceed.
 
-    Where that tenth agrees fully the smallest positive difficulty takes its place: an age of 0
+    Where that tenth agrees fully, the smallest positive difficulty is taken instead: an age of 0
     would leave every other sample without weight.
     """
     order = np.argsort(difficulty, kind="stable")
@@ -377,7 +377,7 @@ def weigh_instances(problem: Problem, state: State) -> None:
 
 
 def learn_graph(problem: Problem, state: State) -> None:
-    """Steps 2 and 3, (10) and (11): row by row B, then A in the place of the old one."""
+    """Steps 2 and 3, (10) and (11): row by row B, then A, which overwrites the old one."""
     state.rho = state.rank.penalty
     state.learned_from = (
         problem.prior * state.alpha,
@@ -428,7 +428,7 @@ def weigh_members(problem: Problem, state: State) -> None:
 
 
 def record(problem: Problem, state: State, number: int) -> Pass:
-    """The history's record of a pass."""
+    """The record of a pass for the history."""
     return {
         "pass": number,
         "objective": objective(problem, state),
