@@ -20,15 +20,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from coterie.evaluate.compare import (
+from coterie_bench._published import Published, find_tables, look_up
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
+from coterie_bench.statistics import (
     Friedman,
     critical_difference,
     friedman,
     mean_ranks,
     paired_tests,
 )
-from coterie_bench._published import Published, find_tables, look_up
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
 
 ALPHA = 0.05
 # a repetition of which nothing is known yet, beside the ways in which a run can end

@@ -27,6 +27,7 @@ from coterie import (
 )
 from coterie.solvers.methods import all_methods, find_method
 from coterie_bench import pictures
+from coterie_bench.evidence_quality import evidence_quality
 from tests.adversarial.outcomes import Tally, Violation, documented_warnings_only
 
 # a clumsy user's values: of the wrong type, size, sign and length
@@ -117,13 +118,7 @@ def of_functions() -> Iterator[tuple[str, Call]]:
         (evaluate.cophenetic_correlation, {**of_ensemble, "dendrogram": None}),
     )
     quality = {**of_ensemble, "classes": PARTITION, "matrix": None, "levels": 3}
-    yield "evidence_quality", (evaluate.evidence_quality, quality)
-    scored = {"scores": {"a": [1, 2.0], "b": [2, 1.0]}, "reference": "a"}
-    yield "paired_tests", (evaluate.paired_tests, scored)
-    critical = {"n_methods": 4, "n_data": 10, "alpha": 0.05}
-    yield "critical_difference", (evaluate.critical_difference, critical)
-    yield "friedman", (evaluate.friedman, {"scores": [[1.0, 2.0], [2.0, 1.0]]})
-    yield "holm", (evaluate.holm, {"p": [0.1, 0.2]})
+    yield "evidence_quality", (evidence_quality, quality)
     with_theta, with_decay = {**of_ensemble, "theta": 0.4}, {**of_ensemble, "decay": 0.8}
     yield "coassociation", (evidence.coassociation, {**of_ensemble, "memory_budget": None})
     yield "coassociation_counts", (evidence.coassociation_counts, of_ensemble)

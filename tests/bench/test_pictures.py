@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie import Ensemble, ParameterError
-from coterie.evaluate import evidence_quality
 from coterie.evidence import coassociation
+from coterie_bench.evidence_quality import evidence_quality
 from coterie_bench.pictures import bars, curves, evidence, matrices, ranks, score_map
 from coterie_bench.pictures._bars import joined
 from coterie_bench.pictures._curves import strokes

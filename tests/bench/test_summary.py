@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coterie.evaluate import critical_difference
 from coterie_bench._records import BASE_AVERAGE, BASE_BEST
 from coterie_bench._spec import parse_spec
 from coterie_bench._summary import setting_words, summarise
+from coterie_bench.statistics import critical_difference
 from tests.bench.synthetic import made_up, method, several, spec
 
 

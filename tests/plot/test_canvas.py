@@ -10,10 +10,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from coterie import Ensemble, ParameterError, plot
-from coterie.evaluate import evidence_quality
 from coterie.plot.canvas import ENTRIES, legend_beside, shown
 from coterie.plot.colours import OKABE_ITO, _apart, _rgb, _views
 from coterie_bench import pictures
+from coterie_bench.evidence_quality import evidence_quality
 
 LABELS = np.array([[0, 0], [0, 0], [1, 1], [1, 0]])
 HISTORY = [{"pass": 1, "objective": 1.0, "residual": 0.1}]

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
-from coterie.evaluate import evidence_quality
 from coterie.evidence import (
     cluster_reliability,
     coassociation,
@@ -21,6 +20,7 @@ from coterie.evidence import (
 )
 from coterie.evidence.reliability import mean_reliability
 from coterie.solvers.methods import find_method
+from coterie_bench.evidence_quality import evidence_quality
 from coterie_bench.figures._plan import (
     COLUMN,
     BenchFigure,

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Real, check_parameters
 from coterie.core.types import FloatArray
-from coterie.evaluate import EvidenceQuality
 from coterie.plot.canvas import axes, legend_under, note, panels, plain, shown
 from coterie.plot.checks import MAPPING, NAMES, numbers_by_name
 from coterie.plot.colours import INK, OKABE_ITO, QUIET, palette
+from coterie_bench.evidence_quality import EvidenceQuality
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -292,7 +292,7 @@ def evidence(
     Parameters
     ----------
     quality : EvidenceQuality
-        From :func:`coterie.evaluate.evidence_quality`.
+        From :func:`coterie_bench.evidence_quality.evidence_quality`.
     name : str, default "co-association"
         What the values are.
     ax : Axes, optional
@@ -307,7 +307,7 @@ def evidence(
     Examples
     --------
     >>> from coterie import Ensemble
-    >>> from coterie.evaluate import evidence_quality
+    >>> from coterie_bench.evidence_quality import evidence_quality
     >>> from coterie_bench.pictures import evidence
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> ax = evidence(evidence_quality(ensemble, ["a", "a", "b", "b"]))
@@ -316,7 +316,7 @@ def evidence(
     """
     if not isinstance(quality, EvidenceQuality):
         raise ParameterError(
-            "pictures.evidence: quality must be what coterie.evaluate.evidence_quality returns, "
+            "pictures.evidence: quality must be what evidence_quality returns, "
             f"but is {type(quality).__name__}"
         )
     ax = axes(ax, (4.8, 4.4))

