@@ -57,7 +57,10 @@ GENERATORS = ("kmeans", "subsample", "features", "spectral")
 
 @runtime_checkable
 class FeatureSource(Protocol):
-    """Where the rows of a fit are. :func:`coterie.scale.features_from_dask` makes one."""
+    """Features that ``fit`` takes besides arrays, such as rows in Dask.
+
+    :func:`coterie.scale.features_from_dask` makes one.
+    """
 
     def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
         """Call ``fit`` on rows held in memory, and return the pool that labels all rows."""
@@ -71,7 +74,7 @@ class FeatureSource(Protocol):
 
 @dataclass(frozen=True)
 class _InMemory:
-    """All rows are here: they are the samples of the ensemble."""
+    """Features in memory: their rows are the samples of the ensemble."""
 
     X: Any
 
@@ -99,51 +102,58 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, "auto" or None, default None
-        Number of clusters; "auto" asks :func:`coterie.select.select_k` for 2 to 10, and takes one
-        cluster where there is no structure; None leaves the choice to the solver (for EAC, then the
-        default, the longest lifetime).
+        Number of clusters. "auto" chooses it from 2 to 10 with :func:`coterie.select.select_k`, or
+        one cluster if the data have no structure. None leaves the choice to the solver; the default
+        solver is then EAC, which takes the longest lifetime.
     n_members : int, default 20
-        Number of members: the clusterings to make.
+        Number of clusterings to generate.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
-        How they are made: k-means with random starts and sizes, on random shares of the samples or
-        of the features, Gaussian spectral clustering (n x n), or the given clusterers, one each.
+        How members are generated: k-means with random starts and sizes ("kmeans"), also on random
+        shares of the samples ("subsample") or of the features ("features"); Gaussian spectral
+        clustering, which needs an n x n matrix ("spectral"); or one member per given clusterer.
     member_clusters : None, int, "sqrt" or (low, high), default None
-        Clusters of each member. None draws between the number asked for and the larger of twice
-        that and the square root of n; for "auto" between 2 and the larger of 20 and the square root.
+        Clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None draws from
+        (n_clusters, max(2 n_clusters, sqrt n)), and with "auto" from (2, max(20, sqrt n)).
     solver : solver of ``coterie.solvers``, name of a method or None, default None
-        How they are combined: ``coterie.EAC(linkage="single")``, or a name such as ``"spce"`` for a
-        method with its default settings. None is ``"lwea"``; where there are more than 12,000
-        distinct label rows ``"lwgp"``, whose cost is linear in them; and where ``n_clusters`` is
-        None ``"eac"``, which finds it. Its ``n_clusters`` is set from here.
+        How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
+        as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
+        12,000 distinct label rows it is ``"lwgp"``, whose cost is linear in their number, and if
+        ``n_clusters`` is None it is ``"eac"``, which finds the number of clusters. The solver's own
+        ``n_clusters`` is replaced by the one given here.
     callback : callable or None, default None
-        Called with (members done, members in all), and with "auto" then with the steps of the choice.
+        Called with (members done, number of members). With "auto" it is then called with
+        (steps done, number of steps) of the choice.
     random_state : int, Generator or None, default None
     n_jobs : int or None, default None
-        Members fitted at a time, as in joblib; it does not change the result.
+        Number of members fitted in parallel, as in joblib. It does not change the result.
 
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
+        Cluster of each sample.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the membership in the next best cluster over that in the sample's own, less where
-        members put it with its cluster more rarely than is usual; with one cluster there is no other
-        and it is 1, which says nothing.
+        One minus the ratio of a sample's membership in the next best cluster to that in its own. It
+        is lowered if members put the sample with its cluster more rarely than is usual. With one
+        cluster it is 1 and carries no information.
     ensemble_ : Ensemble
-        The members' labels.
+        The members' labels, compressed.
     solver_ : fitted solver
     members_ : list of fitted clusterers
-    member_weights_ : ndarray, shape (members,)
+    pool_ : Pool
+        The members and the labels they gave; a :class:`coterie.scale.DaskPool` for rows in Dask.
+    member_weights_ : ndarray, shape (n_members,)
+        Influence of each member, summing to one.
     selection_ : Selection
         How the number of clusters was chosen; only with ``n_clusters="auto"``. Its partitions are
-        cuts of the average-link dendrogram that were compared; ``labels_`` is the solver's at the
-        number recommended.
+        the cuts of an average-link dendrogram that were compared. ``labels_`` comes from the solver,
+        with the recommended number of clusters.
 
     Notes
     -----
-    ``predict`` asks every member for the new rows' labels and looks for the microclusters (distinct
-    label rows of the training samples) that share most of them; a new row gets the cluster of the
-    nearest ones, weighed by their samples. Training rows get their own ``labels_`` back. It is there
-    when every member can predict: k-means can, spectral clustering cannot.
+    ``predict`` labels new rows with every member and finds the microclusters (distinct label rows of
+    the training samples) that agree with most of these labels. A new row joins the cluster of the
+    nearest microclusters, weighted by their samples. Training rows get their ``labels_`` back. All
+    members must be able to predict: k-means can, spectral clustering cannot.
 
     Examples
     --------
@@ -214,9 +224,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
-            The index of a pandas frame, where it names the samples, becomes their ids. For a dask
-            collection ``labels_`` and ``sample_confidence_`` are lazy, in its partitions; pass
-            :func:`coterie.scale.features_from_dask` to set options, or to read parquet files.
+            If the index of a pandas frame names the samples, it becomes their ids. For a dask
+            collection ``labels_`` and ``sample_confidence_`` are lazy, in its partitions. Use
+            :func:`coterie.scale.features_from_dask` to set options or to read parquet files.
         y : None
             Ignored. Present for API consistency.
         """
@@ -226,7 +236,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             find_method(self.solver)
         source = self._source_of(X)
         rng = generator(self.random_state)
-        # Attributes of an earlier fit.
+        # Left by an earlier fit.
         self.__dict__.pop("selection_", None)
         pool = source.make_pool(lambda rows: self._fit_pool(rows, rng), rng)
         ensemble = source.ensemble(pool)
@@ -256,12 +266,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     @available_if(_predicts)
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Clusters of new rows, by the members' labels for them.
+        """Clusters of new rows, from the labels that the members give them.
 
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)
-            A dask collection gives lazy clusters, in its partitions.
+            For a dask collection the clusters are lazy, in its partitions.
         """
         check_is_fitted(self, "labels_")
         silent = self.pool_.cannot_predict()
@@ -324,7 +334,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return pool
 
     def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
-        """Members, and the number of clusters that they support."""
+        """The members, and how many clusters they support."""
         from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
@@ -332,7 +342,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         ensemble = pool.ensemble()
 
         def generate(features: Any) -> Ensemble:
-            # the same seed, so that the references' members have the same sizes
+            # With the same seed the members of the references have the same sizes.
             return self._make_members(features, np.random.default_rng(seed), None).ensemble()
 
         selection = select(
@@ -341,7 +351,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
-            # clusterers of the user's choice may find nothing to label in uniform features
+            # The user's own clusterers may call all uniform features noise.
             features=(X, generate) if isinstance(self.generator, str) else None,
         )
         return pool, selection
@@ -367,12 +377,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
 
     def _too_few_rows(self, error: TooFewRows) -> str:
-        name, found = type(self).__name__, describe_distinct(error.distinct, error.n_samples)
+        name, reason = type(self).__name__, describe_distinct(error.distinct, error.n_samples)
         if error.distinct == 1:
-            return f"{name}: {found}, and there is nothing to cluster; look at how they were made"
+            return f"{name}: {reason}, and there is nothing to cluster; check how X was made"
         if self.member_clusters is not None:
-            return f"{name}: member_clusters is {self.member_clusters!r}, but {found}; lower it"
-        return f"{name}: n_clusters is {self.n_clusters!r}, but {found}; ask for fewer clusters"
+            return f"{name}: member_clusters is {self.member_clusters!r}, but {reason}; lower it"
+        return f"{name}: n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
 
     def _member_clusters(self, n: int) -> ClusterCount:
         if self.member_clusters is not None:
@@ -403,7 +413,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
 
 def _warn_of_choice(selection: Selection) -> None:
-    """Warn if there is one cluster only, or if nobody can tell whether there are more."""
+    """Warn if there is only one cluster, or if too little is known to test for more."""
     if not selection.structure:
         warnings.warn(
             f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
@@ -417,33 +427,34 @@ def _warn_of_choice(selection: Selection) -> None:
 
 @dataclass(frozen=True)
 class _LabelRows:
-    """The label rows that the members gave the training samples, and the cluster of each."""
+    """The distinct label rows of the training samples, and the cluster of each."""
 
     ensemble: Ensemble
     cluster_of: NDArray[np.int64]
 
-    def clusters(self, given: NDArray[Any]) -> NDArray[np.int64]:
-        """Clusters of new rows by the members' labels for them."""
+    def clusters(self, labels: NDArray[Any]) -> NDArray[np.int64]:
+        """Clusters of new rows, from the labels that the members give them."""
         from coterie.numerics.nearest import nearest_clusters
 
         codes = np.stack(
-            [_codes(given[:, j], known) for j, known in enumerate(self.ensemble.categories)], axis=1
+            [_codes(labels[:, j], known) for j, known in enumerate(self.ensemble.categories)],
+            axis=1,
         )
-        # rows that the members cannot tell apart are looked up once
+        # Rows with the same labels are looked up once.
         rows, inverse = np.unique(codes, axis=0, return_inverse=True)
-        found = nearest_clusters(
+        clusters = nearest_clusters(
             rows,
             self.ensemble.labels,
             self.ensemble.member_weight,
             self.ensemble.sizes,
             self.cluster_of,
         )
-        return found[inverse.reshape(-1)]
+        return clusters[inverse.reshape(-1)]
 
 
-def _codes(given: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:
-    """A member's labels of new rows as the ensemble's codes, -1 for a label never seen."""
+def _codes(labels: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:
+    """A member's labels of new rows as codes of the ensemble, -1 for a label that is new."""
     order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)
-    found = order[place]
-    return np.where(known[found] == given, found, -1).astype(np.int32)
+    rank = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
+    codes = order[rank]
+    return np.where(known[codes] == labels, codes, -1).astype(np.int32)

@@ -64,14 +64,14 @@ def test_numbers_written_as_text_in_a_frame_of_objects_are_numbers():
 def test_masked_places_are_refused(use):
     X = np.ma.array(np.arange(24.0).reshape(8, 3), mask=np.zeros((8, 3)))
     X[5, 1] = np.ma.masked
-    with pytest.raises(ValueError, match="1 masked place, the first in row 5, column 1"):
+    with pytest.raises(ValueError, match="1 masked cell, the first in row 5, column 1"):
         use(X)
 
 
 def test_masked_places_are_refused_in_prediction():
     X = np.random.default_rng(0).normal(size=(30, 2))
     model = cluster(X)
-    with pytest.raises(ValueError, match="masked place"):
+    with pytest.raises(ValueError, match="masked cell"):
         model.predict(np.ma.masked_greater(X, 1.0))
     assert np.array_equal(model.predict(np.ma.array(X)), model.predict(X))
 

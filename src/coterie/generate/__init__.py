@@ -1,4 +1,4 @@
-"""Features in, an Ensemble of many clusterings out."""
+"""Generate many clusterings of features, as an Ensemble."""
 
 from coterie.generate.pools import (
     feature_pool,

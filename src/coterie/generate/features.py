@@ -1,4 +1,4 @@
-"""Features as the generators need them: finite numbers, dense or sparse."""
+"""Features as a matrix of finite numbers, dense or sparse."""
 
 from __future__ import annotations
 
@@ -72,25 +72,25 @@ def _refuse_masked(X: Any) -> None:
         return
     rows, columns = np.nonzero(np.atleast_2d(np.ma.getmaskarray(X)))
     raise ValueError(
-        f"X has {counted(len(rows), 'masked place')}, the first in row {rows[0]}, column {columns[0]}; "
-        "impute them or drop those rows first"
+        f"X has {counted(len(rows), 'masked cell')}, the first in row {rows[0]}, "
+        f"column {columns[0]}; impute them or drop those rows first"
     )
 
 
 def _holds_dates(X: Any) -> bool:
-    """Whether a column is of dates or times."""
+    """Whether a column holds dates or times."""
     kinds = getattr(X, "dtypes", None)
     if kinds is None and hasattr(X, "schema"):
         kinds = X.schema.types
     if kinds is None:
-        # of lists only what they begin with; the others are found when they are converted
+        # Of a list only the first row is checked. Later dates make the conversion fail.
         first = np.asarray(X[:1]) if isinstance(X, list | tuple) else X
         kinds = [getattr(first, "dtype", None)]
     return any(re.match("(date|time|duration)", str(kind).lower()) for kind in kinds)
 
 
 def _first_other(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:
-    """Column, row and content of the first cell that is a date, or text and no number."""
+    """Column, row and content of the first cell that is a date, or text other than a number."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
         return None
@@ -114,14 +114,14 @@ def _is_number(text: str) -> bool:
 def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
     """Raise ValueError naming the columns that hold NaN or infinity, and the first such row.
 
-    Numbers whose squares would be infinite are refused as well.
+    Numbers so large that their squares overflow raise ParameterError.
     """
     if sparse.issparse(matrix):
         entries = matrix.tocoo()
         wrong = ~np.isfinite(entries.data)
         rows, columns = entries.coords[0][wrong], entries.coords[1][wrong]
     else:
-        # two numbers tell in most cases, without a mask as large as the matrix
+        # Usually two numbers suffice, without a mask as large as the matrix.
         if _largest(matrix) <= _limit(matrix):
             return
         rows, columns = np.nonzero(~np.isfinite(matrix))
@@ -148,7 +148,7 @@ def _largest(matrix: Any) -> float:
 
 
 def _limit(matrix: Any) -> float:
-    # room for a sum of many squared differences
+    # Leaves room for a sum of many squared differences.
     return float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4
 
 

@@ -26,7 +26,7 @@ from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 Progress = Callable[[int, int], None]
 ClusterCount = int | Literal["sqrt"] | tuple[int, int]
-# How often members are fitted again after a joblib backend has lost them.
+# How often members are fitted again after a joblib backend lost them.
 LOSSES = 3
 # The bandwidths of the published experiments, as multiples of the mean distance.
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
@@ -307,7 +307,7 @@ def draw_counts(
 
 
 def describe_distinct(distinct: int, n_samples: int) -> str:
-    """How few rows differ, and where to look."""
+    """How many rows of X differ, in words."""
     if distinct == 1:
         return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
     return f"X has only {distinct} distinct rows among n_samples={n_samples}"
@@ -340,7 +340,7 @@ def _kmeans(k: int, seed: int) -> KMeans:
 
 
 def is_clusterer(given: Any) -> bool:
-    """Whether it can make a member: an instance with ``fit_predict``."""
+    """Whether it is an instance with ``fit_predict``, as a member needs."""
     return hasattr(given, "fit_predict") and not isinstance(given, type)
 
 
@@ -377,7 +377,7 @@ def _name(kind: str, j: int, count: int, k: int) -> str:
 
 
 class GaussianSpectral(ClusterMixin, BaseEstimator):
-    """Ng, Jordan and Weiss's spectral clustering, on squared distances.
+    """Spectral clustering of Ng, Jordan and Weiss (2001), on squared distances.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class GaussianSpectral(ClusterMixin, BaseEstimator):
         """Cluster the rows of an n x n matrix of squared distances."""
         kernel = squared_distances / (-2.0 * self.sigma**2)
         np.exp(kernel, out=kernel)
-        # the diagonal is one, so no degree is zero, however narrow the kernel
+        # The diagonal is one, so that no degree is zero, however narrow the kernel.
         scale = 1.0 / np.sqrt(kernel.sum(axis=1))
         kernel *= scale
         kernel *= scale[:, None]

@@ -68,16 +68,16 @@ def kmeans_pool(
     Parameters
     ----------
     X : array, dataframe or sparse matrix, shape (n, d)
-        The index of a pandas frame, where it names the samples, becomes their ids.
+        If the index of a pandas frame names the samples, it becomes their ids.
     n_members : int, default 20
     n_clusters : int, "sqrt" or (low, high), default "sqrt"
         Clusters of each member: a fixed number, or drawn at random between the bounds, both
-        included; "sqrt" stands for (2, sqrt n).
+        included. "sqrt" means (2, sqrt n).
     random_state : int, Generator or None
     n_jobs : int or None
-        Members fitted at a time, as in joblib; it does not change the result.
+        Number of members fitted in parallel, as in joblib. It does not change the result.
     callback : callable, optional
-        Called with (members done, members in all).
+        Called with (members done, number of members).
 
     Examples
     --------
@@ -103,7 +103,7 @@ def subsample_pool(
     n_jobs: int | None = None,
     callback: Progress | None = None,
 ) -> Ensemble:
-    """Members that each see a random share of the samples; the rest have no label there.
+    """Members that each see a random share of the samples and leave the others without a label.
 
     Every sample is seen by at least one member.
 
@@ -113,7 +113,7 @@ def subsample_pool(
         As in :func:`kmeans_pool`.
     share : float in (0, 1], default 0.8
     clusterer : scikit-learn clusterer, optional
-        With a parameter ``n_clusters``; k-means by default.
+        It needs a parameter ``n_clusters``. k-means by default.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def feature_pool(
         As in :func:`kmeans_pool`.
     share : float in (0, 1], default 0.5
     clusterer : scikit-learn clusterer, optional
-        With a parameter ``n_clusters``; k-means by default.
+        It needs a parameter ``n_clusters``. k-means by default.
 
     Examples
     --------
@@ -178,8 +178,8 @@ def spectral_pool(
 ) -> Ensemble:
     """Spectral clusterings of Gaussian kernels of nine bandwidths, taken in turn.
 
-    The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Works on
-    an n x n matrix, so it is for a few thousand samples.
+    The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Each member
+    needs an n x n matrix, so use it for a few thousand samples at most.
 
     Parameters
     ----------
