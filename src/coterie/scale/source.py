@@ -1,6 +1,6 @@
-"""Partitions of labels, wherever they are: dask dataframe, dask array, or parquet files.
+"""Labels in partitions: a dask dataframe, a dask array, or parquet files.
 
-A part is what a worker gets for one partition; only there does it become columns of labels, block by
+A *part* is what a worker gets for one partition. The worker turns it into columns of labels, block by
 block.
 """
 
@@ -28,11 +28,11 @@ from coterie.io.parquet import require_pyarrow
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import compute
 
-# rows read, coded and compressed at a time: what a worker holds beside its table
+# Rows that are read, coded and compressed together: what a worker holds besides its table.
 BLOCK_ROWS = 2**18
-# row groups of a file are put together up to about this many rows
+# Row groups of a file are joined to parts of about this many rows.
 PART_ROWS = 2**21
-# a kind of column that agrees with every other
+# The kind of a column that agrees with every other kind.
 ANY = "any"
 
 
@@ -52,16 +52,16 @@ class Layout:
     Attributes
     ----------
     columns : tuple
-        The columns with labels, as the partitions name them; positions where they have no names.
+        The columns with labels: their names in the partitions, or positions in an array.
     names : tuple of str
-        The members.
+        Names of the members.
     kinds : tuple of str
-        What each column holds: "numbers", "text", "truth values", or anything.
+        What each column holds: "numbers", "text", "truth values", or "any".
     missing : MissingValues
     id : str or None
         A column that names the rows.
     only : bool
-        Whether a partition may hold no other columns.
+        Whether other columns are an error.
     """
 
     columns: tuple[Any, ...]
@@ -72,11 +72,20 @@ class Layout:
     only: bool = False
 
     def wanted(self) -> list[Any]:
-        """The columns to be read."""
+        """The columns to read."""
         return [*self.columns, *([] if self.id is None else [self.id])]
 
+    def check_kind(self, column: Any, kind: str, part_name: str) -> None:
+        """Raise LabelError if a column of a partition holds another kind of labels."""
+        expected = self.kinds[self.columns.index(column)]
+        if ANY not in (kind, expected) and kind != expected:
+            raise LabelError(
+                f"{part_name} holds {kind} in column {str(column)!r}, but the others {expected}; "
+                "every partition needs the same kind of labels"
+            )
+
     def check_columns(self, present: Sequence[Any], part_name: str) -> None:
-        """Raise LabelError where a partition has other columns."""
+        """Raise LabelError if a partition lacks a column or has others."""
         refuse_absent(self.wanted(), present, part_name)
         _differing([*present], part_name)
         extra = [name for name in present if name not in self.wanted()]
@@ -89,21 +98,21 @@ class Layout:
 
 @dataclass(frozen=True)
 class Source:
-    """A collection of labels as parts.
+    """Labels as a list of parts.
 
     Attributes
     ----------
     collection : dask dataframe, dask array or None
-        Of the columns that are wanted; None where the parts are of files.
+        The labels with the columns to read only. None for files.
     parts : tuple
         Delayed partitions, or ParquetPart.
     part_names : tuple of str
-        What to call each in a message.
+        What to call each part in a message.
     rows : tuple of int or None
-        Rows of each part, where they are known.
+        Rows of each part, if they are known.
     layout : Layout
     whole : dask dataframe or None
-        With all its columns, where only some are wanted.
+        The dataframe with all its columns, if only some are read.
     """
 
     collection: Any
@@ -119,11 +128,10 @@ class Source:
 
         if self.whole is None:
             return
-        tasks = [delayed(_names_of)(part) for part in self.whole.to_delayed()]
-        for part_name, present in zip(
-            self.part_names, compute([], delayed(list)(tasks), lambda _: None, client), strict=True
-        ):
-            refuse_absent(self.layout.wanted(), present, part_name)
+        tasks = [part.columns for part in self.whole.to_delayed()]
+        columns = compute([], delayed(list)(tasks), lambda _: None, client)
+        for part_name, present in zip(self.part_names, columns, strict=True):
+            refuse_absent(self.layout.wanted(), [*present], part_name)
 
 
 def open_labels(
@@ -135,10 +143,10 @@ def open_labels(
     *,
     name: str = "labels",
 ) -> Source:
-    """Labels of any kind that this package takes, looked at but not read; ``name`` is what to call them.
+    """Open labels of any supported kind without reading them; errors call them ``name``.
 
-    Row groups of parquet files make parts of about PART_ROWS rows, and of about ``part_cells`` rows
-    times columns where that is less.
+    Row groups of parquet files are joined to parts of about PART_ROWS rows, or of about
+    ``part_cells`` numbers if that is less.
     """
     absent = MissingValues.named(missing)
     if is_frame(labels):
@@ -157,7 +165,7 @@ def open_labels(
 
 def is_frame(collection: object) -> bool:
     """Whether it is a dask dataframe."""
-    # a Delayed has every attribute but those with an underscore, a Bag has no columns
+    # A Delayed has every public attribute, and a Bag has map_partitions: neither has _meta.
     return hasattr(collection, "_meta") and hasattr(collection, "map_partitions")
 
 
@@ -176,10 +184,10 @@ def read_blocks(
         if rows == 0:
             continue
         try:
-            found = distinct_rows(columns, layout.names, layout.missing)
+            block = distinct_rows(columns, layout.names, layout.missing)
         except LabelError as error:
             raise LabelError(f"{part_name}: {_further_down(str(error), begin)}") from None
-        yield begin, found, {} if ids is None else {str(layout.id): ids}
+        yield begin, block, {} if ids is None else {str(layout.id): ids}
         begin += rows
 
 
@@ -195,16 +203,12 @@ def _open_frame(
     kinds = tuple(_frame_kind(frame.dtypes[column]) for column in chosen)
     names = tuple(str(column) for column in chosen)
     layout = Layout(tuple(chosen), names, kinds, missing, id, only=columns is None)
-    # columns that nobody asked for need not be read
+    # Columns that nobody asked for need not be read.
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
     parts = tuple(collection.to_delayed())
     part_names = tuple(f"partition {i}" for i in range(len(parts)))
     return Source(collection, parts, part_names, None, layout, frame if some else None)
-
-
-def _names_of(frame: Any) -> list[Any]:
-    return [*frame.columns]
 
 
 def _frame_kind(dtype: Any) -> str:
@@ -217,7 +221,7 @@ def _frame_kind(dtype: Any) -> str:
 
 
 def _series_kind(series: Any) -> str:
-    """What a column holds; objects are looked at one by one."""
+    """What a column holds. Objects are inspected one by one."""
     from pandas.api.types import infer_dtype
 
     if series.dtype != object:
@@ -233,9 +237,8 @@ def _frame_columns(
         frame = frame.to_frame()
     layout.check_columns([*frame.columns], part_name)
     for column, kind in zip(layout.columns, layout.kinds, strict=True):
-        found = ANY if kind == ANY else _series_kind(frame[column])
-        if ANY not in (kind, found) and kind != found and frame[column].notna().any():
-            raise LabelError(_another_kind(part_name, column, found, kind))
+        if kind != ANY and frame[column].notna().any():
+            layout.check_kind(column, _series_kind(frame[column]), part_name)
     for begin in range(0, max(len(frame), 1), BLOCK_ROWS):
         block = frame.iloc[begin : begin + BLOCK_ROWS]
         ids = None if layout.id is None else block[layout.id]
@@ -243,7 +246,7 @@ def _frame_columns(
 
 
 def _series_column(series: Any) -> Column:
-    """A pandas column as numbers or codes, or as a list where these would lose its values."""
+    """A pandas column as numbers or codes, or as a list if those would lose its values."""
     if (categorical := Categorical.of(series)) is not None:
         return categorical
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
@@ -256,7 +259,7 @@ def _series_column(series: Any) -> Column:
         return list(series.tolist())
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    # arrow may read 1 and 1.5, or 1 and True, as one kind; the library's own reading tells them apart
+    # Arrow may read 1 and 1.5, or 1 and True, as one kind. Our own reading distinguishes them.
     if series.dtype == object and not (
         pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     ):
@@ -271,7 +274,7 @@ def _open_array(
     array: Any, columns: Sequence[str] | None, id: str | None, missing: MissingValues
 ) -> Source:
     if id is not None:
-        raise LabelError("id names a column, which a dask array has not; give a dask dataframe")
+        raise LabelError("id names a column, but a dask array has no names; use a dask dataframe")
     if array.ndim != 2:
         raise LabelError(
             f"labels must be n x m (rows are samples), but has {array.ndim} dimension"
@@ -290,7 +293,7 @@ def _open_array(
                 f"but has {len(columns)}"
             )
         names = tuple(_differing([str(name) for name in columns], "columns"))
-    # all members of a row must come together
+    # A part needs all members of its rows.
     array = array.rechunk({1: -1})
     parts = tuple(array.to_delayed().ravel())
     part_names = tuple(f"partition {i}" for i in range(len(parts)))
@@ -327,17 +330,19 @@ def _open_parquet(
     present = _main(schema)
     chosen = _chosen(present, columns, id, str(files[0]))
     kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
+    # The same texts are missing as where one process reads the files.
+    absent = missing.with_texts_of_files()
+    layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id, only=columns is None)
     most = PART_ROWS if part_cells is None else min(PART_ROWS, part_cells // len(chosen))
     parts: list[ParquetPart] = []
     for file in files:
         schema, metadata = _footer(file)
-        _check_schema(file, schema, files[0], chosen, kinds, columns, id)
+        layout.check_columns(_main(schema), str(file))
+        for name in chosen:
+            layout.check_kind(name, _arrow_kind(schema.field(name).type), str(file))
         parts += _parts(file, metadata, most)
     if not parts:
         raise LabelError(f"no samples: {files[0]} has columns but no rows")
-    # as where one process reads the files
-    absent = missing.with_texts_of_files()
-    layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id)
     part_names = tuple(
         part.path
         if part.groups[0] == 0
@@ -348,9 +353,9 @@ def _open_parquet(
 
 
 def parquet_files(paths: Any) -> list[Path]:
-    """The files that a path, a directory, a pattern or a list of these stands for, in natural order.
+    """The files of a path, a directory, a pattern or a list of these, in natural order.
 
-    Names that begin with a dot or an underscore are not data.
+    Files whose names begin with a dot or an underscore are ignored.
     """
     from dask.utils import natural_sort_key
 
@@ -358,21 +363,21 @@ def parquet_files(paths: Any) -> list[Path]:
     for given in [paths] if isinstance(paths, str | PathLike) else paths:
         path = Path(given)
         if path.is_dir():
-            found = [
+            matches = [
                 file
                 for file in path.rglob("*.parquet")
                 if not any(part[0] in "._" for part in file.relative_to(path).parts)
             ]
         elif path.is_file():
-            found = [path]
+            matches = [path]
         elif has_magic(fspath(given)):
-            found = [Path(name) for name in glob(fspath(given), recursive=True)]
-            found = [file for file in found if file.is_file() and file.name[0] not in "._"]
+            matches = [Path(name) for name in glob(fspath(given), recursive=True)]
+            matches = [file for file in matches if file.is_file() and file.name[0] not in "._"]
         else:
             raise DataError(f"{path}: no such file or directory")
-        if not found:
+        if not matches:
             raise DataError(f"{path}: no parquet file there")
-        files += sorted(found, key=lambda file: natural_sort_key(str(file)))
+        files += sorted(matches, key=lambda file: natural_sort_key(str(file)))
     require_pyarrow(files[0])
     return files
 
@@ -397,36 +402,8 @@ def _readable(name: object) -> Iterator[None]:
 
 
 def _main(schema: Any) -> list[str]:
-    """The columns without an index that pandas stored."""
+    """The columns, without an index that pandas stored."""
     return [name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name)]
-
-
-def _check_schema(
-    file: Path,
-    schema: Any,
-    first: Path,
-    chosen: Sequence[str],
-    kinds: Sequence[str],
-    columns: Sequence[str] | None,
-    id: str | None,
-) -> None:
-    present = _main(schema)
-    for name in [*chosen, *([] if id is None else [id])]:
-        if name not in present:
-            raise LabelError(
-                f"{file} has no column {name!r}, which {first} has (its columns are "
-                f"{listed(present)}); every file needs the same columns"
-            )
-    extra = [name for name in present if name not in chosen and name != id]
-    if columns is None and extra:
-        raise LabelError(
-            f"{file} has a column {extra[0]!r}, which {first} does not have",
-            "give every file the same columns, or name those to be read with {columns}",
-        )
-    for name, kind in zip(chosen, kinds, strict=True):
-        found = _arrow_kind(schema.field(name).type)
-        if ANY not in (kind, found) and found != kind:
-            raise LabelError(_another_kind(str(file), name, found, kind))
 
 
 def _parts(file: Path, metadata: Any, most: int) -> Iterator[ParquetPart]:
@@ -468,7 +445,7 @@ def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
 
 
 def empty_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
-    """What :func:`read_frame` gives, without rows."""
+    """The result of :func:`read_frame` without rows."""
     schema, _ = _footer(Path(part.path))
     return schema.empty_table().select([*columns]).to_pandas(ignore_metadata=True)
 
@@ -488,7 +465,7 @@ def _parquet_columns(
 
 
 def arrow_column(column: Any) -> Column:
-    """An arrow array as numbers or codes, or as a list where these would lose its values."""
+    """An arrow array as numbers or codes, or as a list if those would lose its values."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -522,7 +499,7 @@ def _dictionary(column: Any) -> NDArray[Any]:
     return values
 
 
-# ---------------------------------------------------------------------- what all kinds share
+# ---------------------------------------------------------------------- shared by all kinds
 
 
 def _columns(
@@ -538,7 +515,7 @@ def _columns(
 
 
 def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str) -> None:
-    """Raise LabelError where a partition lacks a column."""
+    """Raise LabelError if a partition lacks a column."""
     for column in wanted:
         if column not in present:
             raise LabelError(
@@ -550,7 +527,7 @@ def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str)
 def _chosen(
     present: Sequence[Any], columns: Sequence[str] | None, id: str | None, where: str
 ) -> list[Any]:
-    """The columns with labels: those named, or all but the id."""
+    """The columns with labels: the named ones, or all but the id."""
     _differing([str(name) for name in present], where)
     for name in [*(columns or ()), *([] if id is None else [id])]:
         if name not in present:
@@ -573,15 +550,8 @@ def _differing(names: list[Any], where: str) -> list[Any]:
     return names
 
 
-def _another_kind(part_name: str, column: Any, found: str, kind: str) -> str:
-    return (
-        f"{part_name} holds {found} in column {str(column)!r}, but the others {kind}; every partition "
-        "needs the same kind of labels"
-    )
-
-
 def _further_down(message: str, rows: int) -> str:
-    """The row that a message names, counted from the start of the part."""
+    """The message with its row counted from the start of the part."""
     return re.sub(
         r"(', row )(\d+)", lambda match: f"{match[1]}{int(match[2]) + rows}", message, count=1
     )
