@@ -43,7 +43,7 @@ class UnfitData(SpecError):
 
 
 @dataclass(frozen=True)
-class Pool:
+class DataPool:
     """Clusterings of one data set, and its classes where they are known.
 
     ``labels`` is n x M, or E x n x M where the file gives E ensembles; -1 is a missing label.
@@ -72,7 +72,7 @@ class Pool:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
-    def load(cls, name: str, path: Path) -> Pool:
+    def load(cls, name: str, path: Path) -> DataPool:
         """What :meth:`save` wrote; raises DataError where it is damaged."""
         try:
             # opened here: numpy leaves a damaged archive open
@@ -135,7 +135,7 @@ def load_pool(
     seed: int,
     missing: float = 0.0,
     n_jobs: int | None = None,
-) -> Pool | None:
+) -> DataPool | None:
     """The pool of a data set; None where its file is in no folder.
 
     Labels are read as they are; ``generate`` is for files of features. Where members are
@@ -166,7 +166,7 @@ def load_pool(
             raise SpecError(f"{path} has no known classes, which clusters = 'classes' needs")
     made = _members_of(features, classes, source.generate or Generate(), seed, missing, n_jobs)
     known_classes = None if classes is None else by_first_appearance(np.asarray(classes))
-    return Pool(source.name, _codes(made), known_classes)
+    return DataPool(source.name, _codes(made), known_classes)
 
 
 def holds_labels(path: Path) -> bool:
@@ -196,7 +196,7 @@ def _sizes(path: Path) -> dict[str, int]:
     return sizes
 
 
-def _labels_of(name: str, path: Path) -> Pool:
+def _labels_of(name: str, path: Path) -> DataPool:
     if path.suffix.lower() == ".npz" and "base" in _sizes(path):
         arrays = read_arrays(path)
         if arrays["base"].ndim == 3:
@@ -205,10 +205,10 @@ def _labels_of(name: str, path: Path) -> Pool:
     main, classes = _apart(table)
     columns = {column: table.labels(column) for column in main}
     ensemble = Ensemble.from_labels(columns, blank_samples="keep")
-    return Pool(name, _codes(ensemble), classes)
+    return DataPool(name, _codes(ensemble), classes)
 
 
-def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) -> Pool:
+def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) -> DataPool:
     labels = arrays["base"]
     if labels.dtype.kind not in "iu":
         raise DataError(f"{path}: 'base' must hold whole numbers, but holds {labels.dtype.name}")
@@ -227,7 +227,7 @@ def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) 
     if classes is not None and (classes != classes).any():
         raise DataError(f"{path}: the classes must be known for every sample")
     known = None if classes is None else by_first_appearance(classes.ravel())
-    return Pool(name, np.where(labels < 0, -1, labels).astype(np.int32), known)
+    return DataPool(name, np.where(labels < 0, -1, labels).astype(np.int32), known)
 
 
 def _features_of(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from coterie.core.budget import shown_bytes
-from coterie.core.signals import unheard
+from coterie.core.signals import blocked_signals
 from coterie_bench._records import Run, RunKey
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, memory_of, serve
@@ -105,7 +105,7 @@ class RunProcess:
             target=serve, args=(theirs, their_line, self._threads), daemon=True
         )
         # one that ended by them would be kept as a run that went wrong
-        with unheard("SIGINT", "SIGTERM", "SIGHUP"):
+        with blocked_signals("SIGINT", "SIGTERM", "SIGHUP"):
             self._process.start()
         theirs.close()
         their_line.close()

@@ -12,7 +12,7 @@ from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
 from coterie.io.arrays import read_arrays
 from coterie.io.read import check_kind
-from coterie_bench._data import Pool, UnfitData
+from coterie_bench._data import DataPool, UnfitData
 from coterie_bench._spec import DataSource, Protocol, SpecError
 
 
@@ -22,7 +22,7 @@ def repetition_seed(seed: int, data: str, members: int, missing: float, repetiti
     return int(np.random.default_rng(words).integers(0, 2**31 - 1))
 
 
-def count_repetitions(protocol: Protocol, pool: Pool, members: int) -> int:
+def count_repetitions(protocol: Protocol, pool: DataPool, members: int) -> int:
     """How many repetitions the pool allows; raises UnfitData where it allows none."""
     if pool.labels.ndim == 3:
         if protocol.kind == "draw":
@@ -43,7 +43,7 @@ def count_repetitions(protocol: Protocol, pool: Pool, members: int) -> int:
 
 def ensemble_of(
     source: DataSource,
-    pool: Pool,
+    pool: DataPool,
     protocol: Protocol,
     members: int,
     missing: float,

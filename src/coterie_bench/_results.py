@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
-from coterie_bench._data import Pool, data_folders, find
+from coterie_bench._data import DataPool, data_folders, find
 from coterie_bench._protocol import ensemble_of, made_partial, read_columns
 from coterie_bench._records import Run
 from coterie_bench._spec import Spec
@@ -92,7 +92,7 @@ def _ensembles(
         path = store.pool_path(name, missing if made_partial(source) else None)
         if not path.exists():
             raise DataError(f"{path} is missing: the pool of {name} was not kept")
-        pool = Pool.load(name, path)
+        pool = DataPool.load(name, path)
         columns = None
         if spec.protocol.columns and not store.draws_absent_path.exists():
             # a directory may be older than the habit of keeping them

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import DataError
 from coterie.io.write import whole_file
-from coterie_bench._data import Pool, UnfitData, data_folders, find, load_pool
+from coterie_bench._data import DataPool, UnfitData, data_folders, find, load_pool
 from coterie_bench._process import GLANCE, RunProcess
 from coterie_bench._protocol import count_repetitions, made_partial, read_columns, repetition_seed
 from coterie_bench._records import Run, RunKey, Status
@@ -220,9 +220,9 @@ def _tasks_of(
     folders: Sequence[Path],
     columns: NDArray[np.int64] | None,
     jobs: int,
-) -> tuple[list[Task], Pool | None]:
+) -> tuple[list[Task], DataPool | None]:
     """The tasks on one data set and its pool, the first of several; None where it is not there."""
-    first: Pool | None = None
+    first: DataPool | None = None
     found: list[Task] = []
     for missing in plan.protocol.missing:
         kept = _kept_pool(source, plan, store, folders, missing, jobs)
@@ -292,13 +292,13 @@ def _kept_pool(
     folders: Sequence[Path],
     missing: float,
     jobs: int,
-) -> tuple[Path, Pool] | None:
+) -> tuple[Path, DataPool] | None:
     """A pool as the runs will read it: a copy in the directory, made once."""
     path = store.pool_path(source.name, missing if made_partial(source) else None)
     with store.locked("pools"):
         if path.exists():
             try:
-                return path, Pool.load(source.name, path)
+                return path, DataPool.load(source.name, path)
             except DataError as error:
                 # the same labels again: they depend on the data and the seed alone
                 store.set_aside(path, error.__cause__ or error, "it is made again")
@@ -311,7 +311,7 @@ def _kept_pool(
         return path, pool
 
 
-def _remarks(source: DataSource, pool: Pool, protocol: EnsembleProtocol) -> list[str]:
+def _remarks(source: DataSource, pool: DataPool, protocol: EnsembleProtocol) -> list[str]:
     remarks = []
     if pool.classes is None:
         clusters = source.n_clusters or "the median of the members'"

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from coterie.ensemble import Ensemble
 from coterie.solvers.methods import find_method
-from coterie_bench._data import Pool
+from coterie_bench._data import DataPool
 from coterie_bench._protocol import ensemble_of, repetition_seed
 from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
 from coterie_bench._score import digest, score, score_members
@@ -126,7 +126,7 @@ class _Bench:
     """The pool and the ensemble at hand."""
 
     def __init__(self) -> None:
-        self._pool: tuple[Path, Pool] | None = None
+        self._pool: tuple[Path, DataPool] | None = None
         self._ensemble: tuple[Any, Ensemble] | None = None
         self._warm: set[str] = set()
 
@@ -140,10 +140,10 @@ class _Bench:
             warnings.simplefilter("ignore")
             find_method(task.method.solver)(3, **task.method.default, random_state=0).fit(labels)
 
-    def prepare(self, task: Task) -> tuple[Pool, Ensemble]:
+    def prepare(self, task: Task) -> tuple[DataPool, Ensemble]:
         """Pool and ensemble of a task, kept until another is needed."""
         if self._pool is None or self._pool[0] != task.pool:
-            self._pool = (task.pool, Pool.load(task.source.name, task.pool))
+            self._pool = (task.pool, DataPool.load(task.source.name, task.pool))
             self._ensemble = None
         pool = self._pool[1]
         fill = filling(task.method)

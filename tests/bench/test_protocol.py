@@ -7,7 +7,7 @@ import pytest
 from scipy.io import savemat
 
 from coterie.core.errors import DataError
-from coterie_bench._data import Pool, _features_of, data_folders, find, load_pool
+from coterie_bench._data import DataPool, _features_of, data_folders, find, load_pool
 from coterie_bench._protocol import count_repetitions, ensemble_of, repetition_seed, without
 from coterie_bench._spec import DataSource, Generate, Protocol, SpecError
 
@@ -158,15 +158,15 @@ def test_folders_are_given_or_in_the_environment_or_data(tmp_path, monkeypatch):
 
 
 def test_a_pool_survives_saving(tmp_path, labels):
-    pool = Pool("trial", labels.astype(np.int32), np.arange(30))
+    pool = DataPool("trial", labels.astype(np.int32), np.arange(30))
     pool.save(tmp_path / "trial.npz")
-    again = Pool.load("trial", tmp_path / "trial.npz")
+    again = DataPool.load("trial", tmp_path / "trial.npz")
     assert (again.labels == pool.labels).all()
     assert (again.classes == pool.classes).all()
 
 
 def test_groups_are_disjoint_and_draws_differ(labels):
-    pool = Pool("trial", labels.astype(np.int32), None)
+    pool = DataPool("trial", labels.astype(np.int32), None)
     groups = Protocol(kind="groups", members=(4,), repetitions=9)
     assert count_repetitions(groups, pool, 4) == 3
     for repetition in range(3):
@@ -181,7 +181,7 @@ def test_groups_are_disjoint_and_draws_differ(labels):
 
 
 def test_given_draws_are_followed(labels):
-    pool = Pool("trial", labels.astype(np.int32), None)
+    pool = DataPool("trial", labels.astype(np.int32), None)
     columns = np.array([[0, 3], [5, 1]])
     protocol = Protocol(members=(2,), repetitions=2)
     ensemble = ensemble_of(source("trial"), pool, protocol, 2, 0.0, 1, seed=0, columns=columns)
@@ -203,7 +203,7 @@ def test_a_file_of_ensembles_gives_its_own(tmp_path, labels):
 
 
 def test_more_members_than_there_are_is_refused(labels):
-    pool = Pool("trial", labels.astype(np.int32), None)
+    pool = DataPool("trial", labels.astype(np.int32), None)
     with pytest.raises(SpecError, match=r"has 12 members, but .* asks for 20"):
         count_repetitions(Protocol(), pool, 20)
 
@@ -223,7 +223,7 @@ def test_members_made_on_subsamples_lose_no_more(rng):
     from coterie_bench._data import _codes, _members_of
 
     how = Generate("subsample", pool=6, clusters=3)
-    pool = Pool("x", _codes(_members_of(X, None, how, 0, 0.5, None)), None)
+    pool = DataPool("x", _codes(_members_of(X, None, how, 0, 0.5, None)), None)
     absent = (pool.labels < 0).sum(axis=0)
     ensemble = ensemble_of(source("x", generate=how), pool, Protocol(), 6, 0.5, 0, seed=0)
     assert sorted((rows_of(ensemble) < 0).sum(axis=0)) == sorted(absent)

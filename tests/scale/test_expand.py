@@ -134,9 +134,11 @@ def test_labels_of_another_ensemble_are_refused(labels):
     lazy = expand_to_dask(
         ensemble, np.arange(ensemble.n_samples), da.from_array(other, chunks=(500, 6))
     )
-    with pytest.raises(LabelError, match="partition 1, row 200: its labels are in no row"):
+    with pytest.raises(
+        LabelError, match="partition 1, row 200: the ensemble has no row with these labels"
+    ):
         lazy.compute()
-    with pytest.raises(LabelError, match="give the labels that the ensemble was made of"):
+    with pytest.raises(LabelError, match="pass the labels that the ensemble was made of"):
         expand_to_dask(ensemble, np.arange(ensemble.n_samples), array[:, :5])
     with pytest.raises(ValueError, match="one row per sample of the ensemble"):
         expand_to_dask(ensemble, [1, 2, 3], array)

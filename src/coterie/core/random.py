@@ -1,4 +1,4 @@
-"""Randomness as a value: one generator per fit, children by position, fixed signs."""
+"""Random generators, seeds for parallel jobs, and fixed signs of eigenvectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
-    """The numpy Generator that a scikit-learn style ``random_state`` stands for."""
+    """The numpy Generator for a scikit-learn style ``random_state``."""
     if not SEED.admits(random_state):
         raise ParameterError(
             f"random_state must be {SEED.describe()}, but is {shown(random_state)}"
@@ -20,18 +20,18 @@ def generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
-        # a legacy generator gives one draw, so that it moves on between fits as users expect
+        # One draw from a legacy generator, so that it advances between fits as users expect.
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
     return np.random.default_rng(random_state)
 
 
 def child_seeds(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """Seeds for ``count`` independent jobs, fixed before the jobs are spread over threads."""
+    """Seeds for ``count`` independent jobs, drawn before the jobs run in parallel."""
     return rng.integers(0, 2**31 - 1, size=count, dtype=np.int64)
 
 
 def fix_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns with their largest entry made positive: an eigenvector's sign is arbitrary."""
+    """Make the largest entry of each column positive, because eigenvectors have no fixed sign."""
     if vectors.size == 0:
         return vectors
     rows = np.argmax(np.abs(vectors), axis=0)

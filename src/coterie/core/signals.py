@@ -1,4 +1,4 @@
-"""Processes that leave it to the one that started them to answer signals of the whole group."""
+"""Child processes that ignore signals meant for the process that started them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from multiprocessing import resource_tracker
 
 
 @contextmanager
-def unheard(*names: str) -> Iterator[None]:
-    """Processes and threads started within it by this thread do not hear these signals.
+def blocked_signals(*signal_names: str) -> Iterator[None]:
+    """Block these signals in processes and threads that this thread starts within the block.
 
-    A terminal sends Ctrl-C to all processes of a command. Those that only work for another would each
-    speak of it, while the one that answers ends them anyway.
+    A terminal sends Ctrl-C to all processes of a command. Each worker would print its own error, while
+    the process that handles the signal ends the workers anyway.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Python's own process for lost resources, started now: its start would lift the mask
+    # Start Python's resource tracker now, because its start would lift the mask.
     resource_tracker.ensure_running()
-    numbers = {getattr(signal, name) for name in names}
+    numbers = {getattr(signal, name) for name in signal_names}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield

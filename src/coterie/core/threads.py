@@ -1,4 +1,4 @@
-"""One thread for a while, also where several threads of Python ask for it at a time."""
+"""Limits on the threads of BLAS, OpenMP and numba, safe for several Python threads and forks."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=2)
 def _libraries(user_api: str, n_modules: int) -> ThreadpoolController:
-    """The loaded libraries of a kind, searched again once a module was imported: it may load more.
+    """The loaded libraries of a kind, searched again after an import, which may load more.
 
-    A search takes several milliseconds, longer than many a member takes to fit.
+    A search takes several milliseconds, longer than fitting a small member.
     """
     return ThreadpoolController().select(user_api=user_api)
 
@@ -32,11 +32,10 @@ def _limited(user_api: str) -> Any:
 
 
 class _BlasLimit:
-    """The first to come in notes how many BLAS threads there were, the last to go out restores it.
+    """One BLAS thread while any Python thread is inside; the last to leave restores the number.
 
-    That number belongs to the whole process. Were every caller to save and restore it by itself, one
-    that leaves would take the limit from the others, and the last would restore what it had found:
-    the limit.
+    The number belongs to the whole process. If every caller saved and restored it, the first to leave
+    would lift the limit for the others, and the last would restore the number it saw: the limit.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class _BlasLimit:
 
     def enter(self) -> None:
         with self._lock:
-            # by everyone: in a BLAS built on OpenMP the number belongs to the thread
+            # Set by every caller: in a BLAS built on OpenMP the number belongs to the thread.
             limits = _limited("blas")
             if self._inside == 0:
                 self._original = limits
@@ -54,7 +53,7 @@ class _BlasLimit:
 
     def leave(self) -> None:
         with self._lock:
-            # forgotten in between
+            # A fork has reset the count.
             if self._inside == 0:
                 return
             self._inside -= 1
@@ -62,7 +61,7 @@ class _BlasLimit:
                 _restore(self._original)
 
     def forget(self) -> None:
-        """In the child of a fork the other threads are gone, and with them what they held."""
+        """Lift the limit in the child of a fork, where the threads that set it do not exist."""
         original = self._original if self._inside else None
         self._lock, self._inside, self._original = Lock(), 0, None
         if original is not None:
@@ -70,10 +69,10 @@ class _BlasLimit:
 
 
 def _restore(limits: Any) -> None:
-    """Undo limits from whatever thread.
+    """Undo limits from any thread.
 
-    Newer versions of threadpoolctl let only the thread that came first set the number of OpenBLAS's
-    threads, and silently ignore the others; here the last to leave must be heard.
+    Newer versions of threadpoolctl let only the first thread set the number of OpenBLAS threads, and
+    silently ignore the others. Here the last to leave must be able to set it.
     """
     release = getattr(OpenBLASController, "clear_controlling_thread", None)
     if release is not None:
@@ -95,7 +94,7 @@ def _after_fork() -> None:
     try:
         layer = numba.threading_layer()
     except ValueError:
-        # no kernel has run in parallel yet
+        # No kernel has run in parallel yet.
         return
     if layer == "omp":
         _LOST.append(layer)
@@ -106,7 +105,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def refuse_lost_threads() -> None:
-    """Raise ForkedError where kernels could not run; see there."""
+    """Raise ForkedError if this process was forked and lost the threads of its kernels."""
     if _LOST:
         raise ForkedError(
             "this process was forked after coterie had run in its parent, and the threads of GNU "
@@ -116,7 +115,7 @@ def refuse_lost_threads() -> None:
 
 
 def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
-    """A kernel that runs in parallel, as Python calls it: with ForkedError where it cannot."""
+    """Make a parallel kernel raise ForkedError where it cannot run."""
 
     @wraps(kernel)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
@@ -128,7 +127,7 @@ def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def kernel_threads(jobs: int) -> Iterator[None]:
-    """For the kernels that this thread of Python calls, its share of the threads, one of ``jobs``."""
+    """Give the kernels that this Python thread calls a ``jobs``-th of the threads."""
     import numba
 
     before = numba.get_num_threads()
@@ -141,7 +140,7 @@ def kernel_threads(jobs: int) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread: the last digits of a product depend on how many there are."""
+    """BLAS on one thread, because the last digits of a product depend on the number of threads."""
     _BLAS.enter()
     try:
         yield
@@ -151,6 +150,6 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS and OpenMP on one thread; OpenMP's number belongs to the thread that asks."""
+    """BLAS and OpenMP on one thread. The number for OpenMP belongs to the calling thread."""
     with one_blas_thread(), _limited("openmp"):
         yield

@@ -1,7 +1,8 @@
-"""Rows in Dask: members, compression and expansion where the rows are, the Ensemble at home.
+"""Rows in Dask: workers make member labels, compress them and expand the answer.
 
-Needs ``pip install "coterie[dask]"``. Names are imported when they are first used, so that
-``import coterie.scale`` works without Dask.
+Only the distinct label rows come to this process, as an Ensemble. Needs
+``pip install "coterie[dask]"``. Names are imported on first use, so that ``import coterie.scale`` works
+without Dask.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels of any number of rows to one Ensemble: only the distinct rows come home."""
+"""Labels of any number of rows, compressed to an Ensemble of the distinct rows."""
 
 from __future__ import annotations
 
@@ -46,40 +46,40 @@ def ensemble_from_dask(
     client: Any = None,
     callback: Progress | None = None,
 ) -> Ensemble:
-    """Compress labels where they are; the distinct rows and their counts become an Ensemble.
+    """Compress labels in their partitions to an Ensemble of the distinct rows and their counts.
 
-    Every partition collapses to its distinct label rows, neighbours are merged in a tree, and only
-    the last table reaches this process. The *samples* of the ensemble are therefore the N distinct
-    rows, in the order in which they first occur, and ``sample_weight`` and ``weights`` hold how often
-    each does: a method finds the same clusters, with the same numbers, as on all rows in memory.
-    ``labels_`` of a fitted method has one entry per distinct row; :func:`expand_to_dask` and
-    :func:`labels_to_parquet` carry it back to all rows.
+    Each partition is reduced to its distinct label rows, neighbouring tables are merged in a tree, and
+    only the last table reaches this process. The *samples* of the ensemble are the N distinct rows, in
+    order of first appearance; ``sample_weight`` and ``weights`` count how often each occurs. A method
+    finds the same clusters, with the same numbers, as on all rows in memory. ``labels_`` of a fitted
+    method has one entry per distinct row; :func:`expand_to_dask` and :func:`labels_to_parquet` copy
+    it to all rows.
 
     Parameters
     ----------
     labels : dask dataframe, dask array (n x m), or path, directory or pattern of parquet files
-        A row per sample, a column per member; labels as in ``Ensemble.from_labels``. Paths must be
-        readable here and by all workers.
+        One row per sample and one column per member; labels as in ``Ensemble.from_labels``. This
+        process and all workers must be able to read the paths.
     columns : sequence of str, optional
-        The columns with labels; by default all but the id. For a dask array, names of the members.
+        The columns with labels. By default all but the id. For a dask array, names of the members.
     id : str, optional
-        A column that names the rows and is no member; for names in the index of a dataframe call its
-        ``reset_index`` first.
+        A column that names the rows and is not a member. If the index of a dataframe names them,
+        call its ``reset_index`` first.
     missing : value, collection of values or None, default -1
-        Values that mean "no label", beside NaN, None and NA.
+        Values that mean "no label", besides NaN, None and NA.
     member_weight : array, optional
         Positive weight per member.
     blank_samples : {"refuse", "keep"}, default "refuse"
         Whether a row without a label in any member is an error.
     memory_budget : int, str or None, default None
-        Bytes that the distinct rows may take here. A sketch of their number, which takes 4 KiB per
-        partition, is compared with it while partitions are read, and too many are refused at once.
+        Bytes that the distinct rows may take in this process. Their number is estimated while
+        partitions are read, from a sketch of 4 KiB per partition. Too many raise an error at once.
     split_every : int, default 8
-        Tables that are merged at a time.
+        Number of tables merged in one task.
     client : distributed.Client, optional
-        The cluster to work on; by default the one that Dask uses, else threads of this process.
+        The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
-        Called with (partitions read, partitions in all).
+        Called with (partitions read, number of partitions).
 
     Examples
     --------
@@ -136,7 +136,7 @@ def _compressed(
     client: Any,
     callback: Progress | None,
 ) -> LabelTable:
-    """The distinct rows of all partitions, or a refusal as soon as they are known to be too many."""
+    """The distinct rows of all partitions; too many raise an error as soon as that is known."""
     from dask import delayed
 
     level = [
@@ -153,7 +153,7 @@ def _compressed(
     try:
         table: LabelTable = compute(sketches, level[0], watch, client)
     except KeyError:
-        # Dask itself takes the columns out of a dataframe's partitions, and names no partition
+        # Dask selects the columns of a dataframe, and its error does not name the partition.
         source.blame(client)
         raise
     return table
@@ -169,7 +169,7 @@ def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
 
 
 class _Watch:
-    """Adds up the sketches as they come, and refuses as soon as their sum is too large."""
+    """Merges the sketches as they arrive, and raises an error once the estimate is too large."""
 
     def __init__(
         self, layout: Layout, parts: int, budget: Budget, callback: Progress | None
@@ -217,7 +217,7 @@ class _Watch:
 
 
 def bytes_per_row(n_members: int) -> int:
-    """What a distinct row takes while it is put in order: its copies, hashes, weight and position."""
+    """Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position."""
     return 10 * n_members + 80
 
 

@@ -1,4 +1,4 @@
-"""From the distinct rows of an ensemble back to all rows, in their partitions."""
+"""Values of the distinct rows of an ensemble, copied to all rows in their partitions."""
 
 from __future__ import annotations
 
@@ -33,22 +33,21 @@ def expand_to_dask(
     missing: Missing = -1,
     name: str = "cluster",
 ) -> Any:
-    """Values per sample of the ensemble, copied to all rows that it was made of; nothing is computed yet.
+    """Values per sample of the ensemble, copied lazily to all rows that it was made of.
 
     Parameters
     ----------
     ensemble : Ensemble
-        Of :func:`ensemble_from_dask`: its samples are the distinct rows.
+        Made by :func:`ensemble_from_dask`: its samples are the distinct rows.
     values : array, shape (N,) or (N, c)
-        One row per sample of the ensemble, as ``labels_``, ``sample_confidence_`` and
-        ``soft_labels()`` of a fitted method have. What is indexed by microclusters goes through
-        ``ensemble.expand`` first.
+        One row per sample of the ensemble, such as ``labels_``, ``sample_confidence_`` or
+        ``soft_labels()`` of a fitted method. Values per microcluster need ``ensemble.expand`` first.
     labels : dask dataframe, dask array, or path, directory or pattern of parquet files
-        The rows that the ensemble was made of; they may be divided otherwise.
+        The rows that the ensemble was made of. Their partitions may differ.
     columns, id, missing
-        As they were given to :func:`ensemble_from_dask`.
+        As given to :func:`ensemble_from_dask`.
     name : str, default "cluster"
-        Name of the series, and the beginning of the columns' where values have several.
+        Name of the series. If values have several columns, the prefix of their names.
 
     Returns
     -------
@@ -77,7 +76,7 @@ def expand_to_dask(
     array = _per_sample({"values": values}, ensemble)["values"]
     if array.ndim > 2:
         raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
-    # one task of its own: the graph holds the table once, whatever the number of partitions
+    # A task of its own, so that the graph holds the table once, not once per partition.
     lookup = delayed(_lookup(ensemble, source.layout, [array]))
     if source.collection is not None and hasattr(source.collection, "map_partitions"):
         meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
@@ -102,28 +101,28 @@ def labels_to_parquet(
 ) -> int:
     """Write values for all rows to a directory of parquet files, one per partition, in order.
 
-    The workers write; the directory appears under its name when all of it is there, and nothing is
-    left behind if anything fails.
+    The workers write. The directory appears under its name once it is complete, and nothing is left
+    behind after a failure.
 
     Parameters
     ----------
     path : str or path
-        The directory to make, on a disk that this process and the workers share.
+        The directory to create, on a disk that this process and the workers share.
     ensemble : Ensemble
-        Of :func:`ensemble_from_dask`.
+        Made by :func:`ensemble_from_dask`.
     values : mapping of name to array
-        One row per sample of the ensemble, such as ``{"label": model.labels_}``; an array of two
-        dimensions gives a column for each of its own.
+        One row per sample of the ensemble, such as ``{"label": model.labels_}``. An array of two
+        dimensions is written as several columns.
     labels : dask dataframe, dask array, or path, directory or pattern of parquet files
         The rows that the ensemble was made of.
     columns, id, missing
-        As they were given to :func:`ensemble_from_dask`; the id becomes the first column.
+        As given to :func:`ensemble_from_dask`. The id becomes the first column.
     overwrite : bool, default False
-        Whether a directory that is there already is replaced, once the new one is complete.
+        Whether to replace an existing directory, once the new one is complete.
     client : distributed.Client, optional
-        The cluster to work on; by default the one that Dask uses, else threads of this process.
+        The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
-        Called with (partitions written, partitions in all).
+        Called with (partitions written, number of partitions).
 
     Returns
     -------
@@ -179,7 +178,7 @@ def labels_to_parquet(
         expected = int(ensemble.weights.sum())
         if sum(written) != expected:
             raise LabelError(
-                f"labels has {sum(written):,} rows, but the ensemble was made of {expected:,}; give the "
+                f"labels has {sum(written):,} rows, but the ensemble was made of {expected:,}; pass the "
                 "labels that the ensemble was made of"
             )
         _rename(temporary, target)
@@ -217,9 +216,9 @@ def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) 
     if layout.names != ensemble.members:
         raise LabelError(
             f"labels has the members {', '.join(layout.names[:5])}, but the ensemble "
-            f"{', '.join(ensemble.members[:5])}; give the labels that the ensemble was made of"
+            f"{', '.join(ensemble.members[:5])}; pass the labels that the ensemble was made of"
         )
-    # the values follow the samples, the codes the microclusters
+    # Values are in the order of the samples, codes in that of the microclusters.
     sample_of = np.argsort(ensemble.inverse)
     return Lookup.of(ensemble.labels, ensemble.categories, [array[sample_of] for array in arrays])
 
@@ -264,7 +263,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _directory_beside(target: Path) -> Path:
-    """A new directory on the same disk, where a rename is atomic."""
+    """A new directory on the same disk, so that renaming it is atomic."""
     target = target.absolute()
     attempt = 0
     while True:
@@ -273,7 +272,7 @@ def _directory_beside(target: Path) -> Path:
             temporary.mkdir()
             return temporary
         except FileExistsError:
-            # left by a process of the same number that was killed
+            # Left by a killed process with the same id.
             attempt += 1
         except OSError as error:
             raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
@@ -284,7 +283,7 @@ def _rename(temporary: Path, target: Path) -> None:
         temporary.rename(target)
         return
     old = _directory_beside(target)
-    # an empty directory may be renamed over
+    # Renaming over an empty directory is allowed.
     target.replace(old)
     try:
         temporary.rename(target)
@@ -328,9 +327,9 @@ def _write_part(
     writer = None
     with whole_file(path) as file:
         for begin, rows, ids in read_blocks(part, layout, part_name):
-            found = dict(zip(names, lookup.expand(rows, part_name, begin), strict=True))
+            expanded = dict(zip(names, lookup.expand(rows, part_name, begin), strict=True))
             block = pa.table(
-                {column: pa.array(content) for column, content in (ids | found).items()}
+                {column: pa.array(content) for column, content in (ids | expanded).items()}
             )
             if writer is None:
                 writer = parquet.ParquetWriter(file, block.schema)

@@ -1,8 +1,8 @@
-"""Tables of distinct label rows with their counts: made of a partition, merged two by two.
+"""Tables of distinct label rows with their counts: one per partition, then merged.
 
-The rows of a table stand in the order of their first appearance, and tables are merged in the order
-of their partitions; so the last table stands in the order of first appearance among all rows, however
-they were divided. That order is what an in-memory ensemble falls back on where rows are symmetric.
+The rows of a table are in order of first appearance, and tables are merged in the order of their
+partitions. So the last table is in order of first appearance among all rows, whatever the partitions.
+An ensemble in memory uses the same order for symmetric rows.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class LabelTable:
     Attributes
     ----------
     codes : ndarray of int8, int16 or int32, shape (N, m)
-        Codes of the labels, -1 where missing; as narrow as they can be, for they travel.
+        Codes of the labels, -1 if missing. The type is as narrow as possible, to save traffic.
     counts : ndarray of int64, shape (N,)
     categories : tuple of ndarray
-        Per member, the label that each code stands for.
+        Per member, the label of each code.
     blank : str or None
-        Where the first row without any label was met.
+        Position of the first row without any label.
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -48,12 +48,12 @@ class LabelTable:
 
     @property
     def n_rows(self) -> int:
-        """Rows that the table stands for."""
+        """Number of rows that were counted."""
         return int(self.counts.sum())
 
     @classmethod
     def of(cls, rows: DistinctRows, part_name: str, first_row: int) -> Self:
-        """Of the distinct rows of a block, whose first row is ``first_row`` of the part."""
+        """The table of a block that begins at row ``first_row`` of a part."""
         counts = np.bincount(rows.inverse, minlength=len(rows.codes)).astype(np.int64)
         empty = np.flatnonzero((rows.codes < 0).all(axis=1))
         blank = None
@@ -63,7 +63,7 @@ class LabelTable:
 
     @classmethod
     def empty(cls, n_members: int) -> Self:
-        """Of no rows."""
+        """The table of no rows."""
         return cls(
             np.empty((0, n_members), dtype=np.int8),
             np.empty(0, dtype=np.int64),
@@ -100,7 +100,7 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
             codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
             begin += len(table.codes)
         categories.append(known)
-    # numbered by hash and compared row by row: two rows with one hash stay two
+    # Rows are found by hash and then compared: two rows with the same hash stay two.
     rows, ids = number_rows(codes)
     counts = np.zeros(len(rows), dtype=np.int64)
     np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
@@ -110,14 +110,14 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The label rows of an ensemble, to be found again in the partitions.
+    """The label rows of an ensemble, and the values to copy to the same rows in the partitions.
 
     Attributes
     ----------
     codes : ndarray, shape (N, m)
     categories : tuple of ndarray
     values : tuple of ndarray, N rows each
-        What is copied to the rows of a partition.
+        The values to copy to the rows of a partition.
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -128,11 +128,11 @@ class Lookup:
     def of(
         cls, codes: NDArray[Any], categories: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]]
     ) -> Self:
-        """Of an ensemble's codes and categories."""
+        """From the codes and categories of an ensemble."""
         return cls(_narrow(codes, categories), tuple(categories), tuple(values))
 
     def expand(self, rows: DistinctRows, part_name: str, first_row: int) -> list[NDArray[Any]]:
-        """The values of each row of a block, by hash and then by the row itself."""
+        """The values of each row of a block."""
         from coterie.numerics.rows import RowTable
 
         sought = np.empty(rows.codes.shape, dtype=np.int32)
@@ -146,15 +146,15 @@ class Lookup:
         if (unknown := ids >= len(self.codes)).any():
             row = first_row + int(np.argmax(unknown[rows.inverse]))
             raise LabelError(
-                f"{part_name}, row {row}: its labels are in no row of the ensemble; give the labels "
-                "that the ensemble was made of"
+                f"{part_name}, row {row}: the ensemble has no row with these labels; pass the "
+                "labels that the ensemble was made of"
             )
         return [values[ids][rows.inverse] for values in self.values]
 
 
 def is_plain_integer(column: Column) -> bool:
-    """Whether a column or its categories fit into 64-bit signed numbers."""
-    # 64-bit unsigned and signed numbers together would become floats
+    """Whether a column or its categories are integers that fit into 64 bits with a sign."""
+    # NumPy joins unsigned and signed 64-bit numbers to floats.
     return isinstance(column, np.ndarray) and (
         column.dtype.kind == "i" or (column.dtype.kind == "u" and column.dtype.itemsize < 8)
     )
@@ -170,10 +170,10 @@ def _narrow(
 def _union(
     given: Sequence[NDArray[Any]], *, keep_first: bool = False
 ) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
-    """The labels of all, and where each one's are among them.
+    """The union of several lists of labels, and the new code of each label in each list.
 
-    Whole numbers come in ascending order, others in that of appearance; with ``keep_first`` the
-    first ones keep their part_names.
+    Whole numbers are sorted, other labels are in order of appearance. With ``keep_first`` the labels
+    of the first list keep their codes.
     """
     first = given[0]
     if first.dtype.kind != "O" and all(

@@ -1,4 +1,4 @@
-"""Where the work is done: a Dask cluster, or whatever scheduler Dask is set to without one."""
+"""Where tasks run: a Dask cluster, or the scheduler that Dask is set to without one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from coterie.core.budget import Budget, memory_budget
 from coterie.core.errors import ParameterError, SchedulerError, WorkersLostError
 from coterie.core.params import Integer, Real, check_parameters
-from coterie.core.signals import unheard
+from coterie.core.signals import blocked_signals
 
-# seconds that work waits on this machine where no worker is left
+# Seconds to wait for a worker of a local cluster if none is left.
 PATIENCE = 60
 
 
@@ -32,12 +32,12 @@ def connect(address: str, timeout: float = 5.0) -> Any:
     Returns
     -------
     distributed.Client
-        It becomes the one that Dask uses from here on; close it when done.
+        Dask uses it from now on. Close it when done.
 
     Raises
     ------
     SchedulerError
-        One line, when nothing answers in time.
+        If nothing answers in time. The message is one line.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def connect(address: str, timeout: float = 5.0) -> Any:
 
     check_parameters("connect", {"timeout": timeout}, {"timeout": Real(0, closed_low=False)})
     try:
-        # a first client only knocks: one that becomes Dask's own and then fails would leave Dask set
-        # to a cluster that is not there
+        # This client only tests the address. If Dask's default client failed, Dask would stay set to
+        # a cluster that does not exist.
         with quiet():
             first = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
@@ -75,14 +75,14 @@ def connect(address: str, timeout: float = 5.0) -> Any:
 
 @contextmanager
 def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> Iterator[Any]:
-    """Worker processes on this machine, there for the length of a ``with`` block.
+    """Worker processes on this machine, which end with the ``with`` block.
 
     Parameters
     ----------
     n_workers : int or None, default None
-        Processes; None takes one per core.
+        Number of processes. None is one per core.
     memory_limit : int, str or None, default None
-        Bytes (or text such as "3GB") of each worker: from 60 % of it on it writes to disk, at 95 % it
+        Bytes (or text such as "3GB") per worker. Above 60 % of it a worker writes to disk, at 95 % it
         is restarted. None divides :func:`coterie.memory_budget` among the workers.
 
     Yields
@@ -91,7 +91,7 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
 
     Notes
     -----
-    Workers import the script that starts them: keep the call below ``if __name__ == "__main__":``.
+    Workers import the script that starts them: put the call under ``if __name__ == "__main__":``.
     """
     import dask
     from dask.system import CPU_COUNT
@@ -101,20 +101,20 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     check_parameters("local_cluster", given, {"n_workers": Integer(1, optional=True)})
     count = int(CPU_COUNT) if n_workers is None else n_workers
     limit = memory_budget() // count if memory_limit is None else memory_budget(memory_limit)
-    # Dask gives a worker up that ends while it starts, and would wait for another without end
+    # Dask does not replace a worker that ends during its start, and would wait forever.
     bounded = dask.config.set({"distributed.scheduler.no-workers-timeout": f"{PATIENCE}s"})
     with bounded, ExitStack() as stack:
-        # not SIGTERM, by which Dask ends a worker; the thread it begins here also starts later ones
-        with unheard("SIGINT"):
+        # Not SIGTERM, with which Dask ends a worker. The thread started here also starts later workers.
+        with blocked_signals("SIGINT"):
             cluster = stack.enter_context(
                 LocalCluster(
                     n_workers=count,
-                    # one thread each: a worker's memory is then that of one partition
+                    # With one thread, a worker holds one partition in memory.
                     threads_per_worker=1,
                     processes=True,
                     memory_limit=limit,
                     host="127.0.0.1",
-                    # any free port: a second cluster on this machine must not be in the way
+                    # Any free port, because another cluster may run on this machine.
                     dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
@@ -123,15 +123,15 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
 
 
 def dashboard_address(client: Any) -> str | None:
-    """Where a browser shows what the workers do; None where the scheduler serves no pages.
+    """Address at which a browser shows the workers, or None if the scheduler serves no pages.
 
-    That is Dask's dashboard where bokeh is installed beside the scheduler, else its plain pages about
-    the workers.
+    If bokeh is installed beside the scheduler, this is Dask's dashboard, otherwise its plain pages
+    about the workers.
     """
     link = client.dashboard_link
     if not link:
         return None
-    # without bokeh the address is answered too, by a page that says so
+    # Without bokeh the address leads to a page that says so.
     bokeh = client.run_on_scheduler(find_spec, "bokeh")
     if bokeh is not None and bokeh.origin is not None:
         return str(link)
@@ -139,7 +139,7 @@ def dashboard_address(client: Any) -> str | None:
 
 
 def active_client(client: Any = None) -> Any:
-    """The given client, else the one that Dask would use, else None (a scheduler in this process)."""
+    """The given client, or the one that Dask would use, or None for a scheduler in this process."""
     if client is not None:
         if not hasattr(client, "scheduler_info"):
             raise ParameterError(
@@ -161,10 +161,10 @@ def compute(
     each: Callable[[Any], None],
     client: Any = None,
 ) -> Any:
-    """Compute all tasks; hand the watched results to ``each`` as they come, return the last.
+    """Compute all tasks, call ``each`` with the watched results as they arrive, and return the last.
 
-    An error in a task or in ``each`` ends the others. A worker that is lost takes nothing with it:
-    every task is in the graph, and its scheduler does again what is missing.
+    An error in a task or in ``each`` ends the others. Tasks of a lost worker are computed again by the
+    scheduler.
     """
     client = active_client(client)
     if client is None:
@@ -175,8 +175,8 @@ def compute(
     futures: list[Any] = []
     try:
         futures = client.compute([*watched, last])
-        # results are asked for here: where Dask fetches them by the way, one that is lost with its
-        # scheduler would be waited for without end
+        # Results are fetched here: as_completed would wait forever for a result that is lost together
+        # with its scheduler.
         for future in as_completed(futures[:-1], loop=client.loop):
             each(future.result())
         return futures[-1].result()
@@ -187,7 +187,7 @@ def compute(
             "into smaller partitions"
         ) from None
     except Exception as error:
-        # older releases of Dask do not know these
+        # By name, because older releases of Dask do not have these errors.
         if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
             raise WorkersLostError(
                 f"no worker is left at {_scheduler_of(client)}, and none came in time; look at why "
@@ -197,13 +197,13 @@ def compute(
             raise
         raise SchedulerError(reason) from None
     finally:
-        # what is done is let go, what is not is not begun any more
+        # Release finished tasks and do not start the others.
         if client.status == "running":
             client.cancel(futures)
 
 
 def _given_up(error: Exception, client: Any) -> str | None:
-    """Why the cluster did not do the work, where the error is of the cluster and not of the work."""
+    """Why the cluster failed, or None if the error came from a task."""
     of_dask = type(error).__module__.partition(".")[0] == "distributed"
     if not of_dask and not isinstance(error, CancelledError):
         return None
@@ -214,7 +214,7 @@ def _given_up(error: Exception, client: Any) -> str | None:
 
 
 def _scheduler_of(client: Any) -> str:
-    # a client that is closed has forgotten it
+    # A closed client no longer knows the address.
     address = getattr(client.scheduler, "address", None)
     return f"the Dask scheduler{'' if address is None else f' at {address}'}"
 
@@ -235,11 +235,11 @@ def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Dask's log of a cluster that is not there: the error says it once."""
+    """Silence Dask's log of a cluster that cannot be reached: the error says it once."""
     loggers = [
         logging.getLogger(name)
         for name in [*logging.root.manager.loggerDict]
-        # Dask sets a level for some of its parts, which do not look at that of the whole
+        # Some of Dask's loggers have a level of their own and ignore that of their parent.
         if name == "distributed" or name.startswith("distributed.")
     ]
     before = [logger.level for logger in loggers]
