@@ -14,7 +14,7 @@ from coterie.cli.outputs import Journal
 from coterie.cli.screen import Screen, Stages
 from coterie.core.text import counted
 from coterie.io import write_table
-from coterie.io.write import check_place, check_writable, whole_file
+from coterie.io.write import WRITABLE, check_writable, whole_file
 from coterie_bench import (
     as_columns,
     as_markdown,
@@ -90,7 +90,7 @@ def _table(arguments: argparse.Namespace, journal: Journal) -> None:
     output: Path | None = arguments.output
     kind = "" if output is None else output.suffix.lower()
     if output is not None:
-        (check_place if kind in PAGES else check_writable)(output)
+        check_writable(output, None if kind in PAGES else WRITABLE)
     summary = table(arguments.directory)
     if output is None:
         screen.text(as_text(summary, screen.width))

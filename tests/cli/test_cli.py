@@ -311,7 +311,10 @@ def test_cluster_refuses_bad_features(refused, content, options, says):
         (["combine", "a.csv", "--id", "customer", "--truth", "z"], "no column 'z'"),
         (["combine"], "required: LABELS"),
         (["combine", "labels.csv", "--colour", "red"], "--colour"),
-        (["combine", "labels.csv", "-o", "out.xlsx"], "'.xlsx'; use one of .csv, .tsv, .parquet"),
+        (
+            ["combine", "labels.csv", "-o", "out.xlsx"],
+            "out.xlsx: name a file with the extension .csv",
+        ),
         (["combine", "labels.csv", "-o", "absent/out.csv"], "there is no directory absent"),
         (["combine", "labels.csv", "-o", "a.csv/out.csv"], "a.csv is not a directory"),
         (["combine", "labels.csv", "-o", "labels.csv"], "would overwrite the input labels.csv"),

@@ -46,8 +46,11 @@ def test_an_interruption_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("t.xlsx", "cannot write the extension '.xlsx'; use one of .csv, .tsv, .parquet"),
-        ("t", "without an extension"),
+        (
+            "t.xlsx",
+            "t.xlsx: name a file with the extension .csv or .tsv or .parquet, such as t.csv",
+        ),
+        ("t", "t: name a file with the extension .csv or .tsv or .parquet, such as t.csv"),
         ("absent/t.csv", "there is no directory"),
         ("file/t.csv", "is not a directory"),
         ("folder.csv", "is a directory; name a file"),

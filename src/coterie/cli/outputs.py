@@ -17,7 +17,7 @@ import numpy as np
 
 from coterie.cli.arguments import UsageError
 from coterie.io import check_writable, write_table
-from coterie.io.write import PAGE, RESULT, check_extension, check_place
+from coterie.io.write import PAGE, RESULT
 from coterie.result import Result
 
 LABEL, CONFIDENCE = "label", "confidence"
@@ -63,8 +63,7 @@ def check_outputs(
     outputs = {"-o": arguments.output, "--report": arguments.report, "--save": arguments.save}
     check_page(arguments.report, "--report")
     if arguments.save is not None:
-        check_extension(arguments.save, RESULT, "--save")
-        check_place(arguments.save)
+        check_writable(arguments.save, RESULT, "--save")
     named = [(option, path) for option, path in outputs.items() if path is not None]
     for i, (option, path) in enumerate(named):
         for other in inputs:
@@ -81,9 +80,8 @@ def check_page(path: Path | None, option: str) -> None:
     """Refuse a report that cannot be made or written."""
     if path is None:
         return
-    check_extension(path, PAGE, option)
+    check_writable(path, PAGE, option)
     require_jinja2(option)
-    check_place(path)
 
 
 def require_jinja2(wanted: str) -> None:

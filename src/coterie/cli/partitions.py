@@ -28,7 +28,7 @@ from coterie.core.random import generator
 from coterie.core.text import counted, listed, quoted
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
-from coterie.io.write import check_place
+from coterie.io.write import check_writable
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
 
@@ -276,7 +276,7 @@ def _check_directory(paths: Sequence[Path], target: Path) -> None:
         raise UsageError(f"-o {target} is a file; name a directory for the labels of all rows")
     if target.is_dir() and any(target.iterdir()):
         raise UsageError(f"-o {target} is not empty; name another directory, or remove it first")
-    check_place(target / "part" if target.is_dir() else target)
+    check_writable(target / "part" if target.is_dir() else target, None)
 
 
 def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:

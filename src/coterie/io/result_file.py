@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from coterie.core.budget import require
 from coterie.core.errors import DataError, MemoryBudgetError, ResultFileError
 from coterie.io.arrays import npy_header
-from coterie.io.write import RESULT, check_extension, check_place, whole_file
+from coterie.io.write import RESULT, check_writable, whole_file
 
 FORMAT = "coterie result"
 VERSION = 1
@@ -149,8 +149,7 @@ def write_result(path: str | PathLike[str], record: dict[str, Any]) -> None:
     }
     header["sha256"] = _digest(header, arrays)
     try:
-        check_extension(path, RESULT)
-        check_place(path)
+        check_writable(path, RESULT)
         with whole_file(path) as file:
             _write_archive(file, header, arrays)
     except DataError as error:

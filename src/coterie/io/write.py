@@ -25,50 +25,35 @@ PAGE = (".html", ".htm")
 MOST_CHARACTERS = 40
 
 
-def check_writable(path: str | PathLike[str]) -> None:
-    """Raise DataError if a table cannot be written to this path; nothing is left behind."""
-    path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in WRITABLE:
-        raise DataError(
-            f"{path}: cannot write {f'the extension {kind!r}' if kind else 'without an extension'}"
-            f"; use one of {', '.join(WRITABLE)}"
-        )
-    if kind == ".parquet":
-        require_pyarrow(path)
-    check_place(path)
-
-
-def check_extension(path: str | PathLike[str], known: Sequence[str], name: str = "") -> None:
-    """Raise DataError for a file name without one of these extensions; none is added silently.
+def check_writable(
+    path: str | PathLike[str], extensions: Sequence[str] | None = WRITABLE, name: str = ""
+) -> None:
+    """Raise DataError if a file cannot be written to this path; nothing is left behind.
 
     Parameters
     ----------
     path : str or path
-    known : sequence of str
-        The accepted extensions, the usual one first.
+    extensions : sequence of str or None
+        The accepted extensions, the usual one first; None accepts any. No extension is added.
     name : str
         The parameter or option that gave the path, for the message.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a directory; name a file")
-    if path.suffix.lower() not in known:
-        raise DataError(
-            f"{f'{name} ' if name else ''}{path}: name a file with the extension {known[0]}, such "
-            f"as {path.with_suffix(known[0]).name if path.name else f'file{known[0]}'}"
-        )
-
-
-def check_place(path: str | PathLike[str]) -> None:
-    """Raise DataError if no file can be written to this path; nothing is left behind."""
     target = Path(path)
     try:
         if target.is_symlink():
             target = Path(os.path.realpath(path))
-        folder = target.parent
         if target.is_dir():
             raise DataError(f"{path} is a directory; name a file")
+        kind = Path(path).suffix.lower()
+        if extensions is not None and kind not in extensions:
+            raise DataError(
+                f"{f'{name} ' if name else ''}{path}: name a file with the extension "
+                f"{' or '.join(extensions)}, such as "
+                f"{Path(path).stem or 'file'}{extensions[0]}"
+            )
+        if kind == ".parquet":
+            require_pyarrow(target)
+        folder = target.parent
         if not folder.exists():
             raise DataError(f"{path} cannot be written: there is no directory {folder}")
         if not folder.is_dir():

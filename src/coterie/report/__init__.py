@@ -38,7 +38,7 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     True
     """
     from coterie.core.errors import ParameterError
-    from coterie.io.write import PAGE, check_extension, check_place, whole_file
+    from coterie.io.write import PAGE, check_writable, whole_file
     from coterie.result import Result
 
     if find_spec("jinja2") is None:
@@ -47,8 +47,7 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
         raise ParameterError(f"path must be a file name, but is {path!r:.60}")
     if title is not None and not isinstance(title, str):
         raise ParameterError(f"title must be text or None, but is {title!r:.60}")
-    check_extension(path, PAGE)
-    check_place(path)
+    check_writable(path, PAGE)
     finished = result if isinstance(result, Result) else Result.of(result)
 
     from coterie.report._page import page
