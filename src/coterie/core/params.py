@@ -1,4 +1,4 @@
-"""Declared parameter domains, and the error that names parameter, value and domain."""
+"""Values that parameters may take, the error for any other value, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from numbers import Integral
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from numpy.typing import NDArray
 
 from coterie.core.errors import ParameterError
 
-# texts less alike than this are no misspelling of each other
-ALIKE = 0.6
-# letters from which on a word may be meant that begins with them
-SHORTENED = 3
-# whole numbers beyond this are no count of anything, and compiled loops cannot hold them
-MOST = 2**63 - 1
+# least similarity (0 to 1) of a word and the name that it misspells
+LEAST_SIMILARITY = 0.6
+# shortest prefix accepted as an abbreviation
+SHORTEST_PREFIX = 3
+# largest whole number that compiled loops can hold
+LARGEST_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class Real:
         left = "[" if self.closed_low and np.isfinite(self.low) else "("
         right = "]" if self.closed_high and np.isfinite(self.high) else ")"
         tail = " or None" if self.optional else ""
-        return f"a number in {left}{_bound(self.low)}, {_bound(self.high)}{right}{tail}"
+        return f"a number in {left}{self.low:g}, {self.high:g}{right}{tail}"
 
     def parse(self, text: str) -> float | None:
-        """The value that a command line's text stands for."""
+        """The value of a text from the command line."""
         return None if self.optional and text.lower() == "none" else float(text)
 
 
@@ -70,23 +71,23 @@ class Integer:
             return self.optional
         if not isinstance(value, Integral) or isinstance(value, bool | np.bool_):
             return False
-        top = MOST if self.high is None else self.high
-        return self.low <= int(value) <= top
+        high = LARGEST_INTEGER if self.high is None else self.high
+        return self.low <= int(value) <= high
 
     def describe(self) -> str:
         """The domain in words."""
-        top = "" if self.high is None else f" and at most {self.high}"
+        high = "" if self.high is None else f" and at most {self.high}"
         tail = ", or None" if self.optional else ""
-        return f"a whole number of at least {self.low}{top}{tail}"
+        return f"a whole number of at least {self.low}{high}{tail}"
 
     def parse(self, text: str) -> int | None:
-        """The value that a command line's text stands for."""
+        """The value of a text from the command line."""
         return None if self.optional and text.lower() == "none" else int(text)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few named values; ``also`` admits further values by a test, in words."""
+    """One of a few values, or any that passes the test ``also``, described by ``also_words``."""
 
     options: tuple[Any, ...]
     also: Callable[[Any], bool] | None = None
@@ -94,7 +95,7 @@ class Choice:
 
     def admits(self, value: object) -> bool:
         """Whether the value is one of the options."""
-        # an array compared with a string gives an array; identity of type comes first
+        # compare types first: an array compared with a string gives an array
         if any(type(value) is type(option) and value == option for option in self.options):
             return True
         return self.also is not None and bool(self.also(value))
@@ -105,7 +106,7 @@ class Choice:
         return f"one of {words}" + (f", or {self.also_words}" if self.also else "")
 
     def parse(self, text: str) -> Any:
-        """The option that a command line's text stands for."""
+        """The option of a text from the command line."""
         for option in self.options:
             if str(option).lower() == text.lower():
                 return option
@@ -114,7 +115,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Kind:
-    """Any value that passes a test, described in words (callbacks, seeds, sizes)."""
+    """Any value that passes a test, described in words; ``read`` makes it from text."""
 
     test: Callable[[Any], bool]
     words: str
@@ -129,7 +130,7 @@ class Kind:
         return self.words
 
     def parse(self, text: str) -> Any:
-        """The value that a command line's text stands for, where text can stand for one."""
+        """The value of a text from the command line; ValueError if it cannot be given as text."""
         if self.read is None:
             raise ValueError(text)
         return self.read(text)
@@ -139,7 +140,7 @@ Domain = Real | Integer | Choice | Kind
 
 
 def as_float(value: object) -> float | None:
-    """The float that a number of Python or numpy is; None for anything else, and what overflows."""
+    """A number of Python or numpy as a float; None for anything else and for overflow."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
     try:
@@ -149,7 +150,7 @@ def as_float(value: object) -> float | None:
 
 
 def is_matrix(value: Any) -> bool:
-    """Whether it has two axes; text has none, and rows of different lengths have one."""
+    """Whether the value has two axes. Rows of different lengths do not make a matrix."""
     try:
         return not isinstance(value, str) and np.ndim(value) == 2
     except ValueError:
@@ -157,7 +158,7 @@ def is_matrix(value: Any) -> bool:
 
 
 def as_numbers(name: str, given: object) -> NDArray[np.float64]:
-    """The values as an array of floats, or an error that names them."""
+    """The values as an array of floats; an error names the parameter."""
     try:
         array = np.asarray(given)
         if array.dtype.kind in "biufO":
@@ -176,9 +177,9 @@ SEED = Kind(
     "None, a whole number of at least 0, or a numpy random generator",
     read=int,
 )
-# weight of one term of an objective beside another; beyond, the fainter of them is rounding
+# weight of one term of an objective relative to another; outside, the smaller term is rounding error
 STRENGTH = Real(1e-12, 1e12)
-# joblib computes with their double, in text that it keeps short
+# joblib doubles the number and writes it into a short text
 MOST_JOBS = 100_000
 JOBS = Kind(
     lambda value: (
@@ -202,7 +203,7 @@ BUDGET = Kind(
 def check_parameters(
     owner: str, values: Mapping[str, object], domains: Mapping[str, Domain]
 ) -> None:
-    """Raise ParameterError for the first value outside its declared domain."""
+    """Raise ParameterError for the first value outside its domain."""
     for name, domain in domains.items():
         if not domain.admits(values[name]):
             raise ParameterError(
@@ -211,7 +212,7 @@ def check_parameters(
 
 
 def parse_parameter(owner: str, name: str, text: str, domains: Mapping[str, Domain]) -> Any:
-    """The value of ``name=text`` from a command line, checked against its domain."""
+    """The value of ``name=text`` from the command line, checked against its domain."""
     if name not in domains:
         known = ", ".join(sorted(domains)) or "none"
         raise ParameterError(
@@ -227,62 +228,53 @@ def parse_parameter(owner: str, name: str, text: str, domains: Mapping[str, Doma
 
 
 def nearest(word: object, known: Iterable[object]) -> str:
-    """A hint such as ``; did you mean 'eac'?`` or nothing."""
+    """A hint such as ``; did you mean 'eac'?``, or an empty text."""
     return did_you_mean(closest(str(word), map(str, known), 1))
 
 
 def did_you_mean(close: list[str]) -> str:
-    """The hint that suggests these names, or nothing where there are none."""
+    """The hint that suggests these names; an empty text for no names."""
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def closest(word: str, known: Iterable[str], count: int) -> list[str]:
-    """The names most like a word, at most ``count``; none where none is a likely misspelling.
+    """The known names that a word may misspell, most similar first, at most ``count``.
 
-    Case does not count. A name that differs only in zeros before a number is meant for sure; of
-    names that are equally like, one that begins like the word comes first.
+    Upper and lower case are equal. Names that differ from the word only in leading zeros of numbers
+    exclude all others. A word may abbreviate a name. Of equally similar names, those that share a
+    longer beginning with the word come first.
     """
     wanted = word.lower()
-    names = list(known)
-    padded = [name for name in names if unpadded(name) == unpadded(word)]
+    candidates = list(known)
+    padded = [name for name in candidates if unpadded(name) == unpadded(word)]
     if padded:
         return padded[:count]
+    # digits are not abbreviated: 100 is not 10000000
+    may_abbreviate = len(wanted) >= SHORTEST_PREFIX and wanted.isalpha()
     matcher = SequenceMatcher(b=wanted)
-    found = []
-    for place, name in enumerate(names):
+    ranked = []
+    for position, name in enumerate(candidates):
         matcher.set_seq1(name.lower())
-        if len(wanted) >= SHORTENED and wanted.isalpha() and name.lower().startswith(wanted):
-            # a word cut short is like it, however much is cut; 100 is not 10000000
-            found.append((-max(matcher.ratio(), ALIKE), -len(wanted), place))
-            continue
+        abbreviates = may_abbreviate and name.lower().startswith(wanted)
         # the quick ratios are upper bounds
-        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) < ALIKE:
+        bound = min(matcher.real_quick_ratio(), matcher.quick_ratio())
+        if not abbreviates and bound < LEAST_SIMILARITY:
             continue
-        ratio = matcher.ratio()
-        if ratio >= ALIKE:
-            found.append((-ratio, -_common_start(wanted, name.lower()), place))
-    return [names[place] for _, _, place in sorted(found)[:count]]
+        similarity = matcher.ratio()
+        if abbreviates:
+            similarity = max(similarity, LEAST_SIMILARITY)
+        if similarity >= LEAST_SIMILARITY:
+            common = len(commonprefix([wanted, name.lower()]))  # noqa: RUF071 characters are meant
+            ranked.append((-similarity, -common, position))
+    return [candidates[position] for _, _, position in sorted(ranked)[:count]]
 
 
 def unpadded(name: str) -> str:
-    """A name in lower case, without the zeros that only fill up its numbers."""
+    """A name in lower case, without leading zeros in its numbers."""
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", name.lower())
 
 
-def _common_start(one: str, other: str) -> int:
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
-    )
-
-
-def _bound(number: float) -> str:
-    if np.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return f"{number:g}"
-
-
 def shown(value: object) -> str:
-    """A value in a message, cut where it is long."""
+    """A value as text for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

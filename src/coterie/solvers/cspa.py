@@ -58,7 +58,8 @@ class CSPA(LabelConsensus):
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, Generator or None, default None
         Seed of the partitioner.
 
@@ -89,7 +90,7 @@ class CSPA(LabelConsensus):
     about = MethodInfo(
         name="cspa",
         summary="Balanced partition of the co-association graph.",
-        cost="O(N^2 m) time, 48 bytes a pair of microclusters",
+        cost="O(N^2 m) time, 48 bytes per pair of microclusters",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",
         scaling="quadratic",

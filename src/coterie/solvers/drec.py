@@ -80,17 +80,18 @@ class DREC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     lam : float, default 10.0
-        Weight of the ridge penalty, positive: the larger, the more alike all mixtures are.
+        Weight of the ridge penalty, positive: the larger, the more similar all mixtures are.
     max_iter : int, default 5
         Rounds of reweighting.
     n_init : int, default 100
-        Starts of the k-means that ends it.
+        Number of starts of the final k-means.
     callback : callable or None, default None
-        Called once a round with the round's record of ``history_``.
+        Called after each round with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, Generator or None, default None
-        Seeds the k-means.
+        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class DREC(LabelConsensus):
     objective_ : float
         The objective after the last round.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
         affinity leaves fewer distinct rows.
 
     See Also
@@ -132,7 +133,7 @@ class DREC(LabelConsensus):
         name="drec",
         summary="Writes every distinct row as a mixture of all of them, odd rows left unexplained, "
         "and cuts the graph of alike mixtures.",
-        cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes a pair of microclusters",
+        cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes per pair of microclusters",
         paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
         "Neurocomputing 357, 2019.",
         scaling="quadratic",

@@ -48,9 +48,10 @@ class EAC(LabelConsensus):
     linkage : {"average", "complete", "single"}, default "average"
         How the dissimilarity of two groups follows from that of their samples.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class EAC(LabelConsensus):
     about = MethodInfo(
         name="eac",
         summary="Evidence accumulation: hierarchical clustering of how often samples meet. "
-        "Finds the number of clusters itself, and is the default where -k is left out.",
-        cost="O(N^2 m) time, 10 bytes a pair of microclusters",
+        "Finds the number of clusters itself, and is the default if no number is given.",
+        cost="O(N^2 m) time, 10 bytes per pair of microclusters",
         paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
         "accumulation. IEEE TPAMI 27, 2005.",
         scaling="quadratic",

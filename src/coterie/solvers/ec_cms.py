@@ -103,7 +103,7 @@ class ECCMS(LabelConsensus):
         the order of the samples and equal for samples with equal labels, or N x N in the order of
         the ensemble's microclusters.
     theta : float, default 0.4
-        Of "lwca" only: how mildly a base cluster that the members scatter is punished.
+        For "lwca" only: how mildly a base cluster that the members scatter is penalised.
     propagate : bool, default True
         Whether certain pairs get similar rows. Without it the matrix stays the evidence.
     keep_confident : bool, default True
@@ -112,16 +112,17 @@ class ECCMS(LabelConsensus):
         Relative change of the five matrices at which passes end. The default is the rule behind
         the published numbers and ends short of the optimum, for which 1e-7 is needed.
     max_iter : int, default 100
-        Most passes.
+        Maximum number of passes.
     precision : {"double", "single"}, default "double"
-        Of the matrices while they are learned. "single" takes half of the memory and two thirds
-        of the time. Labels are the same but where pairs tie to seven digits.
+        Precision of the matrices while they are learned. "single" takes half of the memory and two
+        thirds of the time. Labels are the same unless pairs tie to seven digits.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -133,7 +134,7 @@ class ECCMS(LabelConsensus):
     dendrogram_ : Dendrogram
         The merges of the microclusters.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The same as n_clusters and ``labels_``: a cut dendrogram needs no mending.
+        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
     objective_ : float
         The objective of problem (5) after the last pass.
     residual_ : float
@@ -162,7 +163,7 @@ class ECCMS(LabelConsensus):
     about = MethodInfo(
         name="eccms",
         summary="Enhances the co-association by spreading its confident part, then average link.",
-        cost="O(N^2 b) a pass for blocks of b confident microclusters, 48 bytes a pair",
+        cost="O(N^2 b) per pass for blocks of b confident microclusters, 48 bytes per pair",
         paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
         scaling="quadratic",

@@ -52,18 +52,19 @@ class ECPCSHC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_steps : int, default 20
-        Steps of the random walk among base clusters.
+        Number of steps of the random walk among base clusters.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The same as n_clusters and ``labels_``: a cut dendrogram needs no mending.
+        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -87,7 +88,7 @@ class ECPCSHC(LabelConsensus):
     about = MethodInfo(
         name="ecpcs-hc",
         summary="Similarity spread among base clusters by random walks, then average link.",
-        cost="O(t k^3 + N^2 m) time, 24 bytes a pair of microclusters",
+        cost="O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
         "Man, and Cybernetics: Systems 51, 2021.",

@@ -69,25 +69,26 @@ class ECPCSMC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_steps : int, default 20
-        Steps of the random walk among base clusters.
+        Number of steps of the random walk among base clusters.
     n_init : int, default 10
-        Starts of the rotation, the best of which is kept.
+        Number of starts of the rotation; the best is kept.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, numpy Generator or None, default None
-        Where the starts are drawn from.
+        Seed of the starts.
 
     Attributes
     ----------
     cluster_groups_ : ndarray, shape (k,)
         Group of each base cluster, in the order of ``ensemble_.incidence``.
     cluster_embedding_ : ndarray, shape (k, min(c, k))
-        The base clusters' rows in which the groups were found.
+        The embedding of the base clusters, in which the groups were found.
     votes_ : ndarray, shape (N, groups)
         Share of each group's base clusters that hold a microcluster;
         ``ensemble_.expand(votes_)`` has a row per sample.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that won samples, before the rule that makes it n_clusters clusters.
+        The groups that won samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

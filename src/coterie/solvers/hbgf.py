@@ -23,7 +23,7 @@ Steps of the balanced cut
 Exactness. The spectral cut is that of the n samples. The balanced cut is that of the samples with the
 one condition that samples with equal labels stay together.
 
-Cost: O(N m min(k, N) + min(k, N)^3) and O((N + k) c^2) a round of k-means; memory O(N m + min(k, N)^2).
+Cost: O(N m min(k, N) + min(k, N)^3) and O((N + k) c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and programs differ. The paper proposes both cuts; the widespread program has METIS only.
 Part of the base clusters can end as a cluster without samples; the samples' clusters are split then
@@ -62,21 +62,21 @@ class HBGF(LabelConsensus):
         How the graph is cut. "metis" gives parts of about equal weight and needs pymetis (extra
         ``graph``).
     n_init : int, default 10
-        Of "spectral" only: starts of k-means, the best of which is kept.
+        For "spectral" only: number of k-means starts; the best is kept.
     max_iter : int, default 300
-        Of "spectral" only: most rounds of a start.
+        For "spectral" only: maximum number of rounds per start.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means, or the seed of METIS, are drawn from.
+        Seed of the k-means starts or of METIS.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
-        Of "spectral" only: a row of unit length per microcluster, in which k-means looked for
-        clusters.
+        For "spectral" only: a row of unit length per microcluster, on which k-means runs.
     cluster_embedding_ : ndarray, shape (k, p)
-        Of "spectral" only: the base clusters' rows, in the order of ``ensemble_.incidence``.
+        For "spectral" only: the embedding of the base clusters, in the order of
+        ``ensemble_.incidence``.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The parts that hold samples, before the rule that makes it n_clusters clusters.
+        The parts that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

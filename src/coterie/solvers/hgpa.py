@@ -53,8 +53,8 @@ class HGPA(LabelConsensus):
     n_clusters : int
         Number of clusters.
     hyperedge_weight : {"unit", "size"}, default "unit"
-        Whether every base cluster counts the same, as in the paper, or by its samples, as in the
-        authors' program.
+        "unit" counts every base cluster the same, as in the paper; "size" counts it by its samples,
+        as in the authors' program.
     objective : {"cut", "connectivity"}, default "cut"
         Whether a base cluster that is cut counts once, as in the paper, or once for each part beyond
         the first.

@@ -65,15 +65,15 @@ class IMVC(LabelConsensus):
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
     n_init : int, default 20
-        Starts of the final k-means.
+        Number of starts of the final k-means.
     max_iter : int, default 100
-        Most passes.
+        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass raises the objective by less than this share of it.
     callback : callable or None, default None
-        Called once a pass with its record of ``history_``.
+        Called after each pass with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the starts of k-means.
+        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class IMVC(LabelConsensus):
     objective_ : float
         The objective after the last pass.
     n_components_ : int
-        Clusters that k-means found, before the rule that makes it n_clusters clusters.
+        Number of clusters of k-means, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -107,7 +107,7 @@ class IMVC(LabelConsensus):
         name="imvc",
         summary="For partial labels: turns members to a common embedding and fills their missing "
         "rows.",
-        cost="O(N m c + N c^2) a pass",
+        cost="O(N m c + N c^2) per pass",
         paper="X. Liu, M. Li, C. Tang, J. Xia, J. Xiong, L. Liu, M. Kloft, E. Zhu. Efficient and "
         "effective regularized incomplete multi-view clustering. IEEE Transactions on "
         "Pattern Analysis and Machine Intelligence 43, 2021.",

@@ -56,20 +56,21 @@ class KC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_init : int, default 10
-        Starts of k-means, the best of which is kept.
+        Number of k-means starts; the best is kept.
     max_iter : int, default 300
-        Most rounds of a start.
+        Maximum number of rounds per start.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means are drawn from.
+        Seed of the k-means starts.
 
     Attributes
     ----------
     objective_ : float
         Sum over samples of the squared distance between their row and their cluster's mean row.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where missing
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where missing
         labels leave fewer distinct rows.
 
     See Also
@@ -94,7 +95,7 @@ class KC(LabelConsensus):
         name="kc",
         summary="k-means on the rows of the co-association matrix, which is not formed unless "
         "labels are missing.",
-        cost="O(N m k + k^3) time and O(N k c) a round; 32 bytes a pair with missing labels",
+        cost="O(N m k + k^3) time and O(N k c) per round; 32 bytes per pair with missing labels",
         paper="T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on "
         "Data Mining, 2008.",
         scaling="linear",

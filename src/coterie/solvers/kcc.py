@@ -81,20 +81,20 @@ class KCC(LabelConsensus):
         What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the same by
         the length of the vectors of shares ("U_cos", and "U_Lp" with the p-norm).
     normalised : bool, default False
-        Whether each member's utility is divided by that of the member with itself alone, so that
+        Whether each member's utility is divided by the utility of the member with itself, so that
         members of many clusters do not count more, or less, than others.
     p : float, default 5.0
         The norm of "U_Lp", above 1; 2 is "U_cos".
     n_init : int, default 10
-        Starts; the one of lowest objective is kept.
+        Number of starts; the one with the lowest objective is kept.
     max_iter : int, default 100
-        Most rounds of a start.
+        Maximum number of rounds per start.
     tol : float, default 1e-5
         A start ends when a round lowers the objective by less than this share of it.
     callback : callable or None, default None
-        Called once a round of the start that was kept, with the round's record of ``history_``.
+        Called once per round of the start that was kept, with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the first centres.
+        Seed of the first centres.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class KCC(LabelConsensus):
     about = MethodInfo(
         name="kcc",
         summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
-        cost="O(N m c) a round",
+        cost="O(N m c) per round",
         paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
         "unified view. IEEE Transactions on Knowledge and Data Engineering 27, 2015.",
         scaling="linear",

@@ -66,26 +66,27 @@ class LCE(LabelConsensus):
         Number of clusters.
     links : {"triples", "quality"}, default "triples"
         How base clusters of one member are alike through common neighbours: connected triples
-        (WCT), or triple quality (WTQ), to which a neighbour linked to everything means little.
+        (WCT), or triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         What the most closely linked base clusters count beside a sample's own, in (0, 1].
     n_init : int, default 10
-        Starts of k-means, the best of which is kept.
+        Number of k-means starts; the best is kept.
     max_iter : int, default 300
-        Most rounds of a start.
+        Maximum number of rounds per start.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means are drawn from.
+        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
-        A row of unit length per microcluster, in which k-means looked for clusters.
+        A row of unit length per microcluster, on which k-means runs.
     cluster_embedding_ : ndarray, shape (k, p)
-        The base clusters' rows, in the order of ``ensemble_.incidence``.
+        The embedding of the base clusters, in the order of ``ensemble_.incidence``.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that hold samples, before the rule that makes it n_clusters clusters.
+        The groups that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

@@ -66,11 +66,13 @@ class LWEA(LabelConsensus):
     n_clusters : int
         Number of clusters.
     theta : float, default 0.4
-        How mildly a base cluster that the members scatter is punished; the authors advise 0.2 to 1.
+        How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
+        1.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -79,7 +81,7 @@ class LWEA(LabelConsensus):
     dendrogram_ : Dendrogram
         The merges of the microclusters.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The same as n_clusters and ``labels_``: a cut dendrogram needs no mending.
+        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -107,7 +109,7 @@ class LWEA(LabelConsensus):
         name="lwea",
         summary="Evidence accumulation in which base clusters that the members keep together count "
         "more. The default.",
-        cost="O(N^2 m) time, 16 bytes a pair of microclusters",
+        cost="O(N^2 m) time, 16 bytes per pair of microclusters",
         paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
         "Transactions on Cybernetics 48, 2018.",
         scaling="quadratic",

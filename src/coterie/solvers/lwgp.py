@@ -54,23 +54,24 @@ class LWGP(LabelConsensus):
     n_clusters : int
         Number of clusters.
     theta : float, default 0.4
-        How mildly a base cluster that the members scatter is punished; the authors advise 0.2 to 1.
+        How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
+        1.
     n_init : int, default 3
-        Starts of k-means, the best of which is kept.
+        Number of k-means starts; the best is kept.
     max_iter : int, default 100
-        Most rounds of a start.
+        Maximum number of rounds per start.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means are drawn from.
+        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
-        A row of unit length per microcluster, in which k-means looked for clusters;
+        A row of unit length per microcluster, on which k-means runs;
         ``ensemble_.expand(embedding_)`` has a row per sample.
     cluster_reliability_ : ndarray, shape (k,)
         ECI of each base cluster, in the order of ``ensemble_.incidence``.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
         embedding has fewer distinct rows.
 
     See Also

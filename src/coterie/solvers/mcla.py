@@ -73,7 +73,7 @@ class MCLA(LabelConsensus):
         Association of each sample with each meta-cluster, in [0, 1]. Fewer columns where there are
         fewer base clusters than clusters.
     n_components_ : int
-        Clusters before the rule that makes it n_clusters.
+        Number of clusters before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
         Meta-cluster of greatest association of each sample.
 

@@ -69,15 +69,16 @@ class NMFC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_init : int, default 10
-        Random starts, beside the one from k-means; the factorisation of smallest error is kept.
+        Number of random starts, in addition to the one from k-means; the factorisation with the
+        smallest error is kept.
     max_iter : int, default 500
-        Most passes of a start.
+        Maximum number of passes per start.
     tol : float, default 1e-6
         A start ends when a pass changes the objective by less than this share of it.
     callback : callable or None, default None
-        Called once a pass of the start that was kept, with its record of ``history_``.
+        Called once per pass of the start that was kept, with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------
@@ -89,7 +90,8 @@ class NMFC(LabelConsensus):
     objective_ : float
         Squared error of the factorisation, over all pairs of samples.
     n_components_ : int
-        Columns of Q that are somebody's largest, before the rule that makes it n_clusters clusters.
+        Number of columns of Q that are the largest of some sample, before they are adjusted to
+        exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
         The largest column of each sample.
 
@@ -116,7 +118,7 @@ class NMFC(LabelConsensus):
     about = MethodInfo(
         name="nmfc",
         summary="Factors the co-association into non-negative memberships. Linear in N.",
-        cost="O(N m c) a pass, some hundred passes a start",
+        cost="O(N m c) per pass, some hundred passes per start",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
         "problems using nonnegative matrix factorization. IEEE International Conference on "
         "Data Mining, 2007.",

@@ -80,24 +80,24 @@ class OSIMVC(LabelConsensus):
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
     n_init : int, default 10
-        Starts; the one of largest objective is kept.
+        Number of starts; the one with the largest objective is kept.
     max_iter : int, default 100
-        Most passes of a start.
+        Maximum number of passes per start.
     tol : float, default 1e-4
         A start ends when a pass raises the objective by less than this share of it.
     callback : callable or None, default None
-        Called once a pass of the start that was kept, with its record of ``history_``.
+        Called once per pass of the start that was kept, with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     objective_ : float
         The objective after the last pass.
     n_components_ : int
-        Clusters of the partition learned, before the rule that makes it n_clusters clusters.
+        Number of clusters of the learned partition, before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
-        That partition.
+        Cluster of each sample in that partition.
 
     See Also
     --------
@@ -121,7 +121,7 @@ class OSIMVC(LabelConsensus):
     about = MethodInfo(
         name="osimvc",
         summary="For partial labels: as IMVC, but straight to a partition.",
-        cost="O(N m c + N c^2) a pass",
+        cost="O(N m c + N c^2) per pass",
         paper="Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view "
         "clustering via late fusion. ACM International Conference on Multimedia, 2021.",
         scaling="linear",

@@ -65,21 +65,22 @@ class PTA(LabelConsensus):
         How the dissimilarity of two groups follows from that of their microclusters: PTA-AL,
         PTA-CL and PTA-SL.
     n_neighbors : int or None, default None
-        K, the strongest links that are kept of each microcluster; None takes half the square root
-        of N, at least 1 and at most 20.
+        K, the number of strongest links kept per microcluster; None takes half the square root of
+        N, at least 1 and at most 20.
     n_steps : int or None, default None
-        T, the steps of a trajectory; None takes the same number.
+        T, the number of steps of a trajectory; None takes the value of n_neighbors.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters, each of size one.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        The same as n_clusters and ``labels_``: a cut dendrogram needs no mending.
+        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -105,7 +106,7 @@ class PTA(LabelConsensus):
     about = MethodInfo(
         name="pta",
         summary="Random walks on the strongest links; linkage of where they lead.",
-        cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+        cost="O(N^2 (m + T K)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",
         scaling="quadratic",

@@ -61,25 +61,26 @@ class PTGP(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_neighbors : int or None, default None
-        K, the strongest links that are kept of each microcluster; None takes half the square root
-        of N, at least 1 and at most 20.
+        K, the number of strongest links kept per microcluster; None takes half the square root of
+        N, at least 1 and at most 20.
     n_steps : int or None, default None
-        T, the steps of a trajectory; None takes the same number.
+        T, the number of steps of a trajectory; None takes the value of n_neighbors.
     n_init : int, default 3
-        Starts of k-means, the best of which is kept.
+        Number of k-means starts; the best is kept.
     max_iter : int, default 100
-        Most rounds of a start.
+        Maximum number of rounds per start.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means are drawn from.
+        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
-        A row of unit length per microcluster, in which k-means looked for clusters.
+        A row of unit length per microcluster, on which k-means runs.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
         embedding has fewer distinct rows.
 
     See Also
@@ -105,7 +106,7 @@ class PTGP(LabelConsensus):
     about = MethodInfo(
         name="ptgp",
         summary="Random walks on the strongest links; cut through the base clusters.",
-        cost="O(N^2 (m + T K)) time, 40 bytes a pair of microclusters",
+        cost="O(N^2 (m + T K)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",
         scaling="quadratic",

@@ -94,7 +94,7 @@ class _RSEC(LabelConsensus):
     n_clusters: int
 
     about = MethodInfo(
-        cost="O(N q^2 + N^2 (j + c)) a pass in the range of rank q, 56 bytes a pair",
+        cost="O(N q^2 + N^2 (j + c)) per pass in the range of rank q, 56 bytes per pair",
         paper="Z. Tao, H. Liu, S. Li, Y. Fu. Robust spectral ensemble clustering. ACM "
         "International Conference on Information and Knowledge Management, 2016.",
         scaling="quadratic",
@@ -200,17 +200,18 @@ class RSECH(_RSEC):
     lam2 : float, default 0.01
         Weight of the errors, positive: the smaller, the more of the evidence may count as error.
     max_iter : int, default 500
-        Most passes.
+        Maximum number of passes.
     tol : float, default 1e-5
-        Length of a sample's column by which the constraints may be missed at the end.
+        Largest violation of the constraints at the end: the length of a sample's column.
     n_init : int, default 10
-        Starts of the k-means that ends it.
+        Number of starts of the final k-means.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, Generator or None, default None
-        Seeds the k-means.
+        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -223,9 +224,9 @@ class RSECH(_RSEC):
     objective_ : float
         The objective after the last pass.
     residual_ : float
-        By how much the constraints are missed: length of the worst column.
+        How far the constraints are violated: the length of the worst column.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the graph
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
         leaves fewer distinct rows.
 
     See Also
@@ -275,17 +276,18 @@ class RSECZ(_RSEC):
     lam2 : float, default 0.01
         Weight of the errors, positive: the smaller, the more of the evidence may count as error.
     max_iter : int, default 500
-        Most passes.
+        Maximum number of passes.
     tol : float, default 1e-5
-        Length of a sample's column by which the constraints may be missed at the end.
+        Largest violation of the constraints at the end: the length of a sample's column.
     n_init : int, default 10
-        Starts of the k-means that ends it.
+        Number of starts of the final k-means.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, Generator or None, default None
-        Seeds the k-means.
+        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -298,9 +300,9 @@ class RSECZ(_RSEC):
     objective_ : float
         The objective after the last pass.
     residual_ : float
-        By how much the constraints are missed: length of the worst column.
+        How far the constraints are violated: the length of the worst column.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the graph
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
         leaves fewer distinct rows.
 
     See Also

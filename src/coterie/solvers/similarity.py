@@ -30,7 +30,7 @@ sums over samples are sums over microclusters with weights r once the diagonal i
 are never separated.
 
 Cost: that of the similarity, at least O(N^2 m); then O(N^2) for linkage, O(N^2 c) a few dozen times for
-"spectral", O(N^2 m + N k min(k, N)) for "tcut". 24 bytes a pair of microclusters, 72 for "metis".
+"spectral", O(N^2 m + N k min(k, N)) for "tcut". 24 bytes per pair of microclusters, 72 for "metis".
 
 Missing labels. As each similarity has it: shares are taken among the members that saw both.
 """
@@ -83,42 +83,45 @@ class SimilarityConsensus(LabelConsensus):
     evidence : str, array or callable, default "ca"
         The similarity. By name: co-association "ca", locally weighted "lwca", probability
         trajectories "pts", propagated similarity of base clusters "ecpcs", connected triples "cts",
-        SimRank "srs", its approximation "asrs", the co-association enhanced by its own certain pairs
-        "enhanced". Or a matrix with entries in [0, 1]: n x n in the order of the samples and equal
-        for samples with equal labels, or N x N in the order of the ensemble's microclusters. Or a
-        function of an Ensemble that gives the N x N matrix, as those of ``coterie.evidence`` do.
+        SimRank "srs", its approximation "asrs", the co-association enhanced by its own certain
+        pairs "enhanced". Or a matrix with entries in [0, 1]: n x n in the order of the samples and
+        equal for samples with equal labels, or N x N in the order of the ensemble's microclusters.
+        Or a function of an Ensemble that gives the N x N matrix, as the functions of
+        ``coterie.evidence`` do.
     partition : {"average", "complete", "single", "spectral", "tcut", "metis"}, default "average"
         How it is cut. "metis" gives clusters of about equal size and needs pymetis (extra
         ``graph``).
     theta : float, default 0.4
-        Of "lwca" and "enhanced": how mildly a base cluster that the members scatter is punished.
+        For "lwca" and "enhanced": how mildly a base cluster that the members scatter is penalised.
     n_steps : int or None, default None
-        Of "pts" and "ecpcs": steps of the random walks; None takes each method's own.
+        For "pts" and "ecpcs": number of steps of the random walks; None takes the default of each.
     decay : float, default 0.8
-        Of "cts", "srs" and "asrs": how much less a link counts than being together, in (0, 1].
+        For "cts", "srs" and "asrs": how much less a link counts than being together, in (0, 1].
     weighted : bool, default True
         Whether a microcluster counts as often as it has samples when the similarity is cut. False
-        counts each once, as PTA and PTGP do; a sample given twice is then not the same as two.
+        counts each once, as PTA and PTGP do; a sample of weight two then differs from the sample
+        given twice.
     n_init : int, default 10
-        Of "spectral" and "tcut": starts of k-means, the best of which is kept.
+        For "spectral" and "tcut": number of k-means starts; the best is kept.
     max_iter : int, default 300
-        Of "spectral" and "tcut": most rounds of a start.
+        For "spectral" and "tcut": maximum number of rounds per start.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means, or the seed of METIS, are drawn from; linkage draws nothing.
+        Seed of the k-means starts or of METIS; linkage is deterministic.
 
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         The similarity of samples of two microclusters; on the diagonal, of two samples of one.
     dendrogram_ : Dendrogram
-        Of linkage only: the merges of the microclusters.
+        For linkage only: the merges of the microclusters.
     embedding_ : ndarray, shape (N, p)
-        Of "spectral" and "tcut" only: a row of unit length per microcluster, in which k-means
-        looked for clusters.
+        For "spectral" and "tcut" only: a row of unit length per microcluster, on which k-means
+        runs.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What the cut arrived at, before the rule that makes it n_clusters clusters.
+        Clusters of the cut, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -151,7 +154,7 @@ class SimilarityConsensus(LabelConsensus):
         name="similarity",
         summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
         "balanced parts.",
-        cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes a pair, 72 for metis",
+        cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes per pair, 72 for metis",
         paper="Methods by their two halves; each half has its own paper.",
         scaling="quadratic",
         random=True,

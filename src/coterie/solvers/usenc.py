@@ -49,19 +49,19 @@ class USENC(LabelConsensus):
     n_clusters : int
         Number of clusters.
     n_init : int, default 3
-        Starts of k-means, the best of which is kept.
+        Number of k-means starts; the best is kept.
     max_iter : int, default 100
-        Most rounds of a start.
+        Maximum number of rounds per start.
     random_state : int, numpy Generator or None, default None
-        Where the starts of k-means are drawn from.
+        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
-        A row of unit length per microcluster, in which k-means looked for clusters;
+        A row of unit length per microcluster, on which k-means runs;
         ``ensemble_.expand(embedding_)`` has a row per sample.
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What k-means found, before the rule that makes it n_clusters clusters: fewer where the
+        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
         embedding has fewer distinct rows.
 
     See Also

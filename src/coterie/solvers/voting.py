@@ -77,11 +77,11 @@ class MajorityVoting(LabelConsensus):
         Whether a member of more than n_clusters clusters must vote for every cluster; fewer clusters
         are then lost.
     max_iter : int, default 20
-        Most rounds; 1 is a single vote.
+        Maximum number of rounds; 1 is a single vote.
     callback : callable or None, default None
-        Called once a round with its record of ``history_``.
+        Called after each round with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the starts of the k-means reference; not used where a member is the reference.
+        Seed of the k-means reference; ignored if a member is the reference.
 
     Attributes
     ----------
@@ -90,9 +90,9 @@ class MajorityVoting(LabelConsensus):
     objective_ : float
         Share of the votes that agree with the consensus, samples and members weighted.
     n_components_ : int
-        Clusters that won a sample, before the rule that makes it n_clusters clusters.
+        Number of clusters that won a sample, before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
-        What the vote gave.
+        Cluster of each sample by the vote.
 
     See Also
     --------
@@ -117,7 +117,7 @@ class MajorityVoting(LabelConsensus):
     about = MethodInfo(
         name="voting",
         summary="Renames every member's clusters to match a reference, then the majority decides.",
-        cost="O(N m) a round",
+        cost="O(N m) per round",
         paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
         "cluster ensemble. IEEE International Conference on Data Mining, 2004.",
         scaling="linear",

@@ -75,16 +75,16 @@ class BCE(LabelConsensus):
     n_clusters : int
         Number of clusters, the groups of the model.
     n_init : int, default 10
-        Starts, the larger half from partitions and the others random; the one of largest bound is
-        kept.
+        Number of starts, the larger half from partitions and the others random; the one with the
+        largest bound is kept.
     max_iter : int, default 500
-        Most passes of a start.
+        Maximum number of passes per start.
     tol : float, default 0.01
         A start ends when a pass changes the label distributions by less than this share.
     callback : callable or None, default None
-        Called once a pass of the start that was kept, with its record of ``history_``.
+        Called once per pass of the start that was kept, with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Draws the starts.
+        Seed of the starts.
 
     Attributes
     ----------
@@ -98,7 +98,8 @@ class BCE(LabelConsensus):
     label_chances_ : ndarray, shape (k, n_clusters)
         beta: the chance of each base cluster in each group, members one below the other.
     n_components_ : int
-        Groups that are somebody's largest, before the rule that makes it n_clusters clusters.
+        Number of groups that are the largest of some sample, before they are adjusted to exactly
+        n_clusters.
     component_labels_ : ndarray, shape (n,)
         The largest group of each sample.
 
@@ -126,7 +127,7 @@ class BCE(LabelConsensus):
     about = MethodInfo(
         name="bce",
         summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
-        cost="O(N m c) an inner round, some tens a pass",
+        cost="O(N m c) per inner round, some tens per pass",
         paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis "
         "and Data Mining 4, 2011.",
         scaling="linear",

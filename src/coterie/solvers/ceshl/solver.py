@@ -113,21 +113,22 @@ class CESHL(LabelConsensus):
     rho : float, default 100.0
         Weight of the penalty on the rank in the first pass; it adapts from there.
     degree_floor : float, default 0.5
-        A node whose degree falls below this share of its first counts as a little heavier than it
-        is, and so is not lost to the hypergraph. 0 follows the paper to the letter; large inputs
+        A node whose degree falls below this share of its first counts as slightly heavier than it
+        is, so that the hypergraph does not lose it. 0 follows the paper to the letter; large inputs
         then tend to end with clusters of single samples.
     inner_iter : int, default 20
-        Most quasi-Newton steps in a pass.
+        Maximum number of quasi-Newton steps per pass.
     max_iter : int, default 100
-        Most passes.
+        Maximum number of passes.
     tol : float, default 1e-6
         A pass's steps end when one lowers the objective by less than this share of it.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -139,7 +140,7 @@ class CESHL(LabelConsensus):
     hyperedge_quality_ : ndarray, shape (k,)
         s, in (0, 1].
     n_components_ : int
-        Components of the hypergraph, before the rule that makes it n_clusters clusters.
+        Number of components of the hypergraph, before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
         Component of each sample.
     objective_ : float
@@ -172,7 +173,7 @@ class CESHL(LabelConsensus):
         name="ceshl",
         summary="Learns the hypergraph of base clusters itself until it falls into one part "
         "per cluster. Linear in N.",
-        cost="O(N k c) a quasi-Newton step, O(N k) memory",
+        cost="O(N k c) per quasi-Newton step, O(N k) memory",
         paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
         "learning. Information Fusion 78, 171-179, 2022.",
         scaling="linear",

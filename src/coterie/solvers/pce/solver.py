@@ -111,13 +111,14 @@ class PCE(LabelConsensus):
     gamma : float, default 1.0
         How much the embedding is drawn to a partition. Stable from 0.1 to 10,000.
     rotation : bool, default True
-        Whether the partition is learned together with the embedding; if not, it is read off at the
-        end.
+        Whether the partition is learned together with the embedding; if False, it is read off at
+        the end.
     self_paced : bool, default True
-        Whether samples that fit badly count less, at first above all; if not, all count fully.
+        Whether samples that fit badly count less, most of all in the first passes; if False, all
+        count fully.
     diversity : bool, default True
         Whether members are fitted by their weighted mean, so that one that repeats others counts
-        less; if not, each is compared with the consensus by itself.
+        less; if False, each member is compared with the consensus separately.
     impute : {"joint", "random"}, default "joint"
         Whether missing labels are learned or drawn at random once.
     evidence : {"auto", "coassociation", "projections"}, default "auto"
@@ -127,28 +128,27 @@ class PCE(LabelConsensus):
     scale : {"matched", "paper"}, default "matched"
         Length of the embedding's rows: that of the members' rows, or the paper's.
     n_starts : int, default 20
-        Discretisations tried at the start.
+        Number of discretisations tried at the start.
     max_iter : int, default 100
-        Most passes.
+        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass lowers the objective by less than this per sample, after the ten passes in
         which the age grows.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     random_state : int, Generator or None, default None
-        Where the discretisations start, and the random labels of ``impute="random"``.
+        Seed of the discretisations and of the random labels of ``impute="random"``.
 
     Attributes
     ----------
     completed_labels_ : ndarray, shape (n, m)
-        The members' labels, as they were given, with every gap filled.
+        The members' original labels, with every gap filled.
     sample_reliability_ : ndarray, shape (n,)
         v, in (0, 1]: how well the members' mean fits the consensus at this sample.
     n_components_ : int
-        Clusters of the partition that the passes ended with; fewer than n_clusters if some are
-        empty.
+        Number of clusters after the last pass; fewer than n_clusters if some are empty.
     component_labels_ : ndarray, shape (n,)
-        That partition.
+        Cluster of each sample in that partition.
     objective_ : float
         The objective (4) after the last pass.
     residual_ : float
@@ -180,7 +180,7 @@ class PCE(LabelConsensus):
         name="pce",
         summary="For partial labels: fills in what members did not see while it combines "
         "them. Linear in N.",
-        cost="O(N m (c + m) c) a pass",
+        cost="O(N m (c + m) c) per pass",
         paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
         "ensemble. IEEE Transactions on Knowledge and Data Engineering, 2023.",
         scaling="linear",

@@ -92,26 +92,27 @@ class RCE(LabelConsensus):
     lam2 : float, default 1.0
         Weight of the nuclear norm, not negative: the larger, the lower the rank of the consensus.
     max_iter : int, default 20
-        Most passes.
+        Maximum number of passes.
     max_iter_inner : int, default 20
-        Most multiplicative steps of a pass.
+        Maximum number of multiplicative steps per pass.
     tol : float, default 0.01
         The largest change of an entry that ends the passes; 0 takes all of them, as the authors do.
     n_init : int, default 10
-        Starts of the rotation that gives the clusters.
+        Number of starts of the rotation that gives the clusters.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : int, Generator or None, default None
-        Where the starts are drawn from.
+        Seed of the starts.
 
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         X on microclusters, symmetric, in [0, 1].
     n_components_, component_labels_ : int and ndarray, shape (n,)
-        What the rotation gave, before the rule that makes it n_clusters clusters.
+        Clusters of the rotation, before they are adjusted to exactly n_clusters.
     objective_ : float
         The objective at X and the best errors for it, after the last pass.
     residual_ : float
@@ -143,7 +144,7 @@ class RCE(LabelConsensus):
         name="rce",
         summary="Learns how probable it is that pairs belong together: near the members once sparse "
         "errors are taken off, of low rank.",
-        cost="O(N^3) a pass whatever the number of members, 104 bytes a pair of microclusters",
+        cost="O(N^3) per pass whatever the number of members, 104 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix "
         "for clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
         scaling="quadratic",

@@ -43,7 +43,7 @@ Where paper and program differ, and what is done here
     depends on the solver. Here coordinates go in turn, and all base clusters are in canonical order.
   - The program returns whatever parts there are after 20 passes; here they are merged or split to c.
 
-Cost: O(N q) a sweep of all row programs for q pairs of base clusters that overlap, some tens of sweeps a
+Cost: O(N q) per sweep of all row programs for q pairs of base clusters that overlap, some tens of sweeps a
 pass; O(N k) memory. No N x k x k array is formed.
 """
 
@@ -98,23 +98,24 @@ class SCCBG(LabelConsensus):
         by the sizes of overlaps, so a value fits a number of samples; None takes 1 / (2 n m), for
         which the draw never outweighs the fit to the members.
     max_iter : int, default 20
-        Most passes.
+        Maximum number of passes.
     callback : callable or None, default None
-        Called once a pass with its record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
     gamma_ : float
-        The gamma that was used.
+        The value of gamma that was used.
     bipartite_graph_ : ndarray, shape (k, N)
         S transposed: affinity of base clusters and microclusters, in [0, 1], in the order of
         ``ensemble_.incidence``.
     n_components_ : int
-        Parts of the graph, before the rule that makes it n_clusters clusters.
+        Number of parts of the graph, before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
         Part of each sample.
     objective_ : float
@@ -145,7 +146,7 @@ class SCCBG(LabelConsensus):
     about = MethodInfo(
         name="sccbg",
         summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
-        cost="O(N q) a sweep for q overlapping pairs of base clusters, O(N k) memory",
+        cost="O(N q) per sweep for q overlapping pairs of base clusters, O(N k) memory",
         paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. "
         "International Joint Conference on Artificial Intelligence, 2020.",
         scaling="linear",

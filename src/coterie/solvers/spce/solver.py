@@ -101,18 +101,19 @@ class SPCE(LabelConsensus):
         Whether pair weights follow the model; False gives every pair weight one, "fixed" keeps the
         weights of the first stage.
     max_iter : int, default 20
-        Most passes of the last stage.
+        Maximum number of passes in the last stage.
     max_iter_stage : int, default 5
-        Most passes of each of the four stages before it.
+        Maximum number of passes in each of the four stages before it.
     tol : float, default 1e-6
         The last stage also ends where there are too many components and a pass changes the
         consensus matrix by less than this share: more passes would not join them.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -123,7 +124,8 @@ class SPCE(LabelConsensus):
     sample_easiness_ : ndarray, shape (n,)
         Mean weight of each sample's pairs; samples that the members dispute have small values.
     n_components_ : int
-        Components of the consensus matrix, before the rule that makes it n_clusters clusters.
+        Number of components of the consensus matrix, before they are adjusted to exactly
+        n_clusters.
     component_labels_ : ndarray, shape (n,)
         Component of each sample.
     objective_ : float
@@ -158,7 +160,7 @@ class SPCE(LabelConsensus):
         name="spce",
         summary="Self-paced: learns a graph with as many components as clusters, from the "
         "pairs that members agree on to those they dispute.",
-        cost="O(N^2 (m + c)) a pass, 24 bytes a pair of microclusters",
+        cost="O(N^2 (m + c)) per pass, 24 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. "
         "IEEE Transactions on Neural Networks and Learning Systems 32, 2021.",
         scaling="quadratic",

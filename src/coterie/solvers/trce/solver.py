@@ -93,23 +93,24 @@ class TRCE(LabelConsensus):
         Price of noise, useful from 0.01 to 10. Small: much is called noise and the graph falls
         apart in a few passes, which can go wrong on large inputs; large: it comes apart slowly.
     member_level : bool, default True
-        Whether members get their own weights; if not, all count the same.
+        Whether members get weights of their own; if False, all count the same.
     instance_level : bool, default True
-        Whether hard samples count less at first; if not, all samples count fully.
+        Whether hard samples count less at first; if False, all samples count fully.
     graph_level : bool, default True
         Whether noise is set apart from the graph. Without it the graph is dense and its clusters
         come from splitting it by its embedding.
     max_iter : int, default 30
-        Most passes.
+        Maximum number of passes.
     tol : float or None, default None
         None stops at the first pass, from the second on, whose graph has n_clusters components.
         A number asks in addition that the graph's relative change in that pass is not larger.
     callback : callable or None, default None
-        Called once a pass with the pass's record of ``history_``.
+        Called after each pass with its record of ``history_``.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
     random_state : None
-        Not used: the method has no random part. There so that every method takes the same.
+        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class TRCE(LabelConsensus):
     instance_weights_ : ndarray, shape (n,)
         w, in (0, 1]: how far each sample took part; hard ones have small weights.
     n_components_ : int
-        Components of the graph, before the rule that makes it n_clusters clusters.
+        Number of components of the graph, before they are adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
         Component of each sample.
     objective_ : float
@@ -154,7 +155,7 @@ class TRCE(LabelConsensus):
         name="trce",
         summary="Robust at three levels: members, samples and the graph are each allowed to "
         "be wrong.",
-        cost="O(N^2 (m + c)) a pass, 16 bytes a pair of microclusters",
+        cost="O(N^2 (m + c)) per pass, 16 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
         "multiple graph learning. AAAI Conference on Artificial Intelligence, 2021.",
         scaling="quadratic",
