@@ -36,8 +36,6 @@ def test_an_unknown_name():
 
 @pytest.mark.parametrize("name", all_methods())
 def test_no_method_imports_another(name):
-    if name == "similarity":
-        pytest.skip("takes enhance from EC-CMS until that moves to evidence")
     own = home(find_method(name))
     others = {home(method) for method in all_methods().values()} - {own}
     folder = Path(coterie.solvers.__file__).parent / own.rpartition(".")[2]
