@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 
+import coterie
 from coterie import EAC, ECCMS, SPCE, TRCE, Ensemble, MemoryBudgetError, evidence, memory_budget
-from coterie.core.budget import ENVIRONMENT_VARIABLE
+from coterie.core import budget
+from coterie.core.budget import ENVIRONMENT_VARIABLE, GRANTED
 from coterie.evidence import contingency
 from coterie.evidence.base_clusters import jaccard, mean_over_members
 from coterie.evidence.links import linked_clusters
@@ -35,7 +38,7 @@ def test_refused_by_argument(thousand, function):
     text = str(error.value)
     assert "for N = 1,000 microclusters needs" in text
     assert "the memory budget is 976.6 KiB" in text
-    assert "the sparse matrix or the operator" in text
+    assert "or use coassociation_operator" in text
     assert f"or the environment variable {ENVIRONMENT_VARIABLE}." in text
 
 
@@ -192,3 +195,24 @@ def test_a_bad_environment_variable_is_named(monkeypatch):
 def test_the_default_is_a_share_of_what_is_there(monkeypatch):
     monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
     assert memory_budget() > 10**6
+
+
+def test_a_granted_budget_is_not_asked_again(thousand, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1MB")
+    with pytest.raises(MemoryBudgetError):
+        evidence.transitions(thousand)
+    assert evidence.transitions(thousand, memory_budget=GRANTED).shape == (1000, 1000)
+    with pytest.raises(ValueError, match="has no size"):
+        memory_budget(GRANTED)
+
+
+@pytest.mark.parametrize("name", ["EAC", "LWEA", "LCE", "PTA", "PTGP", "KC", "RCE", "SPCE", "TRCE"])
+def test_a_solver_asks_for_memory_once(name, monkeypatch):
+    asked = []
+    ask = budget.memory_budget
+    monkeypatch.setattr(budget, "memory_budget", lambda size: asked.append(size) or ask(size))
+    labels = np.random.default_rng(0).integers(0, 3, (40, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        getattr(coterie, name)(3).set_params(random_state=0, memory_budget="1GB").fit(labels)
+    assert asked == ["1GB"]

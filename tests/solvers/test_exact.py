@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
 from coterie.numerics.partitions import by_first_appearance
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.exact import finish_partition, finished, warn_if_unfinished
 from tests.strategies import ensembles
 
 
@@ -64,3 +64,20 @@ def test_one_warning_that_says_what_happened():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_unfinished("SPCE", True, 3, 3, 20, "Lower theta.")
+
+
+def test_an_iterative_solver_ends_with_the_same_attributes():
+    class Toy:
+        n_clusters, max_iter = 2, 7
+
+    ensemble = Ensemble.from_labels([[0, 0], [1, 0], [2, 1]])
+    history = [{"pass": 1, "objective": 3.0, "residual": 0.5}]
+    with pytest.warns(ConvergenceWarning, match="Toy arrived at 3 components .* Do this"):
+        partition = finished(
+            Toy(), ensemble, np.arange(3), history, converged=True, advice="Do this.",
+            member_weights=np.ones(2), by_sample={"a_": np.zeros(3)}, other={"objective_": 4.0},
+        )  # fmt: skip
+    assert len(np.unique(partition.labels)) == 2
+    assert partition.history == tuple(history)
+    assert set(partition.by_sample) == {"component_labels_", "a_"}
+    assert partition.other == {"n_components_": 3, "objective_": 4.0, "residual_": 0.5}

@@ -261,7 +261,7 @@ class Ensemble:
         """Whether no label is missing."""
         return bool(self.observed.all())
 
-    @property
+    @cached_property
     def has_equal_members(self) -> bool:
         """Whether all members have the same :attr:`member_weight`."""
         return bool((self.member_weight == self.member_weight[0]).all())

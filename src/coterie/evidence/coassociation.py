@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from coterie.core.budget import GRANTED, Budget, require
+from coterie.core.budget import Budget, require
 from coterie.core.errors import ParameterError
 from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble, require_ensemble
@@ -113,21 +113,22 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     require_ensemble(ensemble)
     needed = bytes_of_coassociation(ensemble)
     require_dense(ensemble, needed, "The co-association matrix", memory_budget)
+    from coterie.numerics.pairs import (
+        agreement_counts,
+        observation_counts,
+        weighted_agreements,
+        weighted_observations,
+    )
+
+    labels, weight = ensemble.labels, ensemble.member_weight
     together: NDArray[Any]
     seen: NDArray[Any] | float
     if ensemble.has_equal_members:
-        together = coassociation_counts(ensemble, memory_budget=GRANTED)
-        seen = ensemble.n_members
-        if not ensemble.is_complete:
-            seen = observed_counts(ensemble, memory_budget=GRANTED)
+        together = agreement_counts(labels)
+        seen = ensemble.n_members if ensemble.is_complete else observation_counts(labels)
     else:
-        from coterie.numerics.pairs import weighted_observations
-
-        weight = ensemble.member_weight
-        together = weighted_coassociation(ensemble, weight, memory_budget=GRANTED)
-        seen = float(weight.sum())
-        if not ensemble.is_complete:
-            seen = weighted_observations(ensemble.labels, weight)
+        together = weighted_agreements(labels, ensemble.weight_of_cluster, ensemble.cluster_starts)
+        seen = weight.sum() if ensemble.is_complete else weighted_observations(labels, weight)
     shares = share(together, seen)
     np.fill_diagonal(shares, 1.0)
     return shares
