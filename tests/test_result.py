@@ -85,7 +85,7 @@ def test_of_features():
     model = ConsensusClustering(2, n_members=5, solver=EAC(linkage="single"), random_state=7).fit(X)
     result = Result.of(model, X=X)
     assert result.seed == 7
-    assert result.parameters["members"] == 5
+    assert result.parameters["n_members"] == 5
     assert result.parameters["generator"] == "kmeans"
     assert result.parameters["linkage"] == "single"
     assert json.dumps(result.parameters)

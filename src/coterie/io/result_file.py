@@ -15,6 +15,7 @@ import tokenize
 import zipfile
 import zlib
 from contextlib import suppress
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,6 +39,8 @@ NPY_PREAMBLE = 4096
 PARSED = 8
 # what a forged record makes Python raise
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+LARGER_MACHINE = "Read it on a larger machine."
+ALTERED = "the file was altered or damaged"
 # kinds of numpy types that are stored as they are, except text (U)
 PLAIN = "biufmMUS"
 
@@ -186,109 +189,86 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
             # reading from a pipe would wait forever
-            raise ResultFileError(f"{path} is a pipe or a device, not a coterie result")
+            raise ResultFileError("the file is a pipe or a device, not a coterie result")
         with zipfile.ZipFile(path) as archive:
-            header = _read_header(archive, path)
-            arrays = _read_arrays(archive, header, path)
-    except ResultFileError:
-        raise
+            header = _read_header(archive)
+            arrays = _read_arrays(archive, header["arrays"])
+        if _digest(header, arrays) != header["sha256"]:
+            raise ResultFileError("the content does not match its checksum; " + ALTERED)
+        return _unpack_content(header["content"], arrays)
+    except (ResultFileError, MemoryBudgetError) as error:
+        raise ResultFileError(f"{path}: {error}") from None
     except FileNotFoundError:
         raise ResultFileError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise ResultFileError(f"{path} is a directory; name a file") from None
     # zipfile raises RuntimeError for a password or an unknown compression, ValueError for a name
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, *MISFITS):
-        raise ResultFileError(_broken(path)) from None
+        raise ResultFileError(f"{path}: {_broken(path)}") from None
     except OSError as error:
         raise ResultFileError(f"{path} cannot be read: {error.strerror or error}") from None
-    if _digest(header, arrays) != header["sha256"]:
-        raise ResultFileError(
-            f"{path}: its contents do not match their checksum; the file was altered or damaged"
-        )
-    try:
-        record = unpack(header["content"], arrays)
-    except (*MISFITS, MemoryBudgetError) as error:
-        raise ResultFileError(f"{path}: the header is damaged ({error})") from None
-    if not isinstance(record, dict):
-        raise ResultFileError(f"{path}: the header is damaged")
-    return record
 
 
 def _broken(path: str | PathLike[str]) -> str:
+    """Why a file cannot be opened as an archive."""
     with suppress(OSError):
         with Path(path).open("rb") as file:
             start = file.read(4)
         if not start:
-            return f"{path} is empty, not a coterie result"
+            return "the file is empty, not a coterie result"
         if start[:2] != b"PK":
-            return f"{path} is not a coterie result, which is an npz file written by Result.save"
-    return f"{path}: the file is cut short or damaged; save the result again"
+            return "not a coterie result, which is an npz file written by Result.save"
+    return "the file is cut short or damaged; save the result again"
 
 
-def _read_header(archive: zipfile.ZipFile, path: str | PathLike[str]) -> dict[str, Any]:
-    names = archive.namelist()
-    if HEADER not in names:
+def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    if HEADER not in archive.namelist():
         raise ResultFileError(
-            f"{path} is not a coterie result: the archive has no {HEADER} "
-            "(labels and features are read by other commands)"
+            f"not a coterie result: the archive has no {HEADER} (labels and features are read by "
+            "other commands)"
         )
     size = archive.getinfo(HEADER).file_size
     if size > LARGEST_HEADER:
-        raise ResultFileError(f"{path}: the header is too large; the file is damaged")
-    _require(PARSED * size, path)
+        raise ResultFileError("the header is too large; the file is damaged")
+    require(PARSED * size, "Reading the header", LARGER_MACHINE)
     try:
         header = json.loads(archive.read(HEADER))
     except (ValueError, RecursionError):
-        raise ResultFileError(f"{path}: the header is damaged") from None
+        raise ResultFileError("the header is damaged") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ResultFileError(f"{path} is not a coterie result: its header names another format")
+        raise ResultFileError("not a coterie result: the header names another format")
     version = header.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ResultFileError(f"{path}: the header has no version; the file is damaged")
+    if type(version) is not int or version < 1:
+        raise ResultFileError("the header has no version; the file is damaged")
     if version > VERSION:
         raise ResultFileError(
-            f"{path} has format version {version}, and this coterie reads up to version {VERSION}; "
-            "update coterie to open it"
+            f"the file has format version {version}, and this coterie reads up to version "
+            f"{VERSION}; update coterie to open it"
         )
-    if not all(
-        isinstance(header.get(name), kind)
-        for name, kind in (("arrays", dict), ("sha256", str), ("content", dict))
-    ):
-        raise ResultFileError(f"{path}: the header is damaged")
+    parts = {"arrays": dict, "sha256": str, "content": dict}
+    if not all(isinstance(header.get(name), kind) for name, kind in parts.items()):
+        raise ResultFileError("the header is damaged")
     return header
 
 
-def _read_arrays(
-    archive: zipfile.ZipFile, header: dict[str, Any], path: str | PathLike[str]
-) -> dict[str, NDArray[Any]]:
-    declared = header["arrays"]
+def _read_arrays(archive: zipfile.ZipFile, declared: dict[str, Any]) -> dict[str, NDArray[Any]]:
     expected = [HEADER, *(f"{name}.npy" for name in declared)]
     entries = archive.namelist()
     if missing := sorted(set(expected) - set(entries)):
-        raise ResultFileError(f"{path}: the array {missing[0]} is missing; the file is damaged")
+        raise ResultFileError(f"the array {missing[0]} is missing; the file is damaged")
     if len(entries) != len(expected):
         other = next((name for name in entries if name not in expected), entries[-1])
-        raise ResultFileError(f"{path}: it holds {other!r}, which is not part of a result")
+        raise ResultFileError(f"{other!r} is not part of a result; " + ALTERED)
     # check all sizes before anything is unpacked
     total = 0
     for name, entry in declared.items():
         size = _declared_bytes(entry)
         stored = archive.getinfo(f"{name}.npy").file_size
         if size is None or not size <= stored <= size + NPY_PREAMBLE:
-            raise ResultFileError(
-                f"{path}: {name} has another size than the header declares; "
-                "the file was altered or damaged"
-            )
+            raise ResultFileError(f"{name} has another size than the header declares; " + ALTERED)
         total += size
-    _require(2 * total, path)
-    return {name: _read_array(archive, name, entry, path) for name, entry in declared.items()}
-
-
-def _require(size: int, path: str | PathLike[str]) -> None:
-    try:
-        require(size, f"Reading {path}", "Read it on a larger machine.")
-    except MemoryBudgetError as error:
-        raise ResultFileError(str(error)) from None
+    require(2 * total, "Reading the arrays", LARGER_MACHINE)
+    return {name: _read_array(archive, name, entry) for name, entry in declared.items()}
 
 
 def _declared_bytes(entry: Any) -> int | None:
@@ -301,26 +281,26 @@ def _declared_bytes(entry: Any) -> int | None:
         return None
     if not all(isinstance(length, int) and length >= 0 for length in [*shape, size]):
         return None
-    count = 1
-    for length in shape:
-        count *= length
-    return size if count * dtype.itemsize == size else None
+    return size if prod(shape) * dtype.itemsize == size else None
 
 
-def _read_array(
-    archive: zipfile.ZipFile, name: str, entry: dict[str, Any], path: str | PathLike[str]
-) -> NDArray[Any]:
+def _read_array(archive: zipfile.ZipFile, name: str, entry: dict[str, Any]) -> NDArray[Any]:
     content = archive.read(f"{name}.npy")
     try:
         # check the header first, because it decides how much is allocated
         shape, dtype = npy_header(io.BytesIO(content))
-        if dtype.str != entry["dtype"] or list(shape) != entry["shape"]:
-            raise ResultFileError(
-                f"{path}: {name} has another type or shape than the header declares; "
-                "the file was altered or damaged"
-            )
-        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except ResultFileError:
-        raise
+        if dtype.str == entry["dtype"] and list(shape) == entry["shape"]:
+            return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except (*MISFITS, SyntaxError, tokenize.TokenError):
-        raise ResultFileError(f"{path}: {name} is not a plain array; the file is damaged") from None
+        raise ResultFileError(f"{name} is not a plain array; the file is damaged") from None
+    raise ResultFileError(f"{name} has another type or shape than the header declares; " + ALTERED)
+
+
+def _unpack_content(content: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    try:
+        record = unpack(content, arrays)
+    except MISFITS as error:
+        raise ResultFileError(f"the header is damaged ({error})") from None
+    if not isinstance(record, dict):
+        raise ResultFileError("the header is damaged")
+    return record

@@ -15,7 +15,7 @@ from coterie.ensemble import Ensemble
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
 from coterie.report._matrix import Blocks, leaves, mean_coassociation
-from coterie.trust import ClusterVotes, member_agreement
+from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
@@ -178,7 +178,7 @@ class Reading:
         """Members in an order that puts similar ones side by side, and the NMI of each pair."""
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
-        values = np.nan_to_num(member_agreement(self.ensemble.reorder_members(kept)))
+        values = np.nan_to_num(self.votes.member_agreement[np.ix_(kept, kept)])
         order = leaves(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 

@@ -174,9 +174,9 @@ def _merged(reading: Reading) -> list[str]:
         one, other = (f"{size:,.0f}" for size in merged.sizes)
         sentences.append(
             f"Cluster {merged.cluster} may be two: {merged.apart} of {merged.asked} members keep a "
-            f"part of about {one} samples apart from the other, of about {other}. They "
-            f"put two samples together in {percent(merged.inside[0])} and "
-            f"{percent(merged.inside[1])} of cases inside the parts, in {percent(merged.between)} "
+            f"part of about {one} samples apart from the other, of about {other}. "
+            f"Members put two samples together in {percent(merged.inside[0])} and "
+            f"{percent(merged.inside[1])} of cases inside the parts, and in {percent(merged.between)} "
             "across them. Look at its block in the matrix, and try more clusters."
         )
     more = [str(merged.cluster) for merged in reading.merged[MERGED:]]

@@ -216,7 +216,7 @@ def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
         raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
     overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
     nmi = overlaps.nmi()
-    redundancy, like = _most_like(member_agreement(ensemble))
+    redundancy, like = _most_like(votes.member_agreement)
     return Table(
         {
             "member": np.array(ensemble.members),

@@ -141,6 +141,13 @@ class ClusterVotes:
         return Support(own, rival, rival_cluster)
 
     @cached_property
+    def member_agreement(self) -> NDArray[np.float64]:
+        """NMI of every pair of members, m x m; see :func:`coterie.trust.member_agreement`."""
+        from coterie.numerics.agreement import member_agreements
+
+        return member_agreements(self.ensemble.labels, self.ensemble.sizes)
+
+    @cached_property
     def cohesion(self) -> NDArray[np.float64]:
         """Mean co-association of each microcluster with its own cluster, itself included.
 
