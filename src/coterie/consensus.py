@@ -31,19 +31,14 @@ from coterie.ensemble.ids import index_ids
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.members import (
     COUNT,
+    GENERATORS,
     ClusterCount,
-    MemberPlan,
     Pool,
     Progress,
     TooFewRows,
     describe_distinct,
-    estimator_plans,
-    feature_plans,
-    fit_members,
     is_clusterer,
-    kmeans_plans,
-    spectral_plans,
-    subsample_plans,
+    make_pool,
 )
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import default_method, find_method, solver_of
@@ -51,8 +46,6 @@ from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
     from coterie.select import Selection
-
-GENERATORS = ("kmeans", "subsample", "features", "spectral")
 
 
 @runtime_checkable
@@ -357,24 +350,19 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return pool, selection
 
     def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
-        plans: list[MemberPlan]
-        if not isinstance(self.generator, str):
-            plans = estimator_plans(self.generator, None)
-            return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
         counts = self._member_clusters(X.shape[0])
         try:
-            if self.generator == "spectral":
-                X, plans = spectral_plans(X, self.n_members, counts, rng)
-            else:
-                make: Callable[..., list[MemberPlan]] = {
-                    "kmeans": kmeans_plans,
-                    "subsample": subsample_plans,
-                    "features": feature_plans,
-                }[self.generator]
-                plans = make(X, self.n_members, counts, rng)
+            return make_pool(
+                X,
+                self.generator,
+                self.n_members,
+                counts,
+                rng,
+                n_jobs=self.n_jobs,
+                callback=callback,
+            )
         except TooFewRows as error:
             raise ParameterError(self._too_few_rows(error)) from None
-        return fit_members(X, plans, n_jobs=self.n_jobs, callback=callback)
 
     def _too_few_rows(self, error: TooFewRows) -> str:
         name, reason = type(self).__name__, describe_distinct(error.distinct, error.n_samples)

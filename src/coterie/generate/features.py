@@ -150,33 +150,3 @@ def _largest(matrix: Any) -> float:
 def _limit(matrix: Any) -> float:
     # Leaves room for a sum of many squared differences.
     return float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4
-
-
-def count_clusterable_rows(X: Any) -> int:
-    """Number of distinct rows, or an error if the squares of the features would be zero."""
-    distinct = count_distinct_rows(X)
-    if distinct > 1 and _largest(X) ** 2 < np.finfo(X.dtype).tiny:
-        raise ParameterError(
-            f"X reaches only {_largest(X):.3g}, and squares of that are zero in {X.dtype}; rescale "
-            "it, such as with sklearn.preprocessing.StandardScaler"
-        )
-    return distinct
-
-
-def count_distinct_rows(matrix: Any) -> int:
-    """Number of distinct rows: no member can have more clusters."""
-    if sparse.issparse(matrix):
-        tidy = matrix.tocsr()
-        rows = {
-            (
-                tidy.indices[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
-                tidy.data[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
-            )
-            for i in range(tidy.shape[0])
-        }
-        return len(rows)
-    from coterie.numerics.rows import number_rows
-
-    # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
-    distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
-    return len(distinct)

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
@@ -21,7 +22,6 @@ from coterie.core.params import Integer, Kind
 from coterie.core.random import child_seeds, fix_signs
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
-from coterie.generate.features import count_clusterable_rows, count_distinct_rows
 from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 Progress = Callable[[int, int], None]
@@ -31,6 +31,7 @@ LOSSES = 3
 # The bandwidths of the published experiments, as multiples of the mean distance.
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
+GENERATORS = ("kmeans", "subsample", "features", "spectral")
 # Below this order the dense eigensolver is faster than starting an iteration.
 DENSE_ORDER = 500
 
@@ -109,6 +110,31 @@ class Pool:
             for plan, member in zip(self.plans, self.members, strict=True)
         ]
         return np.stack(labels, axis=1)
+
+
+def make_pool(
+    X: Any,
+    generator: str | Sequence[Any],
+    n_members: int,
+    n_clusters: ClusterCount,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    callback: Progress | None = None,
+) -> Pool:
+    """Fit the members of a named generator, or one member per given clusterer."""
+    plans: list[MemberPlan]
+    if not isinstance(generator, str):
+        plans = estimator_plans(generator, None)
+    elif generator == "spectral":
+        X, plans = spectral_plans(X, n_members, n_clusters, rng)
+    elif generator == "subsample":
+        plans = subsample_plans(X, n_members, n_clusters, rng)
+    elif generator == "features":
+        plans = feature_plans(X, n_members, n_clusters, rng)
+    else:
+        plans = kmeans_plans(X, n_members, n_clusters, rng)
+    return fit_members(X, plans, n_jobs=n_jobs, callback=callback)
 
 
 def fit_members(
@@ -292,7 +318,13 @@ def draw_counts(
     n = X.shape[0]
     if n < 2:
         raise ParameterError(f"n_samples={n}: at least two samples are needed to cluster anything")
-    distinct = count_clusterable_rows(X)
+    distinct = count_distinct_rows(X)
+    largest = max(float(X.max()), -float(X.min()))
+    if distinct > 1 and largest**2 < np.finfo(X.dtype).tiny:
+        raise ParameterError(
+            f"X reaches only {largest:.3g}, and squares of that are zero in {X.dtype}; rescale it, "
+            "such as with sklearn.preprocessing.StandardScaler"
+        )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
         words = describe_distinct(distinct, n)
@@ -304,6 +336,25 @@ def draw_counts(
             n,
         )
     return rng.integers(low, min(high, distinct) + 1, size=n_members)
+
+
+def count_distinct_rows(matrix: Any) -> int:
+    """Number of distinct rows: no member can have more clusters."""
+    if sparse.issparse(matrix):
+        tidy = matrix.tocsr()
+        rows = {
+            (
+                tidy.indices[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
+                tidy.data[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
+            )
+            for i in range(tidy.shape[0])
+        }
+        return len(rows)
+    from coterie.numerics.rows import number_rows
+
+    # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
+    distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
+    return len(distinct)
 
 
 def describe_distinct(distinct: int, n_samples: int) -> str:
