@@ -52,3 +52,43 @@ def test_no_method_imports_another(name):
 def home(method):
     """The module of a method, or its folder."""
     return ".".join(method.__module__.split(".")[:3])
+
+
+def test_no_package_imports_a_private_file_of_another():
+    source = Path(coterie.__file__).parents[1]
+    modules = {
+        ".".join(file.relative_to(source).with_suffix("").parts).removesuffix(".__init__"): file
+        for package in ("coterie", "coterie_bench")
+        for file in (source / package).rglob("*.py")
+    }
+    wrong = [
+        f"{module} imports {imported}"
+        for module, file in modules.items()
+        for imported in imported_modules(file, modules)
+        if not may_import(module, imported)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def imported_modules(file, modules):
+    """The modules of coterie that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from {name if name in modules else node.module for name in inside} & {*modules}
+        elif isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & {*modules}
+
+
+def may_import(module, imported):
+    """Whether each private part of a module's path belongs to a package that the importer is in."""
+    parts = imported.split(".")
+    parents = [".".join(parts[:i]) for i, part in enumerate(parts) if part.startswith("_")]
+    return all(module == parent or module.startswith(f"{parent}.") for parent in parents)
+
+
+def test_a_private_file_belongs_to_its_package():
+    assert may_import("coterie.plot", "coterie.plot._k")
+    assert may_import("coterie.plot._k", "coterie.plot._matrix")
+    assert not may_import("coterie.report", "coterie.plot._k")
+    assert not may_import("coterie_bench.figures", "coterie.plot._k")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from coterie.core.budget import shown_bytes
 from coterie.core.signals import blocked_signals
-from coterie_bench._records import Run, RunKey
+from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, memory_of, serve
 
@@ -34,7 +37,7 @@ class RunProcess:
         self._lifeline: Connection | None = None
         self.group: tuple[str, str] | None = None
 
-    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
+    def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
         """Runs until all are over or one broke the process; False when asked to stop."""
         if self.group != task.group or self._process is None or not self._process.is_alive():
             self._restart(task.group)
@@ -49,7 +52,7 @@ class RunProcess:
                 break
         return True
 
-    def _await(self, task: Task, key: RunKey) -> Run | None:
+    def _await(self, task: Task, key: RunKey) -> RunRecord | None:
         """The run, or the record of how it was stopped; None when asked to stop."""
         assert self._connection is not None
         began: float | None = None
@@ -85,7 +88,7 @@ class RunProcess:
                     peak_mib=held / 1024**2,
                 )
 
-    def _broken(self, task: Task, key: RunKey) -> Run:
+    def _broken(self, task: Task, key: RunKey) -> RunRecord:
         self._process.join(5)
         code = self._process.exitcode
         self.close()
@@ -127,3 +130,12 @@ class RunProcess:
             self._lifeline.close()
         self._process = self._connection = self._lifeline = None
         self.group = None
+
+
+def processor() -> str:
+    """What the system calls the processor."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"

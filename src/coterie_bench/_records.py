@@ -38,7 +38,7 @@ class RunKey:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """A run that is over, well or badly. A run that failed has no scores, never zeros."""
 
     key: RunKey
@@ -79,7 +79,7 @@ class Run:
         return json.dumps(asdict(self), sort_keys=True, allow_nan=True)
 
     @classmethod
-    def from_json(cls, line: str) -> Run:
+    def from_json(cls, line: str) -> RunRecord:
         """What :meth:`to_json` wrote; raises ValueError, TypeError or KeyError for anything else."""
         found = json.loads(line)
         if not isinstance(found, dict):
@@ -124,7 +124,7 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
         "method": (str,),
         "setting": (str,),
     },
-    Run: {
+    RunRecord: {
         "solver": (str,),
         "default": (bool,),
         "ablation_of": (str,),

@@ -28,8 +28,8 @@ from typing import Any
 
 from coterie.core.errors import SchedulerError
 from coterie.scale.engine import active_client
-from coterie_bench._process import FAREWELL, GLANCE, RunProcess
-from coterie_bench._records import Run, RunKey
+from coterie_bench._process import FAREWELL, GLANCE, RunProcess, processor
+from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, in_words
 
@@ -103,7 +103,7 @@ class RemoteLabourer:
         self._sent: set[Path] = set()
         self.group: tuple[str, str] | None = None
 
-    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
+    def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
         """Runs, each kept when it is over; False when asked to stop."""
         self.group = task.group
         for key in keys:
@@ -113,13 +113,13 @@ class RemoteLabourer:
             keep(finished)
         return True
 
-    def _await(self, task: Task, key: RunKey) -> Run | None:
+    def _await(self, task: Task, key: RunKey) -> RunRecord | None:
         for _ in range(LOSSES):
             try:
                 if self._post is None:
                     self._post = self._take_post()
                 pool = None if task.pool in self._sent else task.pool.read_bytes()
-                finished: Run | None = self._patiently(self._post.do(task, key, pool))
+                finished: RunRecord | None = self._patiently(self._post.do(task, key, pool))
             except SchedulerError:
                 raise
             except (OSError, RuntimeError, KeyError, ValueError):
@@ -185,17 +185,17 @@ class Post:
         self._end: weakref.finalize[..., Post] | None = None
         self._closed = False
 
-    async def do(self, task: Task, key: RunKey, pool: bytes | None) -> Run | None:
+    async def do(self, task: Task, key: RunKey, pool: bytes | None) -> RunRecord | None:
         """One run, with the file of its pool where it has not been sent before; None when closed."""
         # Dask has one thread for the actors of a worker, and this would hold it
         return await asyncio.to_thread(self._do, task, key, pool)
 
-    def _do(self, task: Task, key: RunKey, pool: bytes | None) -> Run | None:
+    def _do(self, task: Task, key: RunKey, pool: bytes | None) -> RunRecord | None:
         try:
             path = self._folder / task.pool.name
             if pool is not None:
                 path.write_bytes(pool)
-            finished: Run = self._ask(replace(task, pool=path), key)
+            finished: RunRecord = self._ask(replace(task, pool=path), key)
             return finished
         except Exception as error:
             if self._closed:
@@ -279,7 +279,7 @@ def attend() -> None:
     threading.Thread(target=listen, daemon=True).start()
     while (wanted := asked.get()) is not None:
         task, key = wanted
-        found: list[Run] = []
+        found: list[RunRecord] = []
         if not process.do(task, [key], found.append):
             break
         # nobody may be left to read it
@@ -293,6 +293,4 @@ def attend() -> None:
 
 
 def _processor() -> str:
-    from coterie_bench._run import processor
-
     return f"{processor()}, {platform.system()}, {os.cpu_count()} cores"

@@ -13,12 +13,11 @@ from coterie.core.errors import DataError
 from coterie.ensemble import Ensemble
 from coterie_bench._data import DataPool, data_folders, find
 from coterie_bench._protocol import ensemble_of, made_partial, read_columns
-from coterie_bench._records import Run
+from coterie_bench._records import RunRecord
 from coterie_bench._spec import Spec
 from coterie_bench._store import RunStore
 from coterie_bench._summary import Summary, summarise
-from coterie_bench.figures import Saved, figures, save_figures
-from coterie_bench.figures._plan import BenchFigure, usual_kind
+from coterie_bench.figures import BenchFigure, Saved, figures, save_figures, usual_kind
 
 
 def table(directory: str | PathLike[str]) -> Summary:
@@ -80,7 +79,7 @@ def plot(
 
 
 def _ensembles(
-    store: RunStore, spec: Spec, runs: Sequence[Run], folders: Sequence[Path]
+    store: RunStore, spec: Spec, runs: Sequence[RunRecord], folders: Sequence[Path]
 ) -> Callable[[str], tuple[Ensemble, NDArray[np.int64] | None]]:
     """The first ensemble of each data set, as the runs met it."""
     kinds = usual_kind(runs)

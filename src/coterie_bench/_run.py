@@ -7,7 +7,7 @@ import platform
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from coterie.core.errors import DataError
 from coterie.io.write import whole_file
 from coterie_bench._data import DataPool, UnfitData, data_folders, find, load_pool
-from coterie_bench._process import GLANCE, RunProcess
+from coterie_bench._process import GLANCE, RunProcess, processor
 from coterie_bench._protocol import count_repetitions, made_partial, read_columns, repetition_seed
-from coterie_bench._records import Run, RunKey, Status
+from coterie_bench._records import RunKey, RunRecord, Status
 from coterie_bench._spec import DataSource, Spec, read_spec
 from coterie_bench._spec import Protocol as EnsembleProtocol
 from coterie_bench._store import Journal, RunStore
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from coterie_bench._remote import Crew
 
 # called with (runs done, runs in all, the run that is over or None at the start)
-Progress = Callable[[int, int, Run | None], None]
+Progress = Callable[[int, int, RunRecord | None], None]
 # repetitions of a setting that may hit a cap before the rest is not tried
 PATIENCE = 2
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "numba")
@@ -346,15 +346,6 @@ def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None)
     }
 
 
-def processor() -> str:
-    """What the system calls the processor."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
-
-
 # ---------------------------------------------------------------------- doing it
 
 
@@ -362,7 +353,7 @@ class _Progress:
     """What is done, seen by all threads."""
 
     def __init__(
-        self, runs: dict[RunKey, Run], wanted: set[RunKey], callback: Progress | None
+        self, runs: dict[RunKey, RunRecord], wanted: set[RunKey], callback: Progress | None
     ) -> None:
         self._lock = threading.Lock()
         self._runs = runs
@@ -384,7 +375,7 @@ class _Progress:
         with self._lock:
             self._runs.update({finished.key: finished for finished in found})
 
-    def add(self, finished: Run) -> None:
+    def add(self, finished: RunRecord) -> None:
         with self._lock:
             self._runs[finished.key] = finished
             self.done_now += 1
@@ -397,11 +388,11 @@ class _Progress:
             seen = self._caps.get(_setting_of(key), [])
             return seen[-1] if len(seen) >= PATIENCE else None
 
-    def _count_cap(self, finished: Run) -> None:
+    def _count_cap(self, finished: RunRecord) -> None:
         if finished.status in ("time cap", "memory cap"):
             self._caps[_setting_of(finished.key)].append(finished.status)
 
-    def _tell(self, finished: Run | None) -> None:
+    def _tell(self, finished: RunRecord | None) -> None:
         if self._callback is not None:
             done = sum(key in self._runs for key in self._wanted)
             self._callback(done, len(self._wanted), finished)
@@ -416,7 +407,7 @@ class Labourer(Protocol):
 
     group: tuple[str, str] | None
 
-    def do(self, task: Task, keys: list[RunKey], keep: Callable[[Run], None]) -> bool:
+    def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
         """Runs until all are over or one broke it; False when asked to stop."""
 
     def close(self, at_once: bool = True) -> None:
@@ -436,7 +427,7 @@ def _work(
     errors: list[BaseException] = []
     writing = threading.Lock()
 
-    def keep(finished: Run) -> None:
+    def keep(finished: RunRecord) -> None:
         with writing:
             journal.append(finished)
         progress.add(finished)
@@ -479,7 +470,9 @@ def _work(
         raise errors[0]
 
 
-def _do(task: Task, progress: _Progress, worker: Labourer, keep: Callable[[Run], None]) -> None:
+def _do(
+    task: Task, progress: _Progress, worker: Labourer, keep: Callable[[RunRecord], None]
+) -> None:
     """All runs of a task that are not done."""
     while keys := progress.open_keys(task):
         left = []

@@ -23,13 +23,13 @@ from typing import IO, Any
 from coterie.core.errors import DataError
 from coterie.io.parquet import require_pyarrow
 from coterie.io.write import whole_file
-from coterie_bench._records import Run, RunKey
+from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._score import METRICS
 from coterie_bench._spec import Spec, SpecError, read_spec
 
 SPEC, FACTS = "spec.toml", "facts.json"
 RUNS, JOURNALS, LOCKS, POOLS, ASIDE = "runs", "journals", "locks", "pools", "set-aside"
-_PLAIN = [part.name for part in fields(Run) if part.name not in ("key", "scores")]
+_PLAIN = [part.name for part in fields(RunRecord) if part.name not in ("key", "scores")]
 _KEYS = [part.name for part in fields(RunKey)]
 
 
@@ -111,9 +111,9 @@ class RunStore:
 
     # ------------------------------------------------------------------ runs
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RunRecord]:
         """Every run that is over, in the order of their keys."""
-        found: dict[RunKey, Run] = {}
+        found: dict[RunKey, RunRecord] = {}
         for path in sorted((self.directory / RUNS).glob("*.parquet")):
             for run in self._read_part(path):
                 found.setdefault(run.key, run)
@@ -151,7 +151,7 @@ class RunStore:
                 # a kill in between leaves the runs twice, which reading takes as once
                 path.unlink(missing_ok=True)
 
-    def _write_part(self, runs: Sequence[Run]) -> None:
+    def _write_part(self, runs: Sequence[RunRecord]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -161,7 +161,7 @@ class RunStore:
         with whole_file(self.directory / RUNS / f"part-{content[:16]}.parquet") as file:
             pq.write_table(table, file, compression="zstd")
 
-    def _read_part(self, path: Path) -> list[Run]:
+    def _read_part(self, path: Path) -> list[RunRecord]:
         require_pyarrow(path)
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -180,7 +180,7 @@ class RunStore:
             self.set_aside(path, error, "its runs will be done again, all others are kept")
             return []
 
-    def _read_journal(self, path: Path) -> list[Run]:
+    def _read_journal(self, path: Path) -> list[RunRecord]:
         try:
             lines = path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -249,7 +249,7 @@ class Journal:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
-    def append(self, run: Run) -> None:
+    def append(self, run: RunRecord) -> None:
         """Write a run; one call of the system, so that lines never mix."""
         text = run.to_json().encode()
         line = b"%08x %s\n" % (zlib.crc32(text), text)
@@ -266,26 +266,26 @@ class Claim:
         self.touched = touched
 
 
-def _from_line(line: bytes) -> Run:
+def _from_line(line: bytes) -> RunRecord:
     check, _, text = line.partition(b" ")
     if int(check, 16) != zlib.crc32(text):
         raise ValueError("the line does not match its checksum")
-    return Run.from_json(text.decode())
+    return RunRecord.from_json(text.decode())
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _row(run: RunRecord) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(run.key, name) for name in _KEYS}
     row |= {name: getattr(run, name) for name in _PLAIN}
     row["objective"] = list(run.objective)
     return row | {metric: run.scores.get(metric) for metric in METRICS}
 
 
-def _from_row(row: dict[str, Any]) -> Run:
+def _from_row(row: dict[str, Any]) -> RunRecord:
     key = RunKey(**{name: row[name] for name in _KEYS})
     scores = {metric: row[metric] for metric in METRICS if row[metric] is not None}
     plain = {name: row[name] for name in _PLAIN}
     plain["objective"] = tuple(plain["objective"])
-    run = Run(key=key, scores=scores, **plain)
+    run = RunRecord(key=key, scores=scores, **plain)
     run.check()
     return run
 

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from coterie_bench._published import Published, find_tables, look_up
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, RunRecord
 from coterie_bench.statistics import (
     Friedman,
     critical_difference,
@@ -239,20 +239,20 @@ class Summary:
     unlabelled: tuple[str, ...]
 
 
-def summarise(runs: Iterable[Run], spec: SpecLike) -> Summary:
+def summarise(runs: Iterable[RunRecord], spec: SpecLike) -> Summary:
     """Summarise the runs of an experiment.
 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from coterie_bench._records import Run, RunKey
+    >>> from coterie_bench._records import RunRecord, RunKey
     >>> from coterie_bench._summary import summarise
     >>> method = SimpleNamespace(name="eac", solver="eac", default={}, ablation_of="")
     >>> spec = SimpleNamespace(
     ...     title="Two runs", paper="", metrics=("ari",), methods=(method,), published=()
     ... )
     >>> runs = [
-    ...     Run(
+    ...     RunRecord(
     ...         RunKey("iris", 20, 0.0, repetition, "eac", "{}"), "eac", True, "", "ok", "",
     ...         {"ari": score}, 3, 3, 150, 60, 0.1, 2.0, True, None,
     ...     )
@@ -263,7 +263,7 @@ def summarise(runs: Iterable[Run], spec: SpecLike) -> Summary:
     (0.6, True)
     """
     by_key = {run.key: run for run in runs}
-    groups: dict[_Place, list[Run]] = defaultdict(list)
+    groups: dict[_Place, list[RunRecord]] = defaultdict(list)
     for key, run in by_key.items():
         groups[key.data, key.members, key.missing].append(run)
     tables = find_tables(spec.published, spec.paper)
@@ -308,10 +308,10 @@ _Place = tuple[str, int, float]
 class _Group:
     """The runs on one data set with ensembles of one kind."""
 
-    def __init__(self, place: _Place, runs: list[Run], planned: range) -> None:
+    def __init__(self, place: _Place, runs: list[RunRecord], planned: range) -> None:
         self.place = place
         self.repetitions = sorted({run.key.repetition for run in runs} | set(planned))
-        self.by_method: dict[str, list[Run]] = defaultdict(list)
+        self.by_method: dict[str, list[RunRecord]] = defaultdict(list)
         for run in runs:
             self.by_method[run.key.method].append(run)
         self.any_ok = any(run.status == "ok" for run in runs)
@@ -397,7 +397,7 @@ class _Group:
 
     def troubles(self, method: str) -> Iterable[Trouble]:
         runs = self.by_method.get(method, [])
-        bad: dict[str, list[Run]] = defaultdict(list)
+        bad: dict[str, list[RunRecord]] = defaultdict(list)
         for run in sorted(runs, key=lambda run: (run.key.repetition, run.key.setting)):
             if run.status != "ok":
                 bad[run.status].append(run)
@@ -405,7 +405,7 @@ class _Group:
             message = next((run.message for run in stopped if run.message), "")
             yield Trouble(*self.place, method, status, len(stopped), len(runs), message)
 
-    def _scores(self, runs: Iterable[Run], metric: str) -> dict[str, dict[int, float]]:
+    def _scores(self, runs: Iterable[RunRecord], metric: str) -> dict[str, dict[int, float]]:
         """Scores by setting and repetition; a setting that never gave one is there, empty."""
         found: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -415,13 +415,13 @@ class _Group:
                 scores[run.key.repetition] = float(value)
         return found
 
-    def _score(self, runs: Iterable[Run], given: Mapping[int, float], setting: str) -> Score:
+    def _score(self, runs: Iterable[RunRecord], given: Mapping[int, float], setting: str) -> Score:
         own = [run for run in runs if run.key.setting == setting]
         # always summed in the same order, whichever run was over first
         values = [given[repetition] for repetition in sorted(given)]
         return _mean(values, len(self.repetitions), setting, self._stopped(own, given))
 
-    def _stopped(self, runs: Iterable[Run], scored: Iterable[int]) -> dict[str, int]:
+    def _stopped(self, runs: Iterable[RunRecord], scored: Iterable[int]) -> dict[str, int]:
         """What became of the repetitions that have no score, by kind."""
         status: dict[int, str] = {run.key.repetition: run.status for run in runs}
         left = [repetition for repetition in self.repetitions if repetition not in set(scored)]
@@ -429,7 +429,7 @@ class _Group:
         return dict(Counter(NO_SCORE if kind == "ok" else kind for kind in kinds))
 
     def _best(
-        self, runs: Sequence[Run], by_setting: Mapping[str, Mapping[int, float]], default: str
+        self, runs: Sequence[RunRecord], by_setting: Mapping[str, Mapping[int, float]], default: str
     ) -> Score:
         """More runs come before a better mean: a setting that fails on hard runs has easy ones left."""
         scores = [self._score(runs, given, setting) for setting, given in by_setting.items()]
@@ -466,7 +466,7 @@ def _mean(values: list[float], of: int, setting: str, stopped: Mapping[str, int]
     )
 
 
-def _default_setting(runs: Iterable[Run]) -> str:
+def _default_setting(runs: Iterable[RunRecord]) -> str:
     return next((run.key.setting for run in runs if run.default), "")
 
 
@@ -487,7 +487,7 @@ def _planned(spec: SpecLike) -> range:
     return range(protocol.repetitions if protocol is not None and protocol.kind == "draw" else 0)
 
 
-def _methods_in_order(spec: SpecLike, runs: Iterable[Run]) -> list[str]:
+def _methods_in_order(spec: SpecLike, runs: Iterable[RunRecord]) -> list[str]:
     """The members, the methods of the spec, then any that the spec no longer names."""
     there = dict.fromkeys(run.key.method for run in runs)
     base = [name for name in (BASE_AVERAGE, BASE_BEST) if name in there]

@@ -22,7 +22,7 @@ from coterie.ensemble import Ensemble
 from coterie.solvers.methods import find_method
 from coterie_bench._data import DataPool
 from coterie_bench._protocol import ensemble_of, repetition_seed
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, RunKey, RunRecord, setting_text
 from coterie_bench._score import digest, score, score_members
 from coterie_bench._spec import DataSource, MethodSpec, Protocol
 
@@ -61,10 +61,10 @@ class Task:
             return [replace(self.key(nothing), method=name) for name in (BASE_AVERAGE, BASE_BEST)]
         return [self.key(setting) for setting, _ in self.method.settings()]
 
-    def blank(self, key: RunKey) -> Run:
+    def blank(self, key: RunKey) -> RunRecord:
         """A record of a run without a result."""
         method = self.method
-        return Run(
+        return RunRecord(
             key=key,
             solver="" if method is None else method.solver,
             default=method is None or key.setting == setting_text(method.default),
@@ -87,7 +87,7 @@ class Task:
 def serve(connection: Connection, lifeline: Connection, threads: int) -> None:
     """Do what comes through the connection until it closes.
 
-    For each run the answer is ``(key, None)`` when it begins and ``(key, Run)`` when it is over.
+    For each run the answer is ``(key, None)`` when it begins and ``(key, RunRecord)`` when it is over.
     """
     threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
     _limit_threads(threads)
@@ -172,7 +172,7 @@ class _Bench:
             task.seed, task.source.name, task.members, task.missing, task.repetition
         )
 
-    def run(self, task: Task, key: RunKey) -> Run:
+    def run(self, task: Task, key: RunKey) -> RunRecord:
         """One run; whatever the method raises becomes part of the record."""
         pool, ensemble = self.prepare(task)
         blank = replace(

@@ -1,4 +1,4 @@
-"""``coterie bench`` on the command line: its options; the work is imported when it is asked for."""
+"""Options of ``coterie bench``; the work itself is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from coterie.cli.outputs import Journal
-
-
-def run(arguments: argparse.Namespace, journal: Journal) -> None:
-    """Carry out the parsed command."""
-    from coterie_bench.command import bench
-
-    bench(arguments, journal)
+    from coterie.cli.outputs import RunLog
 
 
 def add_arguments(commands: Any, add_jobs: Callable[[argparse.ArgumentParser], None]) -> None:
-    """The command and its own commands."""
+    """Add the command and its steps."""
     parser = commands.add_parser(
         "bench",
         allow_abbrev=False,
-        help="compare methods, as the papers do",
-        description="Carry out an experiment that a spec describes, and show what came of it.",
+        help="run experiments that compare methods",
+        description="Run the experiment that a spec describes, and show its results.",
         epilog="examples:\n"
         "  coterie bench specs\n"
         "  coterie bench run quick --out quick --jobs 2\n"
@@ -32,6 +25,7 @@ def add_arguments(commands: Any, add_jobs: Callable[[argparse.ArgumentParser], N
         "  coterie bench plot quick\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(run=_bench)
     steps = parser.add_subparsers(metavar="STEP", dest="step", required=True)
     _add_run(steps, add_jobs)
     _add_table(steps)
@@ -43,23 +37,26 @@ def _add_run(steps: Any, add_jobs: Callable[[argparse.ArgumentParser], None]) ->
     parser = steps.add_parser(
         "run",
         allow_abbrev=False,
-        help="carry out a spec, or what is left of it",
-        description="Carry out a spec. Stopped at whatever moment and started again, it goes on "
-        "where it was; several processes may share a directory.",
+        help="run a spec, or what is left of it",
+        description="Run a spec. An interrupted command continues where it stopped when it is started "
+        "again. Several processes may share a directory.",
     )
     parser.add_argument(
         "spec", metavar="SPEC", help="a .toml file, or a name from: coterie bench specs"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="directory of the runs (default: bench-SPEC)"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="directory to keep the runs in (default: bench-SPEC)",
     )
     _add_data(parser)
     add_jobs(parser)
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="have the runs done by a Dask cluster, such as tcp://host:8786, by as many processes at "
-        'a time as its workers have threads (or --jobs); with "coterie[dask]"',
+        help="run on this Dask cluster, such as tcp://host:8786, in as many processes as its workers "
+        'have threads (or --jobs); needs "coterie[dask]"',
     )
 
 
@@ -67,9 +64,9 @@ def _add_table(steps: Any) -> None:
     parser = steps.add_parser(
         "table",
         allow_abbrev=False,
-        help="print the scores, tests, ranks and costs of runs",
-        description="Every score three ways: at the default setting, at the best setting, and by "
-        "an oracle that chooses with the labels; published values beside them.",
+        help="print scores, tests, ranks and costs",
+        description="Print every score for the default setting, for the best setting, and for an "
+        "oracle that chooses the setting by the true labels, beside the published values.",
     )
     _add_directory(parser)
     parser.add_argument(
@@ -77,7 +74,7 @@ def _add_table(steps: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write instead: .md, .txt, or one row a number as .csv, .tsv or .parquet",
+        help="write to a file instead: .md, .txt, or one row per number as .csv, .tsv or .parquet",
     )
 
 
@@ -86,8 +83,8 @@ def _add_plot(steps: Any) -> None:
         "plot",
         allow_abbrev=False,
         help="draw the figures that the runs support",
-        description="Draw the runs: scores against parameters, sizes and missing labels, "
-        "convergence, costs, ablations, ranks, and the evidence itself.",
+        description="Draw scores against parameters, ensemble sizes and missing labels; convergence, "
+        "costs, ablations, ranks, and the evidence itself.",
     )
     _add_directory(parser)
     parser.add_argument(
@@ -102,7 +99,7 @@ def _add_plot(steps: Any) -> None:
         nargs="+",
         default=["svg", "png"],
         choices=["svg", "png", "pdf"],
-        help="kinds of files (default: svg png)",
+        help="file formats (default: svg png)",
     )
     _add_data(parser)
 
@@ -112,7 +109,7 @@ def _add_specs(steps: Any) -> None:
         "specs",
         allow_abbrev=False,
         help="list the specs that come with coterie",
-        description="List the specs that come with coterie, and the data sets that each knows.",
+        description="List the specs that come with coterie, and the data sets of each.",
     )
 
 
@@ -128,5 +125,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="FOLDER",
-        help="folders with data sets (default: $COTERIE_DATA, else ./data)",
+        help="folders of data sets (default: $COTERIE_DATA, else ./data)",
     )
+
+
+def _bench(arguments: argparse.Namespace, log: RunLog) -> None:
+    from coterie_bench.command import bench
+
+    bench(arguments, log)

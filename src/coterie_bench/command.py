@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.cli.arguments import UsageError
-from coterie.cli.outputs import Journal
+from coterie.cli.outputs import RunLog
 from coterie.cli.screen import Screen, Stages
 from coterie.core.text import counted
 from coterie.io import write_table
@@ -25,29 +25,27 @@ from coterie_bench import (
     shipped,
     table,
 )
-from coterie_bench._records import Run
+from coterie_bench._records import RunRecord
 from coterie_bench._run import usual_directory
 
 PAGES = (".md", ".txt")
 
 
-def bench(arguments: argparse.Namespace, journal: Journal) -> None:
-    """One of the steps."""
-    {"run": _run, "table": _table, "plot": _plot, "specs": _specs}[arguments.step](
-        arguments, journal
-    )
+def bench(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Run one step."""
+    {"run": _run, "table": _table, "plot": _plot, "specs": _specs}[arguments.step](arguments, log)
 
 
-def _run(arguments: argparse.Namespace, journal: Journal) -> None:
+def _run(arguments: argparse.Namespace, log: RunLog) -> None:
     screen = Screen()
     out: Path = arguments.out or usual_directory(arguments.spec)
     with Stages() as stages, _client(arguments.scheduler) as client:
         stages.begin("making members")
 
-        def follow(done: int, total: int, finished: Run | None) -> None:
+        def follow(done: int, total: int, finished: RunRecord | None) -> None:
             if finished is None:
-                # from here on runs are kept as they come, also where the command is interrupted
-                journal.written.append(("runs", out))
+                # from here on every finished run is kept, even if the command is interrupted
+                log.written.append(("runs", out))
                 stages.begin("running", total)
             stages.reach(done, total)
 
@@ -63,7 +61,7 @@ def _run(arguments: argparse.Namespace, journal: Journal) -> None:
     screen.say(
         f"{counted(outcome.total, 'run')}"
         + (f", {already:,} of them done before" if already else "")
-        + f"; {outcome.failed or 'none'} went wrong."
+        + f"; {outcome.failed or 'none'} failed."
     )
     for remark in outcome.remarks:
         screen.say(f"{remark}.")
@@ -74,7 +72,7 @@ def _run(arguments: argparse.Namespace, journal: Journal) -> None:
 
 @contextmanager
 def _client(address: str | None) -> Iterator[Any]:
-    """Of the scheduler at an address; None where the runs stay on this machine."""
+    """A client of the scheduler at an address; None to stay on this machine."""
     if address is None:
         yield None
         return
@@ -85,7 +83,7 @@ def _client(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def _table(arguments: argparse.Namespace, journal: Journal) -> None:
+def _table(arguments: argparse.Namespace, log: RunLog) -> None:
     screen = Screen()
     output: Path | None = arguments.output
     kind = "" if output is None else output.suffix.lower()
@@ -101,11 +99,11 @@ def _table(arguments: argparse.Namespace, journal: Journal) -> None:
             file.write(f"{page}\n".encode())
     else:
         write_table(output, as_columns(summary))
-    journal.written.append(("table", output))
+    log.written.append(("table", output))
     screen.say("Wrote", output)
 
 
-def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
+def _plot(arguments: argparse.Namespace, log: RunLog) -> None:
     if find_spec("matplotlib") is None:
         raise UsageError('figures need matplotlib; run: pip install "coterie[bench]"')
     screen = Screen()
@@ -118,7 +116,7 @@ def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
             callback=lambda figure: stages.begin(f"drawing {figure.name}"),
         )
     captions = saved.files[-1]
-    journal.written += [("figure", path) for path in saved.files]
+    log.written += [("figure", path) for path in saved.files]
     screen.say(
         f"Wrote {counted(len(saved.files) - 1, 'figure file')}; what each shows is in", captions
     )
@@ -126,7 +124,7 @@ def _plot(arguments: argparse.Namespace, journal: Journal) -> None:
         screen.say(f"Left out: {reason}", indent=2)
 
 
-def _specs(arguments: argparse.Namespace, journal: Journal) -> None:
+def _specs(arguments: argparse.Namespace, log: RunLog) -> None:
     screen = Screen()
     for name in shipped():
         spec = read_spec(name)

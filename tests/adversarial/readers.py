@@ -26,7 +26,7 @@ from coterie import EAC, Ensemble, LabelError, Result
 from coterie.io import read_features, read_labels
 from coterie.io.result_file import HEADER
 from coterie_bench import SpecError, parse_spec, table
-from coterie_bench._records import Run, RunKey
+from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._store import RunStore
 from tests.adversarial.mutations import (
     damage,
@@ -231,9 +231,9 @@ def _specs() -> list[bytes]:
     return [SPEC.encode(), *(path.read_bytes() for path in [*shipped().values()][:2])]
 
 
-def a_run(repetition: int, method: str = "lwea", **changes: Any) -> Run:
+def a_run(repetition: int, method: str = "lwea", **changes: Any) -> RunRecord:
     """A run of the spec above."""
-    made = Run(
+    made = RunRecord(
         key=RunKey("iris", 5, 0.0, repetition, method, '{"theta": 0.4}'),
         solver="lwea",
         default=True,

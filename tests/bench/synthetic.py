@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from coterie_bench._records import Run, RunKey, setting_text
+from coterie_bench._records import RunKey, RunRecord, setting_text
 
 
 def made_up(
@@ -24,7 +24,7 @@ def made_up(
     peak_mib=10.0,
 ):
     """A run with one score, or without any for None."""
-    return Run(
+    return RunRecord(
         key=RunKey(data, members, missing, repetition, method, setting_text(setting or {})),
         solver=method if solver is None else solver,
         default=default,

@@ -51,7 +51,7 @@ def runs(tmp_path_factory):
 def test_run_says_what_was_done_and_what_was_not_there(runs, capsys):
     assert main(["bench", "run", str(runs.parent / "small.toml"), "--out", str(runs)]) == 0
     said = capsys.readouterr().out
-    assert "10 runs, 10 of them done before; none went wrong." in said
+    assert "10 runs, 10 of them done before; none failed." in said
     assert "left out: nowhere" in said
 
 

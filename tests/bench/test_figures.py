@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.core.errors import DataError
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run, RunKey, setting_text
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, RunKey, RunRecord, setting_text
 from coterie_bench.figures import figures, save_figures
 from coterie_bench.figures._parameters import read_study
 from coterie_bench.figures._plan import BenchFigure, BenchFigures, file_name, usual_kind
@@ -41,7 +41,7 @@ def run_of(
 ):
     status = more.pop("status", "ok")
     ok = status == "ok"
-    return Run(
+    return RunRecord(
         key=RunKey(
             data,
             members,

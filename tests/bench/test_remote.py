@@ -199,7 +199,7 @@ def test_the_command_takes_a_scheduler(cluster, here, tmp_path, monkeypatch, cap
     )
     captured = capsys.readouterr()
     assert code == 0, captured.err
-    assert "none went wrong" in captured.out
+    assert "none failed" in captured.out
     assert "can" in captured.err
     assert "be watched" in captured.err
     assert facts("runs") == here

@@ -9,7 +9,7 @@ import pytest
 
 from coterie.core.errors import DataError
 from coterie_bench import SpecError, parse_spec
-from coterie_bench._records import Run, RunKey
+from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._store import Journal, RunStore
 
 pytest.importorskip("pyarrow", reason="the table of runs is parquet")
@@ -18,7 +18,7 @@ SPEC = parse_spec('[[data]]\nembedded = "iris"\n[[method]]\nsolver = "eac"\n')
 
 
 def a_run(repetition=0, **changes):
-    run = Run(
+    run = RunRecord(
         key=RunKey("iris", 10, 0.0, repetition, "eac", "{}"),
         solver="eac",
         default=True,

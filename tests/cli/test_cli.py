@@ -272,7 +272,7 @@ def test_many_samples_without_labels_name_the_first_five(refused):
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--truth", "z"], "no column 'z' (its columns are x, y)"),
-        ("x,label\n1,2\n3,4\n", ["--id", "label"], "the output has a column of that name"),
+        ("x,label\n1,2\n3,4\n", ["--id", "label"], "the output has a column with that name"),
     ],
 )
 def test_cluster_refuses_bad_features(refused, content, options, says):
@@ -297,8 +297,8 @@ def test_cluster_refuses_bad_features(refused, content, options, says):
         (["combine", "labels.csv", "--set", "linkag=x"], "no parameter 'linkag'; did you mean"),
         (["combine", "labels.csv", "--set", "linkage=ward"], "linkage must be one of 'average'"),
         (["combine", "labels.csv", "--set", "linkage"], "write NAME=VALUE"),
-        (["combine", "labels.csv", "--set", "n_clusters=3"], "use -k for that"),
-        (["combine", "labels.csv", "--set", "random_state=3"], "use --seed for that"),
+        (["combine", "labels.csv", "--set", "n_clusters=3"], "use -k instead"),
+        (["combine", "labels.csv", "--set", "random_state=3"], "use --seed instead"),
         (["combine", "ids.csv", "--id", "customer"], "ids.csv: no column of labels is left"),
         (["combine", "labels.csv", "a.csv"], "a.csv has 4 rows, but labels.csv has 7"),
         (["combine", "a.csv", "a.csv"], "a.csv is given twice"),
@@ -417,7 +417,7 @@ def test_output_is_checked_before_any_work(refused, monkeypatch):
     def must_not_run(*_):
         raise AssertionError("read before the output was checked")
 
-    monkeypatch.setattr("coterie.cli._commands.read_table", must_not_run)
+    monkeypatch.setattr("coterie.cli._clustering.read_table", must_not_run)
     assert "no directory" in refused("cluster", "data.csv", "-k", 3, "-o", "absent/out.csv")
 
 

@@ -73,6 +73,12 @@ def test_labels_choose_k_too(folder, capsys):
     assert json.loads(capsys.readouterr().out)["n_clusters"] == 3
 
 
+def test_select_takes_more_rows_than_the_default_method(folder, capsys, monkeypatch):
+    monkeypatch.setattr("coterie.cli._clustering.MANY_ROWS", 10)
+    assert main(["select", "features.csv", "-k", "2-4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["recommended"] == 3
+
+
 def test_select_prints_and_writes_its_table(folder, capsys):
     assert main(["select", "features.csv", "-k", "2-6", "-o", "k.csv"]) == 0
     out = capsys.readouterr().out

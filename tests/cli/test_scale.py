@@ -170,16 +170,16 @@ def test_workers_of_its_own_and_of_a_scheduler(parts, capsys):
     ("arguments", "words"),
     [
         (["-o", "out.csv"], "a directory of parquet files; name a directory, such as out"),
-        (["-o", "pool/out"], "-o pool/out lies in the input pool"),
+        (["-o", "pool/out"], "-o pool/out is inside the input pool"),
         (["-o", "points"], "-o points is not empty"),
         (["-o", "pool.parquet"], "-o pool.parquet is a file"),
         (["-o", "absent/out"], "there is no directory absent"),
         (["--truth", "a"], "--truth is not read"),
         (["--label", "nothing"], "has no column 'nothing'"),
         (["--workers", "-1"], "--workers"),
-        (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "run already"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "leave them out with --scheduler"),
         (["--worker-memory", "much"], "--worker-memory must be a number of bytes"),
-        (["--worker-memory", "1GB", "--workers", "0"], "--workers 0 asks for none"),
+        (["--worker-memory", "1GB", "--workers", "0"], "--workers 0 starts none"),
         (["--report", "page.txt"], ".html"),
         (["--id", "distinct", "-o", "out"], "rename the id"),
     ],
@@ -194,7 +194,7 @@ def test_what_cannot_be_done_is_said_before_the_work(parts, refused, arguments, 
 def test_inputs_that_are_no_partitions_are_refused(parts, refused):
     Path("empty").mkdir()
     assert "empty is a directory without parquet" in refused("combine", "empty", "-k", 3)
-    assert "no file has such a name" in refused("combine", "nothing/*.parquet", "-k", 3)
+    assert "no file matches this pattern" in refused("combine", "nothing/*.parquet", "-k", 3)
     assert "parquet files only" in refused("combine", "*.csv", "-k", 3)
     assert "parquet files only" in refused("combine", "labels.csv", "-k", 3, "--workers", 0)
     assert "given twice" in refused(
@@ -255,9 +255,9 @@ def test_the_choice_of_k_on_a_directory_is_that_on_one_file(
 def test_a_choice_on_partitions_is_refused_before_the_work(parts, refused):
     command = ["select", "pool", "--labels", "--workers", 0]
     assert "'who'" in refused(*command)
-    assert "-o pool/k.csv lies in the input" in refused(*command, "-o", "pool/k.csv")
+    assert "-o pool/k.csv is inside the input" in refused(*command, "-o", "pool/k.csv")
     assert "column 'who' holds text" in refused("select", "points", "--workers", 0)
-    assert "run already" in refused(
+    assert "leave them out with --scheduler" in refused(
         *command[:3], "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
     )
 
@@ -327,16 +327,18 @@ def test_features_in_partitions_are_explained_too(parts, capsys):
 
 def test_ids_that_cannot_be_looked_up_are_told_what_to_do(saved, capsys, refused):
     line = refused("explain", "r.npz", "w5")
-    assert "r.npz holds 25 distinct rows (0 to 24) and no ids of the 600 rows" in line
+    assert "r.npz holds 25 distinct rows (0 to 24), not the ids of the 600 rows" in line
     assert "--labels DIR" in line
     told = " ".join(ran(capsys, "explain", "r.npz", "5").split())
-    assert "It is a distinct row, and stands for" in told
+    assert "This distinct row represents" in told
     assert "no row has 'nobody'" in refused("explain", "r.npz", "w1", "nobody", "--labels", "out")
-    assert "no directory of parquet files" in refused("explain", "r.npz", "w1", "--labels", "r.npz")
+    assert "is not a directory of parquet files" in refused(
+        "explain", "r.npz", "w1", "--labels", "r.npz"
+    )
     assert "not written with this result" in refused("explain", "r.npz", "w1", "--labels", "pool")
     ran(capsys, "combine", "labels.csv", "-k", 2, "--save", "plain.npz")
     line = refused("explain", "plain.npz", "0", "--labels", "out")
-    assert "plain.npz knows its samples" in line
+    assert "leave it out for plain.npz" in line
 
 
 def test_no_scheduler_is_said_within_seconds(parts, refused):

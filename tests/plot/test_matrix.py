@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import coassociation
 from coterie.plot import matrix
-from coterie.plot.arrange import Runs, bin_shares, block_means, leaf_order, pooled_coassociation
+from coterie.plot.arrange import Spans, bin_shares, block_means, leaf_order, pooled_coassociation
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
 
@@ -131,7 +131,7 @@ def test_bins_hold_the_mean_over_pairs_of_samples(labels, bins, data):
     n = len(labels)
     ensemble = Ensemble.from_labels(labels)
     order = np.array(data.draw(st.permutations(range(ensemble.n_microclusters))))
-    runs = Runs(order, np.zeros_like(order), ensemble.weights[order].astype(float))
+    runs = Spans(order, np.zeros_like(order), ensemble.weights[order].astype(float))
     shares = bin_shares(runs, bins, ensemble.n_microclusters)
     assert shares.toarray().sum(axis=1) == pytest.approx(1.0)
     means = block_means(coassociation(ensemble), shares)
@@ -146,7 +146,7 @@ def test_without_the_matrix_the_means_are_the_same():
     _, labels = noisy(300)
     ensemble = Ensemble.from_labels(labels, member_weight=[1, 2, 1, 1, 3, 1, 1, 1])
     order = np.arange(ensemble.n_microclusters)
-    runs = Runs(order, np.zeros_like(order), ensemble.weights.astype(float))
+    runs = Spans(order, np.zeros_like(order), ensemble.weights.astype(float))
     shares = bin_shares(runs, 20, len(order))
     assert pooled_coassociation(ensemble, shares) == pytest.approx(
         block_means(coassociation(ensemble), shares)
@@ -157,7 +157,7 @@ def test_with_missing_labels_a_bin_pools_what_members_saw():
     labels = np.array([[0, -1], [1, 0], [1, 0], [-1, 1]])
     ensemble = Ensemble.from_labels(labels)
     rows = ensemble.inverse.astype(np.int64)
-    runs = Runs(rows, np.zeros_like(rows), np.ones(4))
+    runs = Spans(rows, np.zeros_like(rows), np.ones(4))
     pooled = pooled_coassociation(ensemble, bin_shares(runs, 2, ensemble.n_microclusters))
     # first bin with the second: member 0 saw 2 pairs, 1 together; member 1 saw 2 pairs, 1 together
     assert pooled[0, 1] == pytest.approx(2 / 4)

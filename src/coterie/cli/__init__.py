@@ -1,8 +1,12 @@
 """The command ``coterie``.
 
-Only the standard library is imported here and in ``_arguments``; what a command needs is imported
-when it runs, so that ``coterie --help`` answers at once. Exit codes: 0, 2 for a mistake of the user's
-(one line on stderr), 1 for a mistake of coterie's, 128 and its number after a signal (130: Ctrl-C).
+Only the standard library is imported here and in ``arguments``; a command's own modules are imported
+when it runs, so that ``coterie --help`` answers at once. Exit codes: 0 for success; 2 for an error of
+the user's, with one message on stderr; 1 for an error of coterie's; 128 plus its number after a signal
+(130 for Ctrl-C).
+
+The modules import each other in this order: ``arguments``, ``screen``, ``outputs``, ``_methods``,
+``_label_files``, ``_clustering``, ``_questions``, ``partitions``.
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 
-from coterie.cli.arguments import UsageError, further_commands, parse
+from coterie.cli.arguments import UsageError, in_partitions, parse
 from coterie.core.errors import CoterieError
 from coterie.core.text import printable
 
@@ -29,14 +35,25 @@ MOST_WARNINGS = 3
 THREADS = "NUMBA_NUM_THREADS"
 # beyond what a process may start on most machines
 MOST_THREADS = 1024
-# commands that ask something of data or of a result, instead of clustering
-HOMES = {"select": "_questions", "report": "_questions", "explain": "_questions"}
-# by which others end a process: a system that stops, a terminal that is closed
+# the module that holds each command; those on rows in partitions are in ``partitions``
+HOMES = {
+    "demo": "_clustering",
+    "cluster": "_clustering",
+    "combine": "_clustering",
+    "select": "_questions",
+    "report": "_questions",
+    "explain": "_questions",
+    "methods": "_methods",
+    "warmup": "_methods",
+}
+# longer lines are hard to read
+WIDEST = 100
+# sent when the system shuts down, or when the terminal is closed
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Ended(KeyboardInterrupt):
-    """A signal that ends the command as Ctrl-C does: what is half-done is taken away first."""
+    """A signal that ends the command like Ctrl-C: unfinished files are removed first."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -47,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # a name that the terminal cannot show is no reason to fail after the work
+        # a character that the terminal cannot show must not end a finished command with an error
         sys.stdout.reconfigure(errors="backslashreplace")
     written: list[tuple[str, Path]] = []
     try:
@@ -55,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always")
             _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
-        _tell_warnings(caught)
+        _print_warnings(caught)
         return 0
     except KeyboardInterrupt as interrupt:
         number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
@@ -65,10 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             else "interrupted"
         )
         complete = ", ".join(str(path) for _, path in written)
-        _tell(f"{how}; {f'only {complete} was' if complete else 'nothing was'} written")
+        _print(f"{how}; {f'only {complete} was' if complete else 'nothing was'} written")
         return 128 + number
     except BrokenPipeError:
-        # the reader of our output has gone (coterie methods | head): nobody's mistake
+        # the reader closed the pipe (coterie methods | head), which is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -77,47 +94,47 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         if _is_the_users(error):
-            _tell(f"error: {_words(error, _command(argv))}")
+            _print(f"error: {_words(error, _command(argv))}")
             return 2
-        _tell(
-            f"error: a fault in coterie, not in your data ({type(error).__name__}: {error}); please "
-            "report it, with what COTERIE_DEBUG=1 shows"
+        _print(
+            f"error: a bug in coterie, not in your data ({type(error).__name__}: {error}); please "
+            "report it with the output of COTERIE_DEBUG=1"
         )
         return 1
 
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Within it, the signals that would end the process at once let it put things in order."""
+    """Turn signals that would end the process at once into ``Ended``, so that files are tidied up."""
     if threading.current_thread() is not threading.main_thread():
-        # only the main thread may say what a signal does
+        # only the main thread may handle signals
         yield
         return
-    # one that is ignored (nohup) or has another's answer keeps it
-    answered = [number for number in ENDS if signal.getsignal(number) is signal.SIG_DFL]
+    # a signal that is ignored (nohup) or handled by someone else is left alone
+    handled = [number for number in ENDS if signal.getsignal(number) is signal.SIG_DFL]
 
     def end(number: int, frame: object) -> None:
-        for other in answered:
-            # who asks twice does not want to wait
+        for other in handled:
+            # a second signal ends the process at once
             signal.signal(other, signal.SIG_DFL)
         raise Ended(number)
 
-    for number in answered:
+    for number in handled:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in answered:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _open_closed_streams() -> None:
-    """Where a stream was closed (>&-), nobody listens; but the next file to be opened would be it."""
-    for place in range(3):
+    """Reopen closed standard streams (>&-): the next file to be opened would take their number."""
+    for descriptor in range(3):
         try:
-            os.fstat(place)
+            os.fstat(descriptor)
         except OSError:
-            # the lowest free number is the one that is missing
+            # open() takes the lowest free number, which is this one
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
@@ -132,23 +149,24 @@ def _run(
 ) -> None:
     try:
         arguments = parse(argv)
-    except SystemExit:  # --help and --version have been answered
+    except SystemExit:  # after --help and --version
         return
-    if arguments is not None:
-        _check_threads(os.environ.get(THREADS, ""))
-        from coterie.cli.outputs import Journal
+    if arguments is None:
+        return
+    _check_threads(os.environ.get(THREADS, ""))
+    from coterie.cli.outputs import RunLog
 
-        journal = Journal(caught, written)
-        further = further_commands()
-        if arguments.command in further:
-            further[arguments.command].run(arguments, journal)
-            return
-        home = import_module(f"coterie.cli.{HOMES.get(arguments.command, '_commands')}")
-        getattr(home, arguments.command)(arguments, journal)
+    log = RunLog(caught, written)
+    if "run" in arguments:
+        # a command of another package
+        arguments.run(arguments, log)
+        return
+    home = "partitions" if in_partitions(arguments) else HOMES[arguments.command]
+    getattr(import_module(f"coterie.cli.{home}"), arguments.command)(arguments, log)
 
 
 def _check_threads(asked: str) -> None:
-    """Refuse a number of threads that numba would stumble over when it is first needed."""
+    """Refuse a number of threads that numba would reject later, in the middle of the work."""
     text = asked.strip()
     if text and not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
         raise UsageError(
@@ -163,13 +181,13 @@ def _is_the_users(error: Exception) -> bool:
 
 
 def _lacks_memory(error: Exception) -> bool:
-    """Whether a library could not even be loaded, as under a tight ``ulimit -v``."""
+    """Whether a library could not be loaded for lack of memory, as under a tight ``ulimit -v``."""
     words = ("failed to map segment", "annot allocate memory")
     return isinstance(error, ImportError) and any(word in str(error) for word in words)
 
 
 def _lacks_cache(error: Exception) -> bool:
-    """Whether numba found no directory to write to, as in a container that is read-only."""
+    """Whether numba found no directory to write to, as in a read-only container."""
     return isinstance(error, RuntimeError) and "no locator available" in str(error)
 
 
@@ -182,14 +200,14 @@ def _words(error: Exception, command: str = "") -> str:
         return error.text(partial(_as_option, command))
     if _lacks_cache(error):
         return (
-            "numba has no directory to keep compiled kernels in; let the environment variable "
-            "NUMBA_CACHE_DIR name one that you may write to"
+            "numba has no directory to keep compiled code in; set the environment variable "
+            "NUMBA_CACHE_DIR to a directory that you may write to"
         )
     if _lacks_memory(error):
         return "out of memory while loading libraries; allow the process more (ulimit -v)"
     if isinstance(error, OSError) and error.strerror:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}"
+        path = "" if error.filename is None else f"{error.filename}: "
+        return f"{path}{error.strerror}"
     return str(error) or "out of memory"
 
 
@@ -201,17 +219,27 @@ def _as_option(command: str, parameter: str, value: str | None) -> str:
     return option if value is None else f"{option} {value}"
 
 
-def _tell(message: str) -> None:
-    # a full or closed stderr changes neither the work nor its exit code
+def _print(message: str) -> None:
+    """Print one message on stderr: wrapped on a terminal, one line elsewhere."""
+    text = f"coterie: {printable(' '.join(message.split()))}"
+    # a full or closed stderr must not change the exit code
     with suppress(OSError):
-        sys.stderr.write(f"coterie: {printable(' '.join(message.split()))}\n")
+        if sys.stderr.isatty():
+            text = fill(
+                text,
+                min(get_terminal_size().columns, WIDEST),
+                subsequent_indent="  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
 
-def _tell_warnings(caught: Sequence[warnings.WarningMessage]) -> None:
-    # warnings of other kinds speak to programmers
-    found = dict.fromkeys(
+def _print_warnings(caught: Sequence[warnings.WarningMessage]) -> None:
+    # other kinds of warning address programmers
+    messages = dict.fromkeys(
         str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
     )
-    for message in [*found][:MOST_WARNINGS]:
-        _tell(f"warning: {message}")
+    for message in [*messages][:MOST_WARNINGS]:
+        _print(f"warning: {message}")

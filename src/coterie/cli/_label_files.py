@@ -1,32 +1,64 @@
-"""Files of labels, side by side or joined by an id, as one Ensemble."""
+"""Files of labels, side by side or joined by an id, become one Ensemble."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import realpath
+from pathlib import Path
 from typing import Any
 
-from coterie.core.errors import DataError
+from coterie.cli.arguments import UsageError
+from coterie.cli.screen import Stages
+from coterie.core.errors import DataError, LabelError
+from coterie.core.text import listed
 from coterie.ensemble import Ensemble
 from coterie.ensemble.read import with_suffixes
-from coterie.io import FileTable
+from coterie.io import FileTable, read_table
 from coterie.io.table import ids_to_join
 
 
-def label_ensemble(
-    tables: Sequence[FileTable], id: str | None, label: Sequence[str] | None, truth: str | None
-) -> Ensemble:
-    """All label columns of all files as members.
+def read_label_files(
+    files: Sequence[Path],
+    id: str | None,
+    columns: Sequence[str] | None,
+    truth: str | None,
+    stages: Stages,
+) -> tuple[Ensemble, list[Any] | None]:
+    """Read files of labels as one ensemble, and the known class of each sample.
 
     Parameters
     ----------
-    tables : sequence of FileTable
+    files : sequence of Path
     id : str or None
         The column to join by; None puts files with the same rows side by side.
-    label : sequence of str or None
+    columns : sequence of str or None
         The columns with labels, each in at least one of the files; None takes all.
     truth : str or None
-        A column that is no member.
+        The column of known classes, which is not a member.
+    stages : Stages
     """
+    real_paths: set[str] = set()
+    for path in files:
+        real_path = realpath(path)
+        if real_path in real_paths:
+            raise UsageError(f"{path} is given twice")
+        real_paths.add(real_path)
+    tables = []
+    for path in files:
+        stages.begin(f"reading {path.name}")
+        tables.append(read_table(path, "labels", () if id is None else (id,)))
+    try:
+        ensemble = _label_ensemble(tables, id, columns, truth)
+    except LabelError as error:
+        note = " (rows are counted from 0)" if " row" in str(error) else ""
+        raise DataError(f"{listed(map(str, files), 5)}: {error}{note}") from error
+    return ensemble, None if truth is None else _known_classes(tables, id, truth, ensemble)
+
+
+def _label_ensemble(
+    tables: Sequence[FileTable], id: str | None, label: Sequence[str] | None, truth: str | None
+) -> Ensemble:
+    """All label columns of all files as members."""
     for column in label or ():
         if not any(column in table.columns for table in tables):
             tables[0].column(column)
@@ -49,12 +81,10 @@ def label_ensemble(
     return Ensemble.from_labels(dict(zip(names, columns, strict=True)))
 
 
-def known_classes(
-    tables: Sequence[FileTable], id: str | None, truth: str | None, ensemble: Ensemble
-) -> list[Any] | None:
-    """The known class of each sample, None where no file tells it."""
-    if truth is None:
-        return None
+def _known_classes(
+    tables: Sequence[FileTable], id: str | None, truth: str, ensemble: Ensemble
+) -> list[Any]:
+    """The known class of each sample; None for a sample without one."""
     holders = [table for table in tables if truth in table.columns]
     if not holders:
         tables[0].column(truth)

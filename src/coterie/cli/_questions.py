@@ -1,23 +1,31 @@
-"""The commands that answer: how many clusters, what a result says, why a sample is where it is."""
+"""The commands that answer: how many clusters, what a result says, why a sample is in its cluster."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coterie.cli._commands import chosen_k, read_label_files
-from coterie.cli.arguments import UsageError, in_partitions
+from coterie.cli._clustering import chosen_k
+from coterie.cli._label_files import read_label_files
+from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
-    Journal,
+    CONFIDENCE,
+    DISTINCT,
+    LABEL,
+    RunLog,
     check_page,
     closing_facts,
     file_facts,
     selection_facts,
 )
 from coterie.cli.screen import Screen, Stages
-from coterie.core.text import counted
+from coterie.core.errors import DataError, SampleError
+from coterie.core.text import counted, listed
 from coterie.io import check_writable, read_table, write_table
+from coterie.io.parquet import require_pyarrow
 from coterie.result import Result
 from coterie.trust import Explanation
 
@@ -28,21 +36,10 @@ if TYPE_CHECKING:
 MOST_VOTES = 40
 
 
-def select(arguments: argparse.Namespace, journal: Journal) -> None:
-    """Features or labels in, a number of clusters out."""
+def select(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Recommend a number of clusters for features or labels."""
     files: list[Path] = arguments.files
-    if arguments.output is not None:
-        check_writable(arguments.output)
-        there = [path for path in files if path.exists() and arguments.output.exists()]
-        if any(arguments.output.samefile(path) for path in there):
-            raise UsageError(f"-o {arguments.output} would overwrite the input; name another file")
-    if not arguments.labels and len(files) > 1:
-        raise UsageError("several files are read only with --labels; features come in one file")
-    if in_partitions(arguments, files):
-        from coterie.cli import partitions
-
-        _tell_choice(arguments, journal, *partitions.select(arguments))
-        return
+    check_select(arguments)
     with Stages() as stages:
         data: Any
         if arguments.labels:
@@ -53,39 +50,53 @@ def select(arguments: argparse.Namespace, journal: Journal) -> None:
             table = read_table(
                 files[0], "features", () if arguments.id is None else (arguments.id,)
             )
-            data, names, _ = table.features(arguments.columns, arguments.id, arguments.drop)
-            size = f"{counted(len(data), 'sample')}, {counted(len(names), 'feature')}"
+            data, features, _ = table.features(arguments.columns, arguments.id, arguments.drop)
+            size = f"{counted(len(data), 'sample')}, {counted(len(features), 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
     headline = f"{', '.join(path.name for path in files)}: {size}"
-    _tell_choice(arguments, journal, selection, file_facts(files), headline)
+    show_selection(arguments, log, selection, file_facts(files), headline)
 
 
-def _tell_choice(
+def check_select(arguments: argparse.Namespace) -> None:
+    """Refuse options of ``select`` that cannot be carried out."""
+    files: list[Path] = arguments.files
+    if arguments.output is not None:
+        check_writable(arguments.output)
+        there = [path for path in files if path.exists() and arguments.output.exists()]
+        if any(arguments.output.samefile(path) for path in there):
+            raise UsageError(f"-o {arguments.output} would overwrite the input; name another file")
+    if not arguments.labels and len(files) > 1:
+        raise UsageError("several files are read only with --labels; features come in one file")
+
+
+def show_selection(
     arguments: argparse.Namespace,
-    journal: Journal,
-    selection: Selection,
+    log: RunLog,
+    selection: Selection | None,
     input: dict[str, Any],
     headline: str,
 ) -> None:
+    """Write the table of criteria if asked for, and print the recommendation."""
+    assert selection is not None
     if arguments.output is not None:
         write_table(arguments.output, selection.table().to_dict())
-        journal.written.append(("table", arguments.output))
+        log.written.append(("table", arguments.output))
     screen = Screen()
     if arguments.json:
-        screen.json({"input": input} | selection_facts(selection) | closing_facts(journal))
+        screen.json({"input": input} | selection_facts(selection) | closing_facts(log))
         return
     screen.say(headline)
-    _show_choice(screen, selection)
+    _show_criteria(screen, selection)
     if arguments.output is not None:
         screen.say("table written to", arguments.output)
 
 
-def report(arguments: argparse.Namespace, journal: Journal) -> None:
-    """A saved result in, a page out."""
+def report(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Write the report of a saved result."""
     from coterie.report import write
 
     if not arguments.result.is_file():
-        # which says why it cannot be read, before anything is said of the page
+        # the error about the result comes before any error about the page
         Result.load(arguments.result)
     output = arguments.output or arguments.result.with_suffix(".html")
     check_page(output, "-o")
@@ -93,40 +104,42 @@ def report(arguments: argparse.Namespace, journal: Journal) -> None:
         raise UsageError(f"-o {output} would overwrite the result; name another file")
     result = Result.load(arguments.result)
     write(result, output, title=arguments.title)
-    journal.written.append(("report", output))
+    log.written.append(("report", output))
     screen = Screen()
     if arguments.json:
-        screen.json(closing_facts(journal))
+        screen.json(closing_facts(log))
         return
     screen.say(f"{arguments.result.name}: {result!r}")
     screen.say("report written to", output)
 
 
-def explain(arguments: argparse.Namespace, journal: Journal) -> None:
-    """A saved result and samples in, reasons out."""
+def explain(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Say why samples of a saved result are in their clusters."""
     result = Result.load(arguments.result)
     if "parts" in result.input:
-        from coterie.cli._distinct import explained
-
-        found = explained(result, arguments.result, arguments.samples, arguments.labels)
+        explanations = _explained_by_distinct_row(
+            result, arguments.result, arguments.samples, arguments.labels
+        )
     elif arguments.labels is not None:
         raise UsageError(
-            f"--labels is for results of rows in partitions; {arguments.result} knows its samples"
+            f"--labels is only for results of rows in partitions; leave it out for {arguments.result}"
         )
     else:
-        found = [result.explain(_sample(result, text)) for text in arguments.samples]
+        explanations = [result.explain(_sample(result, text)) for text in arguments.samples]
     screen = Screen()
     if arguments.json:
-        screen.json({"samples": [_explained(one) for one in found]} | closing_facts(journal))
+        screen.json(
+            {"samples": [_explanation_facts(one) for one in explanations]} | closing_facts(log)
+        )
         return
-    for i, explanation in enumerate(found):
+    for i, explanation in enumerate(explanations):
         if i:
             screen.say("")
         screen.say(explanation.sentence)
         _show_votes(screen, explanation)
 
 
-def _show_choice(screen: Screen, selection: Selection) -> None:
+def _show_criteria(screen: Screen, selection: Selection) -> None:
     screen.say(selection.headline())
     marked = [f"{'*' if k == selection.recommended else ''}{k}" for k in selection.ks]
     headings, *rows = zip(*[["k", *marked, "vote"], *selection.columns()], strict=True)
@@ -137,7 +150,7 @@ def _show_choice(screen: Screen, selection: Selection) -> None:
 
 
 def _show_votes(screen: Screen, explanation: Explanation) -> None:
-    """A row a member, those that see the sample elsewhere first."""
+    """One row per member; members that disagree come first."""
     rows = []
     for vote in explanation.votes.rows():
         if vote["label"] is None:
@@ -152,11 +165,11 @@ def _show_votes(screen: Screen, explanation: Explanation) -> None:
     screen.table(["member", "its label", "agrees", "goes with", "share"], shown, text=(0, 1))
     if len(rows) > len(shown):
         more = counted(len(rows) - len(shown), "member")
-        screen.say(f"and {more} more; --json tells all", indent=2)
+        screen.say(f"and {more} more; --json lists all", indent=2)
 
 
 def _sample(result: Result, text: str) -> Any:
-    """The id as the data have it: text, or a number where ids are numbers or rows."""
+    """The id in the type of the data's ids: text, or a number where ids are numbers or row numbers."""
     ids = result.ensemble.sample_ids
     if ids is not None and ids.dtype.kind not in "iuf":
         return text
@@ -168,7 +181,7 @@ def _sample(result: Result, text: str) -> Any:
     return text
 
 
-def _explained(explanation: Explanation) -> dict[str, Any]:
+def _explanation_facts(explanation: Explanation) -> dict[str, Any]:
     return {
         "sample": explanation.sample,
         "cluster": explanation.cluster,
@@ -179,3 +192,153 @@ def _explained(explanation: Explanation) -> dict[str, Any]:
         "votes": list(explanation.votes.rows()),
         "sentence": explanation.sentence,
     }
+
+
+# ---------------------------------------------------------------------- results of rows in partitions
+
+
+def _explained_by_distinct_row(
+    result: Result, path: Path, samples: Sequence[str], labels: Path | None
+) -> list[Explanation]:
+    """Explain samples by id or row number, or by distinct row where the labels are not given.
+
+    The result holds distinct label rows only. The labels that the same command wrote give the distinct
+    row of every row.
+    """
+    if labels is None:
+        return [_by_distinct_row(result, path, text) for text in samples]
+    rows = _WrittenLabels.of(labels, result).find(samples)
+    return [_explain(result, row, text) for text, row in zip(samples, rows, strict=True)]
+
+
+def _by_distinct_row(result: Result, path: Path, text: str) -> Explanation:
+    size = result.ensemble.n_samples
+    if not (text.isdecimal() and int(text) < size):
+        raise SampleError(
+            f"{text!r}: {path} holds {counted(size, 'distinct row')} (0 to {size - 1}), not the ids of "
+            f"the {result.ensemble.total_count:,} rows they represent; give the directory of "
+            "labels written by the same command: --labels DIR (if there is none, run it again with -o DIR)"
+        )
+    return _explain(result, int(text), None)
+
+
+def _explain(result: Result, row: int, name: str | None) -> Explanation:
+    explanation = result.explain(row)
+    count = counted(int(result.ensemble.sample_counts[row]), "row")
+    if name is None:
+        sentence = f"{explanation.sentence} (This distinct row represents {count}.)"
+        return replace(explanation, sentence=sentence)
+    rest = explanation.sentence.removeprefix(f"Sample {row} ")
+    same = f"It has the same labels as distinct row {row}, which represents {count}."
+    sentence = f"Sample {name} {rest} ({same})"
+    return replace(explanation, sample=name, sentence=sentence)
+
+
+class _WrittenLabels:
+    """The labels of all rows, in a directory of parquet files."""
+
+    def __init__(self, folder: Path, files: Sequence[Path], id: str | None, result: Result) -> None:
+        self._folder = folder
+        self._files = files
+        self._id = id
+        self._result = result
+
+    @classmethod
+    def of(cls, folder: Path, result: Result) -> _WrittenLabels:
+        """Open the directory that was written with the result; refuse any other."""
+        require_pyarrow(folder)
+        from pyarrow import parquet
+
+        # part-9 before part-10
+        files = sorted(folder.glob("*.parquet"), key=lambda file: (len(file.name), file.name))
+        if not files:
+            raise DataError(f"--labels {folder} is not a directory of parquet files")
+        rows = sum(_read(file, parquet.read_metadata).num_rows for file in files)
+        present = _read(files[0], parquet.read_schema).names
+        expected = result.ensemble.total_count
+        if DISTINCT not in present or LABEL not in present or rows != expected:
+            raise DataError(
+                f"--labels {folder} was not written with this result: it has {rows:,} rows with "
+                f"{listed(present)}; wanted are {expected:,} rows with {LABEL} and {DISTINCT}"
+            )
+        ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
+        return cls(folder, files, ids[0] if ids else None, result)
+
+    def find(self, samples: Sequence[str]) -> list[int]:
+        """The distinct row of each sample, by its id or, without ids, by its row number."""
+        rows = self._by_id(samples) if self._id is not None else self._by_number(samples)
+        for text, (row, label) in rows.items():
+            if not 0 <= row < len(self._result.labels) or self._result.labels[row] != label:
+                raise DataError(
+                    f"--labels {self._folder} was not written with this result: its label of {text} "
+                    "differs"
+                )
+        return [rows[text][0] for text in samples]
+
+    def _by_id(self, samples: Sequence[str]) -> dict[str, tuple[int, int]]:
+        import pyarrow as pa
+        from pyarrow import compute, parquet
+
+        rows: dict[str, tuple[int, int]] = {}
+        for path in self._files:
+            kind = _read(path, parquet.read_schema).field(self._id).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            wanted = _as_kind([text for text in samples if text not in rows], kind)
+            if not wanted:
+                continue
+            values = pa.array(list(wanted), type=kind)
+            with _read(path, parquet.ParquetFile) as file:
+                for batch in file.iter_batches(columns=[self._id, LABEL, DISTINCT]):
+                    ids = batch.column(self._id).cast(kind)
+                    hits = batch.filter(compute.is_in(ids, value_set=values)).to_pylist()
+                    for hit in hits:
+                        # the first of several rows with this id
+                        rows.setdefault(wanted[hit[self._id]], (hit[DISTINCT], hit[LABEL]))
+        absent = [text for text in samples if text not in rows]
+        if absent:
+            raise SampleError(
+                f"{self._folder}: no row has {listed(map(repr, absent), 5)} in column {self._id!r}"
+            )
+        return rows
+
+    def _by_number(self, samples: Sequence[str]) -> dict[str, tuple[int, int]]:
+        from pyarrow import parquet
+
+        total = self._result.ensemble.total_count
+        sizes = [_read(path, parquet.read_metadata).num_rows for path in self._files]
+        rows: dict[str, tuple[int, int]] = {}
+        for text in samples:
+            if not (text.isdecimal() and int(text) < total):
+                raise SampleError(
+                    f"{self._folder} has no column of ids, so samples are row numbers from 0 to "
+                    f"{total - 1:,}, not {text!r}"
+                )
+            row, part = int(text), 0
+            while row >= sizes[part]:
+                row -= sizes[part]
+                part += 1
+            table = parquet.read_table(self._files[part], columns=[LABEL, DISTINCT])
+            rows[text] = (table[DISTINCT][row].as_py(), table[LABEL][row].as_py())
+        return rows
+
+
+def _read(path: Path, how: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return how(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
+
+
+def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
+    """The ids as values of a column's type; text that is not a value of it is left out."""
+    import pyarrow as pa
+
+    values = {}
+    for text in samples:
+        try:
+            values[pa.scalar(text).cast(kind).as_py()] = text
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return values

@@ -1,4 +1,4 @@
-"""What may stand on the command line."""
+"""Commands and options of the command line; only the standard library is imported."""
 
 from __future__ import annotations
 
@@ -12,36 +12,28 @@ from typing import Any, NoReturn
 import coterie
 from coterie.core.errors import CoterieError
 
-COMMANDS = (
-    "demo",
-    "cluster",
-    "combine",
-    "select",
-    "report",
-    "explain",
-    "methods",
-    "warmup",
-)
 AUTO = (2, 10)
 LONGEST_RANGE = 100
 
 
 class UsageError(CoterieError):
-    """A command line that cannot be carried out."""
+    """The command line is wrong."""
 
 
 def further_commands() -> dict[str, Any]:
     """Commands of other packages, by name.
 
-    Each is a module with ``add_arguments(commands, add_jobs)`` and ``run(arguments, journal)``, named
-    by an entry point of the group ``coterie.commands``.
+    Each is a module named by an entry point of the group ``coterie.commands``. Its
+    ``add_arguments(commands, add_jobs)`` adds a parser, and sets the default ``run`` to a function of
+    the parsed arguments and the RunLog.
     """
     return {entry.name: entry.load() for entry in entry_points(group="coterie.commands")}
 
 
 def parse(argv: list[str]) -> argparse.Namespace | None:
-    """The command and its options; None where there is none and help has been shown."""
-    further = further_commands()
+    """The command and its options; None if the command line is empty, after printing the help."""
+    # the modules of other packages are loaded only where they may be needed
+    further = {} if argv and argv[0] in COMMANDS else further_commands()
     parser = _parser(further)
     if not argv:
         parser.print_help()
@@ -55,7 +47,7 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
         )
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
-        # argparse would refuse them in the name of the whole program
+        # argparse would name the help of the whole program
         raise UsageError(
             f"unrecognized arguments: {' '.join(unknown)} "
             f"(see: {parser.prog} {arguments.command} --help)"
@@ -63,8 +55,11 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
     return arguments
 
 
-def in_partitions(arguments: argparse.Namespace, paths: Sequence[Path]) -> bool:
-    """Whether a directory or a pattern of files is given, or workers are asked for."""
+def in_partitions(arguments: argparse.Namespace) -> bool:
+    """Whether rows stay in partitions: a directory, a pattern of files or workers are given."""
+    if "scheduler" not in arguments:
+        return False
+    paths: Sequence[Path] = arguments.files if "files" in arguments else [arguments.data]
     return (
         arguments.scheduler is not None
         or arguments.workers is not None
@@ -74,7 +69,7 @@ def in_partitions(arguments: argparse.Namespace, paths: Sequence[Path]) -> bool:
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether a name stands for those that it matches; a file that is called so is itself."""
+    """Whether a path is a pattern; a path with * that exists is not."""
     return has_magic(str(path)) and not path.exists()
 
 
@@ -86,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(further: Mapping[str, Any]) -> _Parser:
     parser = _Parser(
         prog="coterie",
-        description="Many weak clusterings in, the one they support out.",
+        description="Combine many clusterings of the same samples into one.",
         epilog="examples:\n"
         "  coterie demo\n"
         "  coterie cluster data.csv -k auto -o labels.csv\n"
@@ -99,14 +94,8 @@ def _parser(further: Mapping[str, Any]) -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"coterie {coterie.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
-    _add_demo(commands)
-    _add_cluster(commands)
-    _add_combine(commands)
-    _add_select(commands)
-    _add_report(commands)
-    _add_explain(commands)
-    _add_methods(commands)
-    _add_warmup(commands)
+    for add in COMMANDS.values():
+        add(commands)
     for command in further.values():
         command.add_arguments(commands, _add_jobs)
     return parser
@@ -136,16 +125,16 @@ def _add_cluster(commands: Any) -> None:
         "cluster",
         allow_abbrev=False,
         help="cluster a table of features",
-        description="Cluster the rows of a table many times by k-means and combine the results.",
-        epilog="The output has a row per sample: its id (or its row, counted from 0), its label, "
-        "and a confidence from 0 to 1.",
+        description="Cluster the rows of a table many times by k-means and combine the clusterings.",
+        epilog="The output has one row per sample: its id (or its row number, from 0), its label, and "
+        "its confidence from 0 to 1.",
     )
     parser.add_argument(
         "data",
         type=Path,
         metavar="DATA",
-        help="file with a column per feature; or a directory or a quoted pattern of parquet files, "
-        "whose rows then stay in partitions",
+        help="file with one column per feature; or a directory or a quoted pattern of parquet files, "
+        "which are read in partitions",
     )
     _add_solver(parser)
     _add_members(parser)
@@ -153,10 +142,11 @@ def _add_cluster(commands: Any) -> None:
         "--member-clusters",
         type=_cluster_range,
         metavar="LOW-HIGH",
-        help="clusters of each clustering, such as 5-30 (default: between K and the larger of 2 K and "
-        "the square root of the rows); fewer leave fewer distinct rows, which is what methods pay for",
+        help="range of the number of clusters per clustering, such as 5-30 (default: from K to the "
+        "larger of 2 K and the square root of the number of rows); smaller numbers make combining "
+        "faster",
     )
-    parser.add_argument("--id", metavar="COL", help="column that names the samples")
+    parser.add_argument("--id", metavar="COL", help="column of sample ids")
     _add_columns(parser)
     _add_truth(parser)
     _add_jobs(parser)
@@ -167,11 +157,11 @@ def _add_combine(commands: Any) -> None:
     parser = commands.add_parser(
         "combine",
         allow_abbrev=False,
-        help="combine clusterings that you have",
+        help="combine clusterings that you already have",
         description="Combine clusterings of the same samples: the columns of one file, of several "
-        "files with the same rows, or of files that know different samples, joined by --id.",
+        "files with the same rows, or of files with different samples, joined by --id.",
         epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. The output "
-        "has a row per sample: its id (or its row, counted from 0), its label, and a confidence "
+        "has one row per sample: its id (or its row number, from 0), its label, and its confidence "
         "from 0 to 1.",
     )
     parser.add_argument(
@@ -179,17 +169,17 @@ def _add_combine(commands: Any) -> None:
         type=Path,
         nargs="+",
         metavar="LABELS",
-        help="file with a column per clustering; or a directory or a quoted pattern of parquet files "
-        "with the same columns, whose rows then stay in partitions",
+        help="file with one column per clustering; or a directory or a quoted pattern of parquet files "
+        "with the same columns, which are read in partitions",
     )
     _add_solver(parser)
-    parser.add_argument("--id", metavar="COL", help="column that names the samples, in every file")
+    parser.add_argument("--id", metavar="COL", help="column of sample ids, in every file")
     parser.add_argument(
         "--label",
         nargs="+",
         action="extend",
         metavar="COL",
-        help="columns with labels (default: all but the id)",
+        help="columns of labels (default: all but the id)",
     )
     _add_truth(parser)
     _add_workers(parser)
@@ -199,19 +189,19 @@ def _add_select(commands: Any) -> None:
     parser = commands.add_parser(
         "select",
         allow_abbrev=False,
-        help="say how many clusters there are, if any",
-        description="Try several numbers of clusters, compare them by several criteria and with "
-        "data without structure, and recommend one.",
+        help="recommend a number of clusters",
+        description="Try several numbers of clusters, compare them by several criteria and with data "
+        "without structure, and recommend one, or say that there is no structure.",
     )
     parser.add_argument(
         "files",
         type=Path,
         nargs="+",
         metavar="DATA",
-        help="file with a column per feature, or with --labels files with a column per clustering; or "
-        "a directory or a quoted pattern of parquet files, whose rows then stay in partitions",
+        help="file with one column per feature; with --labels, files with one column per clustering; or "
+        "a directory or a quoted pattern of parquet files, which are read in partitions",
     )
-    parser.add_argument("--labels", action="store_true", help="the files hold labels")
+    parser.add_argument("--labels", action="store_true", help="the files hold labels, not features")
     parser.add_argument(
         "-k",
         "--clusters",
@@ -220,11 +210,15 @@ def _add_select(commands: Any) -> None:
         metavar="LOW-HIGH",
         help=f"numbers to try (default: {AUTO[0]}-{AUTO[1]})",
     )
-    parser.add_argument("--id", metavar="COL", help="column that names the samples")
+    parser.add_argument("--id", metavar="COL", help="column of sample ids")
     _add_columns(parser)
     _add_members(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the table: .csv, .tsv or .parquet"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the table of criteria: .csv, .tsv or .parquet",
     )
     _add_seed(parser)
     _add_jobs(parser)
@@ -237,15 +231,15 @@ def _add_report(commands: Any) -> None:
         "report",
         allow_abbrev=False,
         help="write the report of a saved result",
-        description="Write one HTML page that needs no network, from a result that --save wrote.",
+        description="Write the report of a saved result: one HTML page that works offline.",
     )
-    parser.add_argument("result", type=Path, metavar="RESULT", help="file that --save wrote")
+    parser.add_argument("result", type=Path, metavar="RESULT", help="file written by --save")
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="name of the page (default: RESULT with .html)",
+        help="file to write (default: RESULT with the extension .html)",
     )
     parser.add_argument("--title", metavar="TEXT", help="title of the page")
     _add_json(parser)
@@ -255,18 +249,19 @@ def _add_explain(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
         allow_abbrev=False,
-        help="say why samples are where they are",
-        description="Say which members put a sample where, and how sure its cluster is.",
+        help="explain why samples are in their clusters",
+        description="Show how each member labels a sample, and how confident its assignment is.",
     )
-    parser.add_argument("result", type=Path, metavar="RESULT", help="file that --save wrote")
+    parser.add_argument("result", type=Path, metavar="RESULT", help="file written by --save")
     parser.add_argument(
-        "samples", nargs="+", metavar="ID", help="id of a sample, or its row counted from 0"
+        "samples", nargs="+", metavar="ID", help="id of a sample, or its row number from 0"
     )
     parser.add_argument(
         "--labels",
         type=Path,
         metavar="DIR",
-        help="of a result of rows in partitions: the labels written with it (-o), to look the ids up",
+        help="only for rows in partitions: the directory of labels (-o) written with the result, in "
+        "which ids are looked up",
     )
     _add_json(parser)
 
@@ -276,20 +271,20 @@ def _add_methods(commands: Any) -> None:
         "methods",
         allow_abbrev=False,
         help="list the methods with their parameters",
-        description="List the methods: parameters for --set, each with its default, what it does "
-        "and what it takes; cost (N distinct label rows, m members); and paper.",
+        description="List the methods, each with its parameters for --set (default, meaning, allowed "
+        "values), its cost (N distinct label rows, m members) and its paper.",
     )
     parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
-    parser.add_argument("--brief", action="store_true", help="only the table of capabilities")
+    parser.add_argument("--brief", action="store_true", help="print only the table of capabilities")
 
 
 def _add_warmup(commands: Any) -> None:
     parser = commands.add_parser(
         "warmup",
         allow_abbrev=False,
-        help="compile everything once, so that later runs start at once",
-        description="Compile the kernels of every method and keep them on disk. Without it, the "
-        "first use of a method on a machine takes some seconds more.",
+        help="compile the methods, so that later runs start faster",
+        description="Compile the code of every method and keep it on disk. Without it, the first use "
+        "of a method on a machine takes a few seconds more.",
     )
     parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
 
@@ -300,12 +295,13 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         "--clusters",
         type=_clusters,
         metavar="K",
-        help="number of clusters; auto or a range such as 2-15 chooses it; left out, eac finds it",
+        help="number of clusters; auto or a range such as 2-15 chooses it; without -k, eac chooses it",
     )
     parser.add_argument(
         "--method",
         metavar="NAME",
-        help="see: coterie methods (default: lwea; lwgp from 12,000 distinct rows on; eac without -k)",
+        help="how to combine, see: coterie methods (default: lwea; lwgp above 12,000 distinct label "
+        "rows; eac without -k)",
     )
     parser.add_argument(
         "--set",
@@ -313,20 +309,23 @@ def _add_solver(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="settings",
         metavar="NAME=VALUE",
-        help="a parameter of the method; may be given again",
+        help="set a parameter of the method; may be repeated",
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="write labels: .csv, .tsv or .parquet; a directory where rows stay in partitions",
+        help="write labels: .csv, .tsv or .parquet; a directory for rows in partitions",
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write one page for a browser: .html"
+        "--report", type=Path, metavar="FILE", help="write a report for the browser: .html"
     )
     parser.add_argument(
-        "--save", type=Path, metavar="FILE", help="write all of the result: .npz (see: explain)"
+        "--save",
+        type=Path,
+        metavar="FILE",
+        help="write the whole result: .npz (for: report, explain)",
     )
     _add_json(parser)
     _add_seed(parser)
@@ -338,7 +337,7 @@ def _add_members(parser: argparse.ArgumentParser) -> None:
         type=_whole(1),
         default=20,
         metavar="M",
-        help="clusterings to make (default: 20)",
+        help="number of clusterings to generate (default: 20)",
     )
 
 
@@ -361,9 +360,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--json", action="store_true", help="the summary as JSON, for other programs"
-    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
@@ -374,16 +371,18 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", type=_jobs, metavar="N", help="clusterings made at a time; -1: all cores"
+        "--jobs", type=_jobs, metavar="N", help="number of parallel jobs; -1: one per core"
     )
 
 
 def _add_workers(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "rows in partitions", 'directories and patterns of parquet files, with "coterie[dask]"'
+        "rows in partitions", 'for directories and patterns of parquet files; needs "coterie[dask]"'
     )
     group.add_argument(
-        "--scheduler", metavar="ADDRESS", help="a Dask cluster that runs, such as tcp://host:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="use this running Dask cluster, such as tcp://host:8786",
     )
     group.add_argument(
         "--workers",
@@ -394,12 +393,12 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--worker-memory",
         metavar="SIZE",
-        help="of each worker, such as 3GB (default: what is free, divided among them)",
+        help="memory per worker, such as 3GB (default: the free memory, divided evenly)",
     )
 
 
 def _add_truth(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--truth", metavar="COL", help="column of known classes, to compare with")
+    parser.add_argument("--truth", metavar="COL", help="column of known classes to compare with")
 
 
 def _whole(low: int) -> Callable[[str], int]:
@@ -420,7 +419,7 @@ def _whole(low: int) -> Callable[[str], int]:
 def _cluster_range(text: str) -> tuple[int, int]:
     low, dash, high = text.partition("-")
     digits = dash and low.isdecimal() and high.isdecimal()
-    # int() takes no more than some thousand digits
+    # int() accepts only a few thousand digits
     if not (digits and len(text) < LONGEST_RANGE and 1 <= int(low) <= int(high)):
         raise argparse.ArgumentTypeError(
             f"must be a range such as {AUTO[0]}-{AUTO[1]}, but is {text!r}"
@@ -429,7 +428,7 @@ def _cluster_range(text: str) -> tuple[int, int]:
 
 
 def _clusters(text: str) -> int | tuple[int, int]:
-    """A number of clusters, or the range to choose one from."""
+    """A number of clusters, or the range to choose it from."""
     if text == "auto":
         return AUTO
     if "-" in text[1:]:
@@ -447,3 +446,15 @@ def _jobs(text: str) -> int:
         return _whole(1)(text)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{error}; -1 takes all cores") from None
+
+
+COMMANDS = {
+    "demo": _add_demo,
+    "cluster": _add_cluster,
+    "combine": _add_combine,
+    "select": _add_select,
+    "report": _add_report,
+    "explain": _add_explain,
+    "methods": _add_methods,
+    "warmup": _add_warmup,
+}

@@ -1,4 +1,4 @@
-"""What a run leaves behind: checked before the work, written after it, told at the end."""
+"""The files of a command: checked before the work, written after it, listed at the end."""
 
 from __future__ import annotations
 
@@ -11,30 +11,34 @@ from importlib.util import find_spec
 from os.path import realpath
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.cli.arguments import UsageError
 from coterie.io import check_writable, write_table
 from coterie.io.write import PAGE, RESULT
 from coterie.result import Result
 
+if TYPE_CHECKING:
+    from coterie.select import Selection
+
 LABEL, CONFIDENCE = "label", "confidence"
-# of rows in partitions: the number of a row's distinct row, by which a saved result knows it
+# for rows in partitions: the number of the distinct label row, under which a result knows it
 DISTINCT = "distinct"
 
 
 @dataclass
-class Journal:
-    """What happened on the way: files that are complete, warnings that were raised, time."""
+class RunLog:
+    """What has happened in a command so far: complete files, warnings, time."""
 
     caught: Sequence[warnings.WarningMessage] = ()
     written: list[tuple[str, Path]] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
 
     def warnings(self) -> list[str]:
-        """Each warning to the user once; those of other kinds speak to programmers."""
+        """Each warning to the user once; other kinds of warning address programmers."""
         return list(
             dict.fromkeys(
                 str(warning.message)
@@ -44,8 +48,28 @@ class Journal:
         )
 
     def seconds(self) -> float:
-        """Since the command began."""
+        """Time since the command began."""
         return perf_counter() - self.began
+
+    def result(
+        self,
+        model: Any,
+        *,
+        input: dict[str, Any],
+        X: NDArray[np.float64] | None = None,
+        selection: Selection | None = None,
+        truth: Any = None,
+    ) -> Result:
+        """The result of a fitted model, with the time spent and the warnings so far."""
+        return Result.of(
+            model,
+            X=X,
+            selection=selection,
+            truth=truth,
+            input=input,
+            seconds=self.seconds(),
+            warnings=self.warnings(),
+        )
 
 
 def check_outputs(
@@ -53,10 +77,10 @@ def check_outputs(
     inputs: Sequence[Path],
     check_labels: Callable[[Path], None] = check_writable,
 ) -> None:
-    """Refuse what cannot be written, before any work."""
+    """Refuse outputs that cannot be written, before any work."""
     if arguments.id in (LABEL, CONFIDENCE) and arguments.output is not None:
         raise UsageError(
-            f"--id {arguments.id}: the output has a column of that name; rename the id's column"
+            f"--id {arguments.id}: the output has a column with that name; rename the id column"
         )
     if arguments.output is not None:
         check_labels(arguments.output)
@@ -77,7 +101,7 @@ def check_outputs(
 
 
 def check_page(path: Path | None, option: str) -> None:
-    """Refuse a report that cannot be made or written."""
+    """Refuse a report that cannot be generated or written."""
     if path is None:
         return
     check_writable(path, PAGE, option)
@@ -85,13 +109,13 @@ def check_page(path: Path | None, option: str) -> None:
 
 
 def require_jinja2(wanted: str) -> None:
-    """Refuse, by what was asked for, where reports cannot be made."""
+    """Raise UsageError where jinja2 is not installed; ``wanted`` names what needs it."""
     if find_spec("jinja2") is None:
         raise UsageError(f"{wanted} needs jinja2: pip install 'coterie[report]'")
 
 
 def file_facts(paths: Sequence[Path]) -> dict[str, Any]:
-    """Names and hash of the input."""
+    """File names and hash of the input."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -102,11 +126,11 @@ def file_facts(paths: Sequence[Path]) -> dict[str, Any]:
 
 def write_outputs(
     arguments: argparse.Namespace,
-    journal: Journal,
+    log: RunLog,
     result: Result,
     ids: list[Any] | None,
 ) -> None:
-    """Labels, result and report, each complete or not there."""
+    """Write labels, result and report; each file is complete or absent."""
     if ids is not None and result.ensemble.sample_ids is None:
         result = replace(result, ensemble=replace(result.ensemble, sample_ids=np.asarray(ids)))
     if arguments.output is not None:
@@ -119,24 +143,24 @@ def write_outputs(
                 CONFIDENCE: np.round(result.sample_confidence, 6),
             },
         )
-        journal.written.append(("labels", arguments.output))
-    write_pages(arguments, journal, result)
+        log.written.append(("labels", arguments.output))
+    write_pages(arguments, log, result)
 
 
-def write_pages(arguments: argparse.Namespace, journal: Journal, result: Result) -> None:
-    """Result and report, where they are asked for."""
+def write_pages(arguments: argparse.Namespace, log: RunLog, result: Result) -> None:
+    """Write the result and the report, if asked for."""
     if arguments.save is not None:
         result.save(arguments.save)
-        journal.written.append(("result", arguments.save))
+        log.written.append(("result", arguments.save))
     if arguments.report is not None:
         from coterie.report import write
 
         write(result, arguments.report)
-        journal.written.append(("report", arguments.report))
+        log.written.append(("report", arguments.report))
 
 
-def facts(result: Result, journal: Journal) -> dict[str, Any]:
-    """The summary for other programs."""
+def facts(result: Result, log: RunLog) -> dict[str, Any]:
+    """The summary as a record for other programs."""
     clusters = result.diagnose_clusters()
     ensemble = result.ensemble
     record: dict[str, Any] = {
@@ -159,16 +183,16 @@ def facts(result: Result, journal: Journal) -> dict[str, Any]:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:
         record["agreement"] = agreement(result.truth, result.labels)
-    return record | closing_facts(journal)
+    return record | closing_facts(log)
 
 
 def mean_confidence(result: Result) -> float:
-    """Over all samples, each by its weight."""
+    """Weighted mean of the samples' confidence."""
     return float(np.average(result.sample_confidence, weights=result.ensemble.sample_weight))
 
 
-def selection_facts(selection: Any) -> dict[str, Any]:
-    """How the number of clusters was chosen."""
+def selection_facts(selection: Selection) -> dict[str, Any]:
+    """How the number of clusters was chosen, as a record."""
     return {
         "recommended": int(selection.recommended),
         "structure": bool(selection.structure),
@@ -179,12 +203,12 @@ def selection_facts(selection: Any) -> dict[str, Any]:
     }
 
 
-def closing_facts(journal: Journal) -> dict[str, Any]:
-    """What every command tells at its end."""
+def closing_facts(log: RunLog) -> dict[str, Any]:
+    """Warnings, files and time: the end of every record."""
     return {
-        "warnings": journal.warnings(),
-        "files": {kind: str(path) for kind, path in journal.written},
-        "seconds": round(journal.seconds(), 3),
+        "warnings": log.warnings(),
+        "files": {kind: str(path) for kind, path in log.written},
+        "seconds": round(log.seconds(), 3),
     }
 
 
@@ -196,10 +220,10 @@ def agreement(truth: Any, labels: Any) -> dict[str, Any] | None:
     if not known.any():
         return None
     classes = [value for value, there in zip(truth, known, strict=True) if there]
-    found = np.asarray(labels)[known]
+    clusters = np.asarray(labels)[known]
     return {
-        "samples": len(found),
-        "ACC": float(accuracy(classes, found)),
-        "NMI": float(nmi(classes, found)),
-        "ARI": float(ari(classes, found)),
+        "samples": len(clusters),
+        "ACC": float(accuracy(classes, clusters)),
+        "NMI": float(nmi(classes, clusters)),
+        "ARI": float(ari(classes, clusters)),
     }

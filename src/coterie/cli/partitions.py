@@ -1,4 +1,4 @@
-"""The commands on parquet files whose rows stay in Dask's partitions."""
+"""The commands on parquet files whose rows stay in Dask partitions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.cli._commands import chosen_k, clustering, follow_passes, solver_for, summarise
+from coterie.cli._clustering import asked_solver, chosen_k, clustering, combined, summarise
+from coterie.cli._questions import check_select, show_selection
 from coterie.cli.arguments import UsageError, is_pattern
-from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, Journal, check_outputs, write_pages
+from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, RunLog, check_outputs, write_pages
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
@@ -30,25 +31,23 @@ from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
 from coterie.io.write import check_writable
 from coterie.result import Result
-from coterie.solvers.base import LabelConsensus
 
 if TYPE_CHECKING:
     from coterie.scale import DaskFeatures
-    from coterie.select import Selection
 
 PARQUET = ".parquet"
-# names that ask for one file of another kind
+# extensions that mean a single file
 OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows in partitions with the labels of all members.
+    """A model fitted to rows in partitions.
 
     Attributes
     ----------
     rows : path, paths or dask collection
-        What the ensemble was made of.
+        The label rows that the ensemble was built from.
     columns : sequence of str or None
     model : fitted solver or ConsensusClustering
     n_columns : int
@@ -62,7 +61,7 @@ class Labelled:
 
     @property
     def ensemble(self) -> Ensemble:
-        """Its distinct rows, weighted."""
+        """The distinct label rows, weighted."""
         ensemble: Ensemble = self.model.ensemble_
         return ensemble
 
@@ -70,27 +69,22 @@ class Labelled:
 Work = Callable[[list[Path], Any, Stages], tuple[Labelled, Any]]
 
 
-def combine(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
-    """Labels in parquet files in, a directory of labels out."""
-    paths: list[Path] = arguments.files
+def combine(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Combine labels in parquet files; the output is a directory of labels."""
+    solver = asked_solver(arguments)
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         names = [str(file) for file in files]
         ensemble = _read_partitions(names, arguments.label, arguments, client, stages)
-        chosen = solver_for(arguments, solver, ensemble)
-        selection = chosen_k(arguments, ensemble, chosen, stages)
-        if selection is not None:
-            chosen.set_params(n_clusters=selection.recommended)
-        stages.begin("combining")
-        follow_passes(chosen, stages)
-        model = chosen.fit(ensemble)
+        model, selection = combined(arguments, ensemble, solver, stages)
         return Labelled(names, arguments.label, model, ensemble.n_members), selection
 
-    _carry_out(arguments, journal, paths, work)
+    _carry_out(arguments, log, arguments.files, work)
 
 
-def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsensus) -> None:
-    """Features in parquet files in, a directory of labels out."""
+def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Cluster features in parquet files; the output is a directory of labels."""
+    solver = asked_solver(arguments)
 
     def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         from coterie.scale import features_from_dask
@@ -116,12 +110,13 @@ def cluster(arguments: argparse.Namespace, journal: Journal, solver: LabelConsen
             model.pool_.labels, model.pool_.member_names, model, len(columns)
         ), selection
 
-    _carry_out(arguments, journal, [arguments.data], work)
+    _carry_out(arguments, log, [arguments.data], work)
 
 
-def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], str]:
-    """Features or labels in parquet files in; the choice of k, facts of the input, a line about it."""
+def select(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Recommend a number of clusters for features or labels in parquet files."""
     paths: list[Path] = arguments.files
+    check_select(arguments)
     _check_workers(arguments)
     require_dask(f"{paths[0]}: to leave rows in partitions")
     from coterie.scale import features_from_dask
@@ -149,34 +144,35 @@ def select(arguments: argparse.Namespace) -> tuple[Selection, dict[str, Any], st
         selection = chosen_k(arguments, data, None, stages)
     where = listed(map(str, paths), 5)
     input = {"file": where, "parts": len(files), "rows": rows, "columns": columns}
-    return selection, input, f"{where}: {size}, in {counted(len(files), 'parquet file')}"
+    headline = f"{where}: {size}, in {counted(len(files), 'parquet file')}"
+    show_selection(arguments, log, selection, input, headline)
 
 
 def _carry_out(
-    arguments: argparse.Namespace, journal: Journal, paths: Sequence[Path], work: Work
+    arguments: argparse.Namespace, log: RunLog, paths: Sequence[Path], work: Work
 ) -> None:
-    """Check, work on the workers, write, let the workers go, and speak."""
+    """Check the options, do the work on the workers, write, close the workers, print the summary."""
     _check_workers(arguments)
     if arguments.truth is not None:
         raise UsageError(
-            "--truth is not read where rows stay in partitions; leave it out, and the column with "
-            f"--{'drop' if arguments.command == 'cluster' else 'label'}"
+            "--truth does not work for rows in partitions; leave it out"
+            + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
     if arguments.output is not None and arguments.id in (LABEL, CONFIDENCE, DISTINCT):
         raise UsageError(
-            f"--id {arguments.id}: the labels have a column of that name themselves; rename the id"
+            f"--id {arguments.id}: the output has a column with that name; rename the id column"
         )
     require_dask(f"{paths[0]}: to leave rows in partitions")
     check_outputs(arguments, paths, partial(_check_directory, paths))
     files = _files(paths)
     with warnings.catch_warnings(), Stages() as stages:
-        # speaks to programmers: the table of distinct rows is as large as it has to be
+        # for programmers; the table of distinct rows cannot be smaller
         warnings.filterwarnings("ignore", message="Sending large graph")
         with _workers(arguments, stages) as client:
             labelled, selection = work(files, client, stages)
             ensemble = labelled.ensemble
             rows = int(ensemble.weights.sum())
-            result = Result.of(
+            result = log.result(
                 labelled.model,
                 selection=selection,
                 input={
@@ -185,19 +181,17 @@ def _carry_out(
                     "rows": rows,
                     "columns": labelled.n_columns,
                 },
-                seconds=journal.seconds(),
-                warnings=journal.warnings(),
             )
             if arguments.output is not None:
                 stages.begin("writing labels")
-                _write_labels(arguments, journal, labelled, result, client, stages)
+                _write_labels(arguments, log, labelled, result, client, stages)
         stages.begin("writing")
-        write_pages(arguments, journal, result)
+        write_pages(arguments, log, result)
     size = counted(rows, "sample")
     if arguments.command == "cluster":
         size += f", {counted(labelled.n_columns, 'feature')}"
     size += f", in {counted(len(files), 'parquet file')}"
-    summarise(arguments, journal, result, f"{listed(map(str, paths), 5)}: {size}")
+    summarise(arguments, log, result, f"{listed(map(str, paths), 5)}: {size}")
 
 
 # ---------------------------------------------------------------------- before the work
@@ -209,12 +203,12 @@ def _check_workers(arguments: argparse.Namespace) -> None:
         arguments.workers is not None or arguments.worker_memory is not None
     ):
         raise UsageError(
-            "--workers and --worker-memory are for workers on this machine; those of --scheduler "
-            "run already"
+            "--workers and --worker-memory start workers on this machine; leave them out with "
+            "--scheduler"
         )
     if arguments.worker_memory is not None:
         if arguments.workers == 0:
-            raise UsageError("--worker-memory is of workers, and --workers 0 asks for none")
+            raise UsageError("--worker-memory needs workers, but --workers 0 starts none")
         try:
             memory_budget(arguments.worker_memory)
         except ValueError as error:
@@ -222,7 +216,7 @@ def _check_workers(arguments: argparse.Namespace) -> None:
 
 
 def require_dask(wanted: str) -> None:
-    """Refuse, by what was asked for, where dask is not installed."""
+    """Raise UsageError where dask is not installed; ``wanted`` names what needs it."""
     try:
         from coterie.scale import local_cluster  # noqa: F401
     except ImportError as error:
@@ -232,15 +226,15 @@ def require_dask(wanted: str) -> None:
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """The files that the paths stand for, each once and all of them parquet."""
+    """The parquet files that the paths name, each once."""
     from coterie.scale.source import parquet_files
 
     require_pyarrow(paths[0])
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_file() and path.suffix.lower() != PARQUET:
             raise DataError(
-                f"{path}: rows are left in partitions of parquet files only; to read it here, leave "
+                f"{path}: only parquet files can be read in partitions; to read it here, leave "
                 "out --scheduler, --workers and --worker-memory"
             )
         try:
@@ -249,57 +243,57 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             if path.is_dir():
                 raise DataError(f"{path} is a directory without parquet files") from None
             if is_pattern(path):
-                raise DataError(f"{path}: no file has such a name") from None
+                raise DataError(f"{path}: no file matches this pattern") from None
             raise
         for file in here:
             if file.suffix.lower() != PARQUET:
-                raise DataError(f"{file}: a pattern may match parquet files only ({path})")
-        found += here
+                raise DataError(f"{file}: the pattern {path} must match parquet files only")
+        files += here
     known: set[Path] = set()
-    for file in found:
+    for file in files:
         if file in known:
             raise UsageError(f"{file} is given twice")
         known.add(file)
-    return found
+    return files
 
 
 def _check_directory(paths: Sequence[Path], target: Path) -> None:
-    """Refuse a place where the labels of all partitions cannot be written."""
+    """Refuse a directory that the labels cannot be written to."""
     kind = target.suffix.lower()
     if kind in OTHER_KINDS:
         raise UsageError(
-            f"-o {target}: the labels of rows in partitions are a directory of parquet files; name a "
-            f"directory, such as {target.with_suffix('')}"
+            f"-o {target}: labels of rows in partitions are written as a directory of parquet files; "
+            f"name a directory, such as {target.with_suffix('')}"
         )
     _refuse_inside(target, paths)
     if target.is_file():
         raise UsageError(f"-o {target} is a file; name a directory for the labels of all rows")
     if target.is_dir() and any(target.iterdir()):
-        raise UsageError(f"-o {target} is not empty; name another directory, or remove it first")
+        raise UsageError(f"-o {target} is not empty; name another directory or remove it first")
     check_writable(target / "part" if target.is_dir() else target, None)
 
 
 def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse what would be read as input the next time."""
+    """Refuse an output that the same command would read as input the next time."""
     for path in paths:
         source = _root(path)
         if source.is_dir() and Path(realpath(target)).is_relative_to(realpath(source)):
-            raise UsageError(f"-o {target} lies in the input {path}; name another place")
+            raise UsageError(f"-o {target} is inside the input {path}; name another directory")
 
 
 def _root(path: Path) -> Path:
-    """The directory all of which is read, or the path itself where none is."""
+    """The directory that is read completely; the path itself if there is none."""
     if not is_pattern(path):
         return path
     magic = [i for i, part in enumerate(path.parts) if has_magic(part)]
     if magic == [len(path.parts) - 1] and path.name != "**":
-        # names in one directory: those in a directory beside them are others
+        # a pattern within one directory does not match other directories
         return path
     return Path(*path.parts[: magic[0]])
 
 
 def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> list[str]:
-    """The columns to cluster by, which every file must have as numbers."""
+    """The columns to cluster by; every file must hold numbers there."""
     from coterie.scale.source import open_labels
 
     layout = open_labels(files, None, arguments.id, None).layout
@@ -315,12 +309,12 @@ def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> li
     if not kept:
         raise DataError(f"{path}: no column is left to cluster")
     kinds = dict(zip(present, layout.kinds, strict=True))
-    wordy = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
-    if wordy:
-        one = len(wordy) == 1
+    not_numbers = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
+    if not_numbers:
+        one = len(not_numbers) == 1
         raise DataError(
-            f"{path}: {'column' if one else 'columns'} {quoted(wordy)} "
-            f"{'holds' if one else 'hold'} {kinds[wordy[0]]}, not numbers; leave "
+            f"{path}: {'column' if one else 'columns'} {quoted(not_numbers)} "
+            f"{'holds' if one else 'hold'} {kinds[not_numbers[0]]}, not numbers; leave "
             f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
             "column of ids (--id)"
         )
@@ -332,7 +326,7 @@ def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> li
 
 @contextmanager
 def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
-    """A client of the scheduler asked for, of workers on this machine, or None for threads here."""
+    """A client of the given scheduler or of workers on this machine; None for threads of this process."""
     from coterie.scale import local_cluster
 
     stages.begin("starting workers")
@@ -343,7 +337,7 @@ def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
         yield None
     else:
         with local_cluster(arguments.workers, arguments.worker_memory) as client:
-            _tell_dashboard(client)
+            _print_dashboard(client)
             yield client
 
 
@@ -354,24 +348,24 @@ def connected(address: str) -> Iterator[Any]:
     from coterie.scale.engine import quiet
 
     client = connect(address)
-    # a scheduler that is lost is told in one line, not in Dask's log as well
+    # one line reports a lost scheduler; Dask's own log would repeat it
     with quiet():
         try:
-            _tell_dashboard(client)
+            _print_dashboard(client)
             yield client
         finally:
             client.close()
 
 
-def _tell_dashboard(client: Any) -> None:
-    """Where to watch, said while there is something to be seen."""
+def _print_dashboard(client: Any) -> None:
+    """Print the address of the dashboard while the workers run."""
     from coterie.scale import dashboard_address
 
     address = dashboard_address(client)
     where = (
-        "the workers cannot be watched: the scheduler has no dashboard"
+        "the scheduler has no dashboard to watch the workers"
         if address is None
-        else f"the workers can be watched at {address}"
+        else f"watch the workers at {address}"
     )
     sys.stderr.write(f"coterie: {where}\n")
 
@@ -392,14 +386,14 @@ def _read_partitions(
 
 
 def _sample(features: DaskFeatures, arguments: argparse.Namespace) -> NDArray[np.float64]:
-    """The rows that the members are fitted on, as numbers."""
+    """The rows that members are fitted on."""
     drawn: NDArray[np.float64] = features.draw(generator(arguments.seed)).to_numpy(np.float64)
     return drawn
 
 
 def _write_labels(
     arguments: argparse.Namespace,
-    journal: Journal,
+    log: RunLog,
     labelled: Labelled,
     result: Result,
     client: Any,
@@ -421,7 +415,7 @@ def _write_labels(
         client=client,
         callback=stages.reach,
     )
-    journal.written.append(("labels", arguments.output))
+    log.written.append(("labels", arguments.output))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""What the user sees: a summary on stdout as wide as the terminal, a bar on stderr while waiting."""
+"""The summary on stdout, as wide as the terminal, and the progress bar on stderr."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -9,34 +10,38 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from threading import Timer
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.cells import cell_len, set_cell_size
+from rich.box import Box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from coterie.core.text import counted, printable, shown_count
 
 MOST_CLUSTERS = 20
-# work that is done sooner needs no bar
+# shorter work shows no bar
 PATIENCE_SECONDS = 1.0
 # longer lines of prose are hard to read
 WIDEST_PROSE = 100
-# a terminal that says less of itself is not believed
+# smaller widths that a terminal reports are ignored
 NARROWEST = 24
-# text in a table is not cut to less than this
-NARROWEST_TEXT = 16
 MARGIN = "  "
+# dashes under the headings, and nothing else
+UNDERLINED = Box("    \n    \n ---\n    \n    \n    \n    \n    \n", ascii=True)
 
 
 class Screen:
-    """The summary: no line wider than the terminal unless a word is, none with blanks at its end."""
+    """Prints the summary: lines as wide as the terminal at most, unless a word is longer."""
 
     def __init__(self) -> None:
         self._width = max(get_terminal_size().columns, NARROWEST)
 
     def say(self, *parts: str | Path, indent: int = 0) -> None:
-        """Words, broken between words; a path stays whole, so that it can be copied."""
+        """Print words, wrapped between words; a path stays whole, so that it can be copied."""
         words: list[str] = []
         for part in parts:
             words += [str(part)] if isinstance(part, Path) else part.split()
@@ -56,59 +61,47 @@ class Screen:
         return self._width
 
     def text(self, page: str) -> None:
-        """Lines that have their width already."""
+        """Print lines as they are."""
         for line in page.splitlines():
             self._write(line)
 
     def json(self, record: dict[str, Any]) -> None:
-        """One JSON document and nothing else; what is not a number is null there."""
+        """Print one JSON document; numbers that are not finite become null."""
         self.text(json.dumps(_without_nan(record), indent=2))
 
     def table(
         self, headings: Sequence[str], rows: Sequence[Sequence[str]], text: Collection[int] = (0,)
     ) -> None:
-        """Rows under headings, numbers to the right, after a blank line.
-
-        Where all columns do not fit side by side, those of text are cut; if that is not enough,
-        the last columns follow below, beside the first once more.
+        """Print a table after a blank line; cells that are too wide wrap.
 
         Parameters
         ----------
         headings : sequence of str
         rows : sequence of sequences of str
         text : collection of int
-            The columns that hold text and start at the left.
+            The columns that hold text and are aligned to the left.
         """
-        columns = [
-            # one line a cell, whatever the user's data hold
-            [" ".join(cell.split()) for cell in column]
-            for column in zip(headings, *rows, strict=True)
-        ]
-        widths = [max(map(cell_len, column)) for column in columns]
+        cells = [[printable(" ".join(cell.split())) for cell in row] for row in (headings, *rows)]
         room = self._width - len(MARGIN)
-        # numbers that would not fit otherwise move closer together
-        gap = next((gap for gap in ("  ", " ") if _total(widths, gap) <= room), " ")
-        while _total(widths, gap) > room:
-            widest = max(text, key=lambda j: widths[j], default=None)
-            if widest is None or widths[widest] <= NARROWEST_TEXT:
-                break
-            widths[widest] -= 1
-        aligned = [
-            [_set(cell, width, j in text) for cell in column]
-            for j, (column, width) in enumerate(zip(columns, widths, strict=True))
-        ]
-        beside = [0]
-        for j in range(1, len(columns)):
-            if len(beside) > 1 and _total([widths[i] for i in [*beside, j]], gap) > room:
-                self._columns([aligned[i] for i in beside], gap)
-                beside = [0]
-            beside.append(j)
-        self._columns([aligned[i] for i in beside], gap)
-
-    def _columns(self, columns: Sequence[Sequence[str]], gap: str) -> None:
-        heading, *lines = (gap.join(cells) for cells in zip(*columns, strict=True))
+        widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+        roomy = sum(widths) + 2 * (len(widths) - 1) <= room
+        table = Table(
+            box=UNDERLINED,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1 if roomy else 0, 0, 0),
+            header_style="",
+        )
+        for j, heading in enumerate(cells[0]):
+            justify: Literal["left", "right"] = "left" if j in text else "right"
+            table.add_column(Text(heading), justify=justify, overflow="fold")
+        for row in cells[1:]:
+            table.add_row(*map(Text, row))
+        page = Console(width=room, color_system=None, file=io.StringIO())
+        with page.capture() as printed:
+            page.print(table)
         self._write("")
-        for line in (heading, "-" * cell_len(heading), *lines):
+        for line in printed.get().splitlines():
             self._write(f"{MARGIN}{line}")
 
     def _write(self, line: str) -> None:
@@ -124,7 +117,7 @@ class Screen:
     ) -> None:
         """Size and mean confidence of each cluster, and its commonest class where given.
 
-        Samples that stand for several are counted as told.
+        ``counts`` gives the number of samples that each entry represents, one by default.
         """
         counts = np.ones(len(labels)) if counts is None else counts
         sizes = np.bincount(labels, weights=counts)
@@ -133,7 +126,7 @@ class Screen:
         rows = []
         for cluster in shown.tolist():
             share = sizes[cluster] / sizes.sum()
-            row = [f"{cluster:>7}", shown_count(sizes[cluster]), f"{100 * share:.1f} %"]
+            row = [str(cluster), shown_count(sizes[cluster]), f"{100 * share:.1f} %"]
             row.append(f"{means[cluster]:.2f}" if len(sizes) > 1 else "-")
             if classes is not None:
                 inside = np.bincount(classes[labels == cluster])
@@ -146,33 +139,6 @@ class Screen:
             self.say(
                 f"and {counted(more, 'cluster')} more, none of them larger", indent=len(MARGIN)
             )
-
-    def agreement(self, column: str, truth: Any, labels: NDArray[Any]) -> None:
-        """Scores against known classes, where they are known."""
-        from coterie.cli.outputs import agreement
-
-        scores = agreement(truth, labels)
-        if scores is None:
-            self.say(f"agreement with {column!r}: the column is empty")
-            return
-        few = scores["samples"] < len(labels)
-        note = f" ({counted(scores['samples'], 'sample')})" if few else ""
-        self.say(
-            f"agreement with {column!r}{note}: "
-            + ", ".join(f"{name} {scores[name]:.3f}" for name in ("ACC", "NMI", "ARI"))
-        )
-
-
-def _total(widths: Sequence[int], gap: str) -> int:
-    return sum(widths) + len(gap) * (len(widths) - 1)
-
-
-def _set(cell: str, width: int, from_left: bool) -> str:
-    """A cell of just this width, cut where it is wider."""
-    size = cell_len(cell)
-    if size > width:
-        return f"{set_cell_size(cell, width - 3)}..."
-    return cell + " " * (width - size) if from_left else " " * (width - size) + cell
 
 
 def _without_nan(value: Any) -> Any:
@@ -188,7 +154,7 @@ def _without_nan(value: Any) -> Any:
 
 
 class Stages:
-    """A bar on stderr for work that takes over a second; nothing where stderr is no terminal."""
+    """A progress bar on stderr for work of more than a second; nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -210,14 +176,14 @@ class Stages:
                 self._bar.stop()
 
     def begin(self, words: str, total: int | None = None) -> None:
-        """Start the next stage; without a total the bar only moves."""
+        """Start the next stage; without a total the bar shows no share."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(words, total=total)
 
     def reach(self, done: int, total: int | None) -> None:
-        """Say how far the stage is."""
+        """Update the progress of the stage."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total)
 
@@ -238,7 +204,7 @@ def _new_bar() -> Any:
     from rich.text import Text
 
     class Standing(ProgressColumn):
-        """How many of how many, the time spent, and the time left where it can be told."""
+        """Steps done and in all, the time spent, and an estimate of the time left."""
 
         def render(self, task: Task) -> Text:
             spent = f"{task.elapsed or 0:.0f} s"

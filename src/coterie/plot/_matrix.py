@@ -13,7 +13,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Integer, check_parameters
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot.arrange import Arrangement, Runs, arrange, similarity_order
+from coterie.plot.arrange import Arrangement, Spans, arrange, similarity_order
 from coterie.plot.canvas import axes, colour_bar, note, settle, shown
 from coterie.plot.checks import label_codes, numbers, refuse_records, weights
 from coterie.plot.colours import INK, SEQUENTIAL, palette
@@ -146,7 +146,7 @@ def _read_matrix(
     ensemble: Ensemble | None,
     given_weights: ArrayLike | None,
     labels: Any,
-) -> tuple[FloatArray | None, Ensemble | None, Runs, list[Any]]:
+) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
     """The matrix or None for the co-association, its ensemble, the runs, and the labels' names."""
     refuse_records("plot.matrix", "source", source, "ensemble")
     values: FloatArray | None
@@ -181,7 +181,7 @@ def _read_matrix(
             rows = of.inverse.astype(np.int64)
             weight = of.sample_weight
             heavy = np.ones(len(rows)) if weight is None else weight.astype(np.float64)
-        return values, of, Runs.of(rows, codes, heavy), names
+        return values, of, Spans.of(rows, codes, heavy), names
     assert values is not None
     rows = np.arange(len(values))
     if labels is not None:
@@ -190,7 +190,7 @@ def _read_matrix(
     return (
         values,
         None,
-        Runs.of(rows, np.zeros_like(rows) if codes is None else codes, heavy),
+        Spans.of(rows, np.zeros_like(rows) if codes is None else codes, heavy),
         names,
     )
 
@@ -228,7 +228,7 @@ def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
         note(ax, f"means over {bins:,} bins of {size} {what} each")
 
 
-def _mark_clusters(ax: Axes, runs: Runs, names: list[Any], *, by_cluster: bool) -> None:
+def _mark_clusters(ax: Axes, runs: Spans, names: list[Any], *, by_cluster: bool) -> None:
     """A strip of colours along the top and the left, and the names under their blocks."""
     from matplotlib.collections import PolyCollection
 

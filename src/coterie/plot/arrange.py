@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Runs:
+class Spans:
     """Samples of one microcluster and one label, from left to right.
 
     Attributes
@@ -43,16 +43,16 @@ class Runs:
     width: FloatArray
 
     @classmethod
-    def of(cls, rows: NDArray[Any], labels: IntArray, weights: FloatArray) -> Runs:
+    def of(cls, rows: NDArray[Any], labels: IntArray, weights: FloatArray) -> Spans:
         """From the row, the label and the weight of each sample (or of each row itself)."""
         span = int(labels.max()) + 1
         found, where = np.unique(rows.astype(np.int64) * span + labels, return_inverse=True)
         width: FloatArray = np.bincount(where.reshape(-1), weights=weights).astype(np.float64)
         return cls(found // span, found % span, width)
 
-    def take(self, order: IntArray) -> Runs:
+    def take(self, order: IntArray) -> Spans:
         """The runs in another order."""
-        return Runs(self.row[order], self.label[order], self.width[order])
+        return Spans(self.row[order], self.label[order], self.width[order])
 
     @property
     def edges(self) -> FloatArray:
@@ -68,14 +68,14 @@ class Arrangement:
     ----------
     values : ndarray, shape (B, B)
         Mean of the matrix over the pairs of samples of two bins.
-    runs : Runs
+    runs : Spans
         What lies where along either axis.
     pooled : bool
         Whether a bin holds more than one sample.
     """
 
     values: FloatArray
-    runs: Runs
+    runs: Spans
     pooled: bool
 
     @property
@@ -111,13 +111,13 @@ def similarity_order(values: FloatArray, weights: FloatArray) -> IntArray:
     return leaf_order(weighted_linkage(distance, weights, "average", overwrite=True))
 
 
-def order_by_dendrogram(runs: Runs, leaves: IntArray) -> IntArray:
+def order_by_dendrogram(runs: Spans, leaves: IntArray) -> IntArray:
     """The runs as the leaves lie, those of one microcluster by label."""
     place = np.argsort(leaves)
     return np.lexsort((runs.label, place[runs.row]))
 
 
-def order_by_cluster(runs: Runs, values: FloatArray | None, ensemble: Ensemble | None) -> IntArray:
+def order_by_cluster(runs: Spans, values: FloatArray | None, ensemble: Ensemble | None) -> IntArray:
     """Label after label; inside a label by average link, or by support where there is no matrix."""
     if values is None:
         assert ensemble is not None
@@ -139,7 +139,7 @@ def order_by_cluster(runs: Runs, values: FloatArray | None, ensemble: Ensemble |
 # ------------------------------------------------------------------ bins and means
 
 
-def bin_count(runs: Runs, n_rows: int, most: int) -> tuple[int, bool]:
+def bin_count(runs: Spans, n_rows: int, most: int) -> tuple[int, bool]:
     """Bins to draw, and whether they pool samples: one a sample if there are not too many."""
     total, width = float(runs.edges[-1]), runs.width
     whole = bool((width == np.rint(width)).all())
@@ -151,7 +151,7 @@ def bin_count(runs: Runs, n_rows: int, most: int) -> tuple[int, bool]:
     return most, True
 
 
-def bin_shares(runs: Runs, bins: int, n_rows: int) -> sparse.csr_array:
+def bin_shares(runs: Spans, bins: int, n_rows: int) -> sparse.csr_array:
     """Share of each bin's weight that each row of the matrix holds, bins x rows."""
     edges = runs.edges
     walls = np.linspace(0.0, edges[-1], bins + 1)
@@ -201,7 +201,7 @@ def pooled_coassociation(
 def arrange(
     values: FloatArray | None,
     ensemble: Ensemble | None,
-    runs: Runs,
+    runs: Spans,
     order: str,
     *,
     dendrogram: Dendrogram | None = None,

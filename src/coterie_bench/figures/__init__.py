@@ -12,13 +12,15 @@ from typing import Any
 from coterie.core.errors import DataError, ParameterError
 from coterie.io.write import whole_file
 from coterie.plot.canvas import MISSING
-from coterie_bench._records import Run
+from coterie_bench._records import RunRecord
 from coterie_bench._summary import summarise
 from coterie_bench.figures._costs import costs, objectives
 from coterie_bench.figures._evidence import Ensembles, evidence_figures
 from coterie_bench.figures._parameters import over_parameters
 from coterie_bench.figures._plan import BenchFigure, BenchFigures, usual_kind
 from coterie_bench.figures._scores import ablations, over_ensembles, rankings
+
+__all__ = ["BenchFigure", "BenchFigures", "Saved", "figures", "save_figures", "usual_kind"]
 
 FORMATS = ("svg", "png", "pdf")
 # what makes a figure readable in a column, and the same bytes wherever it is drawn
@@ -36,12 +38,14 @@ STYLE: dict[str, Any] = {
 DPI = 200
 
 
-def figures(runs: Sequence[Run], spec: Any, ensembles: Ensembles | None = None) -> BenchFigures:
+def figures(
+    runs: Sequence[RunRecord], spec: Any, ensembles: Ensembles | None = None
+) -> BenchFigures:
     """Plan the figures that these runs support; nothing is drawn yet.
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of RunRecord
     spec : Spec
     ensembles : callable, optional
         From the name of a data set to one of its ensembles and the classes of its samples (None
@@ -56,13 +60,13 @@ def figures(runs: Sequence[Run], spec: Any, ensembles: Ensembles | None = None) 
     --------
     >>> from types import SimpleNamespace
     >>> from coterie_bench.figures import figures
-    >>> from coterie_bench._records import Run, RunKey
+    >>> from coterie_bench._records import RunRecord, RunKey
     >>> method = SimpleNamespace(name="eac", solver="eac", default={}, grid={}, ablation_of="")
     >>> spec = SimpleNamespace(
     ...     title="Sizes", paper="", seed=0, metrics=("ari",), methods=(method,), published=()
     ... )
     >>> runs = [
-    ...     Run(
+    ...     RunRecord(
     ...         RunKey("iris", members, 0.0, 0, "eac", "{}"), "eac", True, "", "ok", "",
     ...         {"ari": 0.5}, 3, 3, 150, 60, 0.1, 2.0, True, None,
     ...     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.core.text import counted
-from coterie_bench._records import BASE_AVERAGE, BASE_BEST, Run
+from coterie_bench._records import BASE_AVERAGE, BASE_BEST, RunRecord
 from coterie_bench._summary import Cost, Summary
 from coterie_bench.figures._plan import (
     PANELS,
@@ -136,7 +136,7 @@ def _conditions(page: Sequence[tuple[str, Sequence[Cost]]]) -> str:
 
 
 def objectives(
-    runs: Sequence[Run], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
+    runs: Sequence[RunRecord], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
     """The objective pass by pass, a figure a method and a panel a data set."""
     drawn = False

@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.core.text import counted
 from coterie.solvers.methods import all_methods, find_method
-from coterie_bench._records import BASE_AVERAGE, Run
+from coterie_bench._records import BASE_AVERAGE, RunRecord
 from coterie_bench.figures._plan import (
     COLUMN,
     BenchFigure,
@@ -52,7 +52,7 @@ class Study:
 
 
 def over_parameters(
-    runs: Sequence[Run], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
+    runs: Sequence[RunRecord], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
     """Score against each parameter of each grid: a line for one, a map for two."""
     found = False
@@ -87,7 +87,7 @@ def over_parameters(
         left_out.append("score against parameters: no method was tried at more than one setting")
 
 
-def read_study(runs: Sequence[Run], metric: str, order: Sequence[str] = ()) -> Study | None:
+def read_study(runs: Sequence[RunRecord], metric: str, order: Sequence[str] = ()) -> Study | None:
     """The scores of one method on one data set by the values of the parameters that differ."""
     settings = {run.key.setting: run.parameters for run in runs}
     names = [*order, *sorted({name for setting in settings.values() for name in setting})]
@@ -244,7 +244,7 @@ def _draw_map(figure: Figure, *, study: Study, score: str) -> None:
     )
 
 
-def _kind(run: Run) -> Kind:
+def _kind(run: RunRecord) -> Kind:
     return run.key.members, run.key.missing
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coterie_bench._records import Run
+from coterie_bench._records import RunRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +102,7 @@ def listed(words: Iterable[object]) -> str:
     return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
 
 
-def usual_kind(runs: Iterable[Run]) -> dict[str, Kind]:
+def usual_kind(runs: Iterable[RunRecord]) -> dict[str, Kind]:
     """Per data set the ensembles that most runs were made on; of several, the most complete ones."""
     counts: dict[str, dict[Kind, int]] = defaultdict(lambda: defaultdict(int))
     for run in runs:

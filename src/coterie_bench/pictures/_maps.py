@@ -12,7 +12,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind, check_parameters
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot.arrange import Runs, arrange, bin_count, bin_shares, block_means
+from coterie.plot.arrange import Spans, arrange, bin_count, bin_shares, block_means
 from coterie.plot.canvas import axes, colour_bar, note, panels, settle, shown
 from coterie.plot.checks import FLAG, MAPPING, NAMES, label_codes, numbers
 from coterie.plot.colours import INK, SEQUENTIAL
@@ -302,11 +302,11 @@ def matrices(
 
 def _arranged(
     given: dict[str, FloatArray], labels: Any, ensemble: Ensemble, max_rows: int
-) -> tuple[dict[str, FloatArray], FloatArray, Runs, bool]:
+) -> tuple[dict[str, FloatArray], FloatArray, Spans, bool]:
     codes, names = label_codes(MATRICES, "labels", labels, ensemble.n_samples)
     weight = ensemble.sample_weight
     heavy = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    runs = Runs.of(ensemble.inverse.astype(np.int64), codes, heavy)
+    runs = Spans.of(ensemble.inverse.astype(np.int64), codes, heavy)
     first = next(iter(given.values()))
     # sorted by the dendrogram inside each class whatever the size: the matrix is there already
     arranged = arrange(
@@ -323,7 +323,7 @@ def _arranged(
     for name, values in given.items():
         means = block_means(values, shares)
         drawn[name] = (means + means.T) / 2
-    by_class = bin_shares(Runs(runs.label, runs.label, runs.width), bins, len(names)).toarray()
+    by_class = bin_shares(Spans(runs.label, runs.label, runs.width), bins, len(names)).toarray()
     return drawn, np.asarray(by_class @ by_class.T), runs, pooled
 
 
@@ -336,7 +336,7 @@ def _ceiling(values: FloatArray) -> float:
 def _panel(
     panel: Axes,
     values: FloatArray,
-    runs: Runs,
+    runs: Spans,
     limits: tuple[float, float],
     colours: str,
     *,

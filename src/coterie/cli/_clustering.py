@@ -1,0 +1,344 @@
+"""The commands that cluster: each checks its options, does the work, writes files, and reports."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coterie.cli._label_files import read_label_files
+from coterie.cli._methods import SET_ELSEWHERE, settable
+from coterie.cli.arguments import UsageError
+from coterie.cli.outputs import (
+    CONFIDENCE,
+    DISTINCT,
+    LABEL,
+    RunLog,
+    agreement,
+    check_outputs,
+    facts,
+    file_facts,
+    mean_confidence,
+    require_jinja2,
+    write_outputs,
+)
+from coterie.cli.screen import Screen, Stages
+from coterie.core.errors import DataError
+from coterie.core.params import parse_parameter
+from coterie.core.text import counted
+from coterie.ensemble import Ensemble
+from coterie.io import read_table
+from coterie.result import Result
+from coterie.solvers.base import LabelConsensus
+from coterie.solvers.methods import MANY_ROWS, default_method, find_method, solver_of
+
+if TYPE_CHECKING:
+    from coterie.consensus import ConsensusClustering
+    from coterie.select import Selection
+
+# halves of fewer members vary too much to choose k by
+CHOOSING_MEMBERS = 30
+
+
+def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Cluster a table of features."""
+    solver = asked_solver(arguments)
+    check_outputs(arguments, [arguments.data])
+    with Stages() as stages:
+        stages.begin(f"reading {arguments.data.name}")
+        table = read_table(
+            arguments.data, "features", () if arguments.id is None else (arguments.id,)
+        )
+        truth = None if arguments.truth is None else table.labels(arguments.truth)
+        leave_out = [*arguments.drop, *([] if truth is None else [arguments.truth])]
+        X, features, ids = table.features(arguments.columns, arguments.id, leave_out)
+        _check_rows(arguments, len(X))
+        selection = chosen_k(arguments, X, solver, stages)
+        model = clustering(arguments, selection, solver, stages, "combining").fit(X)
+        result = log.result(
+            model,
+            X=X,
+            selection=selection,
+            truth=truth,
+            input=file_facts([arguments.data]) | {"rows": len(X), "columns": len(features)},
+        )
+        stages.begin("writing")
+        write_outputs(arguments, log, result, ids)
+    size = f"{counted(len(X), 'sample')}, {counted(len(features), 'feature')}"
+    summarise(arguments, log, result, f"{arguments.data.name}: {size}")
+
+
+def combine(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Combine labels that the user has."""
+    solver = asked_solver(arguments)
+    files: list[Path] = arguments.files
+    check_outputs(arguments, files)
+    with Stages() as stages:
+        ensemble, truth = read_label_files(
+            files, arguments.id, arguments.label, arguments.truth, stages
+        )
+        model, selection = combined(arguments, ensemble, solver, stages)
+        n = ensemble.n_samples
+        result = log.result(
+            model,
+            selection=selection,
+            truth=truth,
+            input=file_facts(files) | {"rows": n, "columns": ensemble.n_members},
+        )
+        stages.begin("writing")
+        ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
+        write_outputs(arguments, log, result, ids)
+    name = files[0].name if len(files) == 1 else counted(len(files), "file")
+    summarise(arguments, log, result, f"{name}: {counted(n, 'sample')}")
+
+
+def demo(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Cluster handwritten digits, write every kind of output, and compare with the known classes."""
+    from coterie.consensus import ConsensusClustering
+    from coterie.datasets import load
+    from coterie.select import select_k
+
+    if arguments.out.exists() and not arguments.out.is_dir():
+        raise UsageError(f"--out {arguments.out} is a file; name a directory")
+    require_jinja2("the report of demo")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    arguments.output = arguments.out / "labels.csv"
+    arguments.report = arguments.out / "report.html"
+    arguments.save = arguments.out / "result.npz"
+    arguments.id = None
+    check_outputs(arguments, [])
+    digits = load("digits")
+    with Stages() as stages:
+        stages.begin("making members")
+        model = ConsensusClustering(
+            digits.n_classes,
+            callback=stages.members_then("combining"),
+            random_state=arguments.seed,
+            n_jobs=arguments.jobs,
+        ).fit(digits.X)
+        stages.begin("comparing numbers of clusters")
+        selection = select_k(
+            model.ensemble_,
+            k=range(2, 16),
+            solver=model.solver_,
+            callback=stages.reach,
+            random_state=arguments.seed,
+        )
+        result = log.result(
+            model,
+            X=digits.X,
+            selection=selection,
+            truth=digits.y,
+            input={"file": digits.name, "rows": len(digits.X), "columns": digits.X.shape[1]},
+        )
+        stages.begin("writing")
+        write_outputs(arguments, log, result, None)
+
+    ensemble = model.ensemble_
+    sizes = ensemble.n_clusters_per_member
+
+    def scores(partition: Any) -> list[float]:
+        values = agreement(digits.y.tolist(), partition) or {}
+        return [values["ACC"], values["NMI"], values["ARI"]]
+
+    members = np.mean([scores(member) for member in ensemble.expand(ensemble.labels).T], axis=0)
+    screen = Screen()
+    screen.say(f"{digits.name}: {digits.description}")
+    screen.say(
+        f"{ensemble.n_members} k-means members of {sizes.min()} to {sizes.max()} clusters, "
+        f"{ensemble.n_microclusters:,} microclusters, combined by {result.method}"
+    )
+    screen.clusters(model.labels_, model.sample_confidence_, "mostly digit", digits.y)
+    screen.table(
+        ["agreement with the known classes", "ACC", "NMI", "ARI"],
+        [
+            ["one member, on average", *(f"{value:.3f}" for value in members)],
+            ["their consensus", *(f"{value:.3f}" for value in scores(model.labels_))],
+        ],
+    )
+    screen.say("")
+    _say_written(screen, arguments, log)
+
+
+# ---------------------------------------------------------------------- the solver
+
+
+def asked_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
+    """The solver of --method and --set; None where neither is given."""
+    if arguments.method is None and not arguments.settings:
+        return None
+    estimator = find_method(
+        default_method(arguments.clusters) if arguments.method is None else arguments.method
+    )
+    method = estimator.about.name
+    settings: dict[str, Any] = {}
+    for text in arguments.settings:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise UsageError(f"--set {text!r}: write NAME=VALUE")
+        if name in SET_ELSEWHERE:
+            raise UsageError(f"--set {text!r}: use {SET_ELSEWHERE[name]} instead")
+        if name in settings:
+            raise UsageError(f"--set {name} is given twice")
+        settings[name] = parse_parameter(method, name, value, settable(estimator))
+    if arguments.clusters is None and not estimator.domains()["n_clusters"].admits(None):
+        raise UsageError(
+            f"-k is missing: {method} needs the number of clusters; -k auto chooses it"
+        )
+    given = arguments.clusters if isinstance(arguments.clusters, int) else 1
+    solver: LabelConsensus = estimator(given, **settings)
+    if arguments.clusters is None:
+        solver.set_params(n_clusters=None)
+    return solver.set_params(random_state=arguments.seed)
+
+
+def _default_solver(arguments: argparse.Namespace, n_rows: int) -> LabelConsensus:
+    solver = solver_of(default_method(arguments.clusters, n_rows))
+    given = arguments.clusters if isinstance(arguments.clusters, int) else None
+    return solver.set_params(n_clusters=given, random_state=arguments.seed)
+
+
+def combined(
+    arguments: argparse.Namespace,
+    ensemble: Ensemble,
+    solver: LabelConsensus | None,
+    stages: Stages,
+) -> tuple[LabelConsensus, Selection | None]:
+    """The solver, fitted on an ensemble, and the choice of k where a range was asked for."""
+    selection = chosen_k(arguments, ensemble, solver, stages)
+    if solver is None:
+        solver = _default_solver(arguments, ensemble.n_microclusters)
+    if selection is not None:
+        solver.set_params(n_clusters=selection.recommended)
+    stages.begin("combining")
+    _follow_passes(solver, stages)
+    return solver.fit(ensemble), selection
+
+
+def clustering(
+    arguments: argparse.Namespace,
+    selection: Selection | None,
+    solver: LabelConsensus | None,
+    stages: Stages,
+    after_members: str,
+) -> ConsensusClustering:
+    """The model that generates members and combines them; its first stage has begun."""
+    from coterie.consensus import ConsensusClustering
+
+    stages.begin("making members", arguments.members)
+    if solver is not None:
+        _follow_passes(solver, stages)
+    return ConsensusClustering(
+        arguments.clusters if selection is None else selection.recommended,
+        n_members=arguments.members,
+        member_clusters=arguments.member_clusters,
+        solver=solver,
+        callback=stages.members_then(after_members),
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs,
+    )
+
+
+def chosen_k(
+    arguments: argparse.Namespace, data: Any, solver: LabelConsensus | None, stages: Stages
+) -> Selection | None:
+    """The choice of k where a range was asked for; None where a number was."""
+    if not isinstance(arguments.clusters, tuple):
+        return None
+    from coterie.select import select_k
+
+    low, high = arguments.clusters
+    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
+    if solver is None and arguments.command != "select" and most <= MANY_ROWS:
+        # above that, the dendrogram of a sample serves every k
+        solver = _default_solver(arguments, most)
+    stages.begin("choosing the number of clusters")
+    return select_k(
+        data,
+        k=range(low, max(low, min(high, most)) + 1),
+        solver=solver,
+        members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
+        callback=stages.reach,
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs if "jobs" in arguments else None,
+    )
+
+
+def _follow_passes(solver: LabelConsensus, stages: Stages) -> None:
+    """Show the passes of a solver that reports them."""
+    parameters = solver.get_params(deep=False)
+    if "callback" in parameters:
+        most = parameters.get("max_iter")
+        # a plain function: scikit-learn copies a solver's parameters, and a bar cannot be copied
+        solver.set_params(callback=lambda record: stages.reach(int(record["pass"]), most))
+
+
+def _check_rows(arguments: argparse.Namespace, n: int) -> None:
+    if n < 2:
+        raise DataError(f"{arguments.data} has one row; clustering needs two or more")
+    if isinstance(arguments.clusters, int) and arguments.clusters > n:
+        raise DataError(
+            f"-k {arguments.clusters} asks for more clusters than {arguments.data} has rows ({n})"
+        )
+
+
+# ---------------------------------------------------------------------- the summary
+
+
+def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headline: str) -> None:
+    """Print the summary, as text or as JSON."""
+    screen = Screen()
+    if arguments.json:
+        screen.json(facts(result, log))
+        return
+    ensemble = result.ensemble
+    screen.say(headline)
+    missing = ""
+    if not ensemble.is_complete:
+        share = np.average((ensemble.labels < 0).mean(axis=1), weights=ensemble.weights)
+        missing = f", {100 * share:.2g} % of labels missing"
+    screen.say(
+        f"{counted(ensemble.n_members, 'member')}, "
+        f"{counted(ensemble.n_microclusters, 'microcluster')} (distinct label rows){missing}"
+    )
+    if result.selection is not None:
+        screen.say(result.selection.reason)
+    chosen = ", as many as the method chose" if arguments.clusters is None else ""
+    # a single cluster has no rival, so its confidence of 1 would mean nothing
+    sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
+    screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
+    screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
+    screen.say("")
+    if result.truth is not None:
+        _say_agreement(screen, arguments.truth, result)
+    _say_written(screen, arguments, log)
+
+
+def _say_agreement(screen: Screen, column: str, result: Result) -> None:
+    scores = agreement(result.truth, result.labels)
+    if scores is None:
+        screen.say(f"agreement with {column!r}: the column is empty")
+        return
+    few = scores["samples"] < len(result.labels)
+    note = f" ({counted(scores['samples'], 'sample')})" if few else ""
+    screen.say(
+        f"agreement with {column!r}{note}: "
+        + ", ".join(f"{name} {scores[name]:.3f}" for name in ("ACC", "NMI", "ARI"))
+    )
+
+
+def _say_written(screen: Screen, arguments: argparse.Namespace, log: RunLog) -> None:
+    """Name the files that were written."""
+    for kind, path in log.written:
+        columns = ""
+        if kind == "labels":
+            # in a directory the rows have the order of the input's, so there are no row numbers
+            parts = path.is_dir()
+            first = [arguments.id] if arguments.id else [] if parts else ["row"]
+            last = [DISTINCT] if parts else []
+            columns = f"({', '.join([*first, LABEL, CONFIDENCE, *last])})"
+        screen.say(f"{kind} written to", path, columns)
+    if not any(kind == "labels" for kind, _ in log.written):
+        screen.say("labels were not written; name a file with -o")
