@@ -131,8 +131,8 @@ def test_bins_hold_the_mean_over_pairs_of_samples(labels, bins, data):
     n = len(labels)
     ensemble = Ensemble.from_labels(labels)
     order = np.array(data.draw(st.permutations(range(ensemble.n_microclusters))))
-    runs = Spans(order, np.zeros_like(order), ensemble.weights[order].astype(float))
-    shares = bin_shares(runs, bins, ensemble.n_microclusters)
+    spans = Spans(order, np.zeros_like(order), ensemble.weights[order].astype(float))
+    shares = bin_shares(spans, bins, ensemble.n_microclusters)
     assert shares.toarray().sum(axis=1) == pytest.approx(1.0)
     means = block_means(coassociation(ensemble), shares)
     # every sample cut into `bins` equal pieces: n pieces fill a bin exactly
@@ -146,8 +146,8 @@ def test_without_the_matrix_the_means_are_the_same():
     _, labels = noisy(300)
     ensemble = Ensemble.from_labels(labels, member_weight=[1, 2, 1, 1, 3, 1, 1, 1])
     order = np.arange(ensemble.n_microclusters)
-    runs = Spans(order, np.zeros_like(order), ensemble.weights.astype(float))
-    shares = bin_shares(runs, 20, len(order))
+    spans = Spans(order, np.zeros_like(order), ensemble.weights.astype(float))
+    shares = bin_shares(spans, 20, len(order))
     assert pooled_coassociation(ensemble, shares) == pytest.approx(
         block_means(coassociation(ensemble), shares)
     )
@@ -157,8 +157,8 @@ def test_with_missing_labels_a_bin_pools_what_members_saw():
     labels = np.array([[0, -1], [1, 0], [1, 0], [-1, 1]])
     ensemble = Ensemble.from_labels(labels)
     rows = ensemble.inverse.astype(np.int64)
-    runs = Spans(rows, np.zeros_like(rows), np.ones(4))
-    pooled = pooled_coassociation(ensemble, bin_shares(runs, 2, ensemble.n_microclusters))
+    spans = Spans(rows, np.zeros_like(rows), np.ones(4))
+    pooled = pooled_coassociation(ensemble, bin_shares(spans, 2, ensemble.n_microclusters))
     # first bin with the second: member 0 saw 2 pairs, 1 together; member 1 saw 2 pairs, 1 together
     assert pooled[0, 1] == pytest.approx(2 / 4)
 
@@ -230,11 +230,11 @@ def test_the_order_of_samples_and_members_leaves_no_trace(order):
         ),
         (
             {"source": Ensemble.from_labels(T6), "weights": [1, 1, 1]},
-            "weights goes with a bare array",
+            "weights is for an array without an Ensemble",
         ),
         (
             {"source": Ensemble.from_labels(T6), "ensemble": Ensemble.from_labels(T6)},
-            "ensemble goes with an array",
+            "ensemble is for an array",
         ),
         (
             {"source": np.eye(2), "dendrogram": EAC().fit(T6).dendrogram_},
@@ -242,7 +242,7 @@ def test_the_order_of_samples_and_members_leaves_no_trace(order):
         ),
         (
             {"source": np.eye(2), "dendrogram": EAC().fit(T6).dendrogram_, "order": "given"},
-            'dendrogram goes with order="dendrogram"',
+            'dendrogram needs order="dendrogram"',
         ),
     ],
 )

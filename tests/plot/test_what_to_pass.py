@@ -28,7 +28,7 @@ def refusal(name, given):
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_field_of_a_model_or_a_result(name):
     field = FIELDS[name]
-    assert f"is a EAC, not what to draw; pass its {field}_" in refusal(name, MODEL)
+    assert f"is a EAC; pass its {field}_ instead" in refusal(name, MODEL)
     assert refusal(name, Result.of(MODEL)).endswith(f"pass its {field}")
     assert f"fit it and pass its {field}_" in refusal(name, EAC())
     assert f"is None; pass the {field}_ of a fitted model" in refusal(name, None)
@@ -38,7 +38,7 @@ def test_the_field_of_a_model_or_a_result(name):
 
 @pytest.mark.parametrize("name", OVER_K)
 def test_pictures_over_k_ask_for_a_selection(name):
-    assert "did not choose k; pass a Selection: what select_k returns" in refusal(name, MODEL)
+    assert "did not choose k; pass the Selection that select_k returns" in refusal(name, MODEL)
     assert refusal(name, Result.of(MODEL)).endswith("pass its selection")
     assert "is None; pass a Selection" in refusal(name, None)
 

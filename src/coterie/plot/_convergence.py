@@ -1,4 +1,4 @@
-"""How a solver arrived: the objective and the residual, pass by pass."""
+"""Convergence of a solver: the objective and the residual of every pass."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ def convergence(
 ) -> Axes:
     """Draw the objective and the residual of every pass, one above the other.
 
-    Where a method goes through stages (its records name a ``stage``), thin lines part them: the
-    objective of one stage is not that of the next, so it may jump there.
+    If a method works in stages (its records name a ``stage``), thin lines separate them. The objective
+    may jump there, because each stage has its own.
 
     Parameters
     ----------
     history : sequence of mappings
-        A solver's ``history_``: "objective" and "residual" of each pass, "pass" its number.
+        A solver's ``history_``: one record per pass with "objective", "residual" and its number "pass".
     tol : float, optional
-        The residual at which the method stops, drawn as a line.
+        The residual below which the method stops, drawn as a line.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.child_axes`` are two panels, the objective and the residual, each with passes and values
-        in ``lines[0]``. The residual is on a logarithmic scale; a residual of 0 is left out there,
-        and the panel's title counts them.
+        ``ax.child_axes`` are two panels, the objective and the residual; ``lines[0]`` of each holds
+        passes and values. The scale of the residual is logarithmic; residuals of 0 are left out, and
+        the panel's title counts them.
 
     Examples
     --------
@@ -94,16 +95,16 @@ def _records(history: Any) -> list[Mapping[str, Any]]:
     refuse_records("plot.convergence", "history", history, "history")
     if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
         raise ParameterError(
-            "plot.convergence: history must be a list of records, one a pass, such as a solver's "
+            "plot.convergence: history must be a list with one record per pass, such as a solver's "
             f"history_, but is {type(history).__name__}"
         )
     records = [*history]
     if not records:
         raise ParameterError("plot.convergence: history is empty: there is no pass to draw")
-    for place, record in enumerate(records):
+    for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise ParameterError(
-                f"plot.convergence: history[{place}] must be a record of a pass, but is {record!r:.60}"
+                f"plot.convergence: history[{i}] must be a record of a pass, but is {record!r:.60}"
             )
     return records
 
@@ -112,23 +113,23 @@ def _column(
     records: list[Mapping[str, Any]], name: str, default: Sequence[int] | None = None
 ) -> FloatArray:
     values = []
-    for place, record in enumerate(records):
+    for i, record in enumerate(records):
         if name in record:
             values.append(record[name])
         elif default is not None:
-            values.append(default[place])
+            values.append(default[i])
         else:
             raise ParameterError(
-                f"plot.convergence: history[{place}] has no {name!r}; it has {', '.join(record)}"
+                f"plot.convergence: history[{i}] has no {name!r}; it has {', '.join(record)}"
             )
     return numbers("plot.convergence", f"history: {name}", values, (len(records),))
 
 
 def _stage_changes(records: list[Mapping[str, Any]], passes: FloatArray) -> list[float]:
     return [
-        float(passes[place] + passes[place - 1]) / 2
-        for place in range(1, len(records))
-        if records[place].get("stage") != records[place - 1].get("stage")
+        float(passes[i] + passes[i - 1]) / 2
+        for i in range(1, len(records))
+        if records[i].get("stage") != records[i - 1].get("stage")
     ]
 
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ a Selection or arrays in
 
 
-# more tick labels than this on an axis of k run into each other
+# more tick labels than this would overlap
 TICKS = 10
 
 
 class SelectionLike(Protocol):
-    """What ``coterie.select_k`` returns, as far as it is drawn."""
+    """The part of a Selection that every picture of k uses."""
 
     @property
     def ks(self) -> Any: ...
@@ -37,17 +37,17 @@ class SelectionLike(Protocol):
 
 
 def _is_selection(ks: object) -> bool:
-    """Whether a Selection came in the place of ks."""
+    """Whether a Selection was given instead of ks."""
     return hasattr(ks, "ks")
 
 
 def _from_selection(choice: Any, given: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What was given, and the rest out of the Selection."""
+    """The given arguments, those that are None taken from the Selection."""
     return tuple(getattr(choice, name) if value is None else value for name, value in given.items())
 
 
 def _require(owner: str, name: str, value: Any) -> Any:
-    """The value, which only a Selection would have made superfluous."""
+    """The value, which may be None only if a Selection is given."""
     if value is None:
         raise ParameterError(f"{owner}: {name} is needed, unless the first argument is a Selection")
     return value
@@ -65,7 +65,7 @@ def _cluster_counts(owner: str, ks: Any) -> IntArray:
 
 
 def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> list[Artist]:
-    """A line at the recommended k, if it is on the axis; one cluster is said in words instead."""
+    """Draw a line at the recommended k; not for k = 1, which is said in words."""
     if recommended is None or recommended not in counts or recommended == 1:
         return []
     return [ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)]
@@ -91,29 +91,30 @@ def criteria(
     columns: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw every criterion over k, beside what it would be for data without structure.
+    """Draw every criterion over k, with its value for data without structure.
 
     Parameters
     ----------
     ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection brings all the rest.
+        The numbers of clusters; a Selection supplies all other arguments.
     values : mapping of name to array of shape (K,)
-        The criteria; NaN where undefined.
+        Values of each criterion; NaN where undefined.
     null : mapping of name to array of shape (K,), optional
-        The same under the null model, drawn dashed; criteria without one may be left out.
+        Values under the null model, drawn dashed; criteria may be missing.
     votes : mapping of name to int, optional
-        The k that each criterion prefers, ringed.
+        The k that each criterion prefers, marked by a ring.
     recommended : int, optional
-        The k of the recommendation; 1 stands for no structure.
+        The recommended k; 1 means no structure.
     columns : int, optional
-        Panels side by side; by default what fits.
+        Panels per row; chosen by their number if not given.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        Each of ``ax.child_axes`` is the panel of one criterion, in the order of ``values``: its
-        ``lines[0]`` the criterion, ``lines[1]`` the null model (if given).
+        ``ax.child_axes`` holds one panel per criterion, in the order of ``values``. In each,
+        ``lines[0]`` is the criterion and ``lines[1]`` the null model (if given).
 
     Examples
     --------
@@ -138,33 +139,34 @@ def criteria(
         },
     )
     counts = _cluster_counts("plot.criteria", ks)
-    found = numbers_by_name(
+    criterion_values = numbers_by_name(
         "plot.criteria", "values", _require("plot.criteria", "values", values), len(counts)
     )
-    if not found:
+    if not criterion_values:
         raise ParameterError("plot.criteria: values is empty: there is no criterion to draw")
-    without = numbers_by_name("plot.criteria", "null", null or {}, len(counts))
+    null_values = numbers_by_name("plot.criteria", "null", null or {}, len(counts))
     preferred = {} if votes is None else dict(votes)
-    for argument, names in (("null", without), ("votes", preferred)):
-        stray = [name for name in names if name not in found]
+    for argument, names in (("null", null_values), ("votes", preferred)):
+        stray = [name for name in names if name not in criterion_values]
         if stray:
             raise ParameterError(
                 f"plot.criteria: {argument} names {stray[0]!r}, which values does not hold"
             )
+    count = len(criterion_values)
     if columns is None:
-        columns = min(len(found), 1 if len(found) == 1 else 2 if len(found) <= 4 else 3)
+        columns = 1 if count == 1 else 2 if count <= 4 else 3
     columns = int(columns)
-    rows = -(-len(found) // columns)
+    rows = -(-count // columns)
     ax = axes(ax, (max(2.9 * columns + 0.6, 4.6), 1.9 * rows + 0.9))
     handles: dict[str, Artist] = {}
-    drawn = panels(ax, len(found), columns, (44.0, 44.0))
-    for (name, line), panel in zip(found.items(), drawn, strict=True):
+    drawn = panels(ax, count, columns, (44.0, 44.0))
+    for (name, line), panel in zip(criterion_values.items(), drawn, strict=True):
         (handles["measured"],) = panel.plot(
             counts, line, color=OKABE_ITO[0], marker="o", markersize=3.5
         )
-        if name in without:
+        if name in null_values:
             (handles["without structure"],) = panel.plot(
-                counts, without[name], color=QUIET, linestyle=(0, (4, 2)), zorder=1
+                counts, null_values[name], color=QUIET, linestyle=(0, (4, 2)), zorder=1
             )
         at = np.flatnonzero(counts == preferred.get(name, -1))
         if at.size and np.isfinite(line[at[0]]):
@@ -221,24 +223,26 @@ def cdf(
     ambiguous: tuple[float, float] | None = (0.1, 0.9),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw, for every k, the share of pairs of samples whose co-association is at most x.
+    """Draw the distribution of the co-association for every k.
 
-    A flat line between the ends means that pairs are either always or never together: that k is
-    stable. The proportion of ambiguous clustering (PAC) is the rise over the shaded interval.
+    Each curve gives the share of pairs of samples whose co-association is at most x. A flat curve between
+    the ends means that pairs are either always or never together, so that k is stable. The proportion
+    of ambiguous clustering (PAC) is the rise over the shaded interval.
 
     Parameters
     ----------
     ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection (what ``select_k`` returns) brings all the rest.
+        The numbers of clusters; a Selection (returned by ``select_k``) supplies all other arguments.
     grid : array of shape (G,)
         Co-association values, ascending.
     values : array of shape (K, G)
         The distribution for each k.
     recommended : int, optional
-        The k to stress.
+        The k to highlight.
     ambiguous : (low, high) or None, default (0.1, 0.9)
         The interval to shade.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -300,19 +304,20 @@ def delta_area(
     recommended: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much the area under the distribution grows from one k to the next.
+    """Draw the relative gain in area under the distribution from one k to the next.
 
-    Past the right k the gain is small: look for the last k before the line settles.
+    Beyond the right k the gain is small: look for the last k before the line flattens.
 
     Parameters
     ----------
     ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection brings all the rest.
+        The numbers of clusters; a Selection supplies all other arguments.
     values : array of shape (K,)
         The relative gain of each k; NaN where undefined.
     recommended : int, optional
         The k to mark.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -347,7 +352,7 @@ def delta_area(
 
 
 def _sequence(count: int) -> list[Any]:
-    """Ordered k, ordered colours: from pale to deep blue."""
+    """Colours from pale to deep blue, in the order of k."""
     from matplotlib import colormaps
 
     return list(colormaps["Blues"](np.linspace(0.35, 1.0, count)))

@@ -1,4 +1,4 @@
-"""Matrices of samples and of members, reordered so that what is alike is adjacent."""
+"""Matrices of samples and of members, reordered so that similar rows are adjacent."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 Order = Literal["dendrogram", "cluster", "given"]
-# a name under a block narrower than this share of the axis would run into its neighbours
+# narrower blocks (as a share of the axis) are not named: the names would overlap
 NARROWEST_NAMED = 0.025
-# width of the strip of colours, as a share of the axis
+# width of the strip of cluster colours, as a share of the axis
 STRIP = 0.035
 
 
@@ -47,41 +47,41 @@ def matrix(
     memory_budget: Budget = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how often samples meet, reordered by a dendrogram or by cluster.
+    """Draw how often samples are clustered together, reordered by a dendrogram or by cluster.
 
     Parameters
     ----------
     source : Ensemble, or array of shape (N, N)
-        An ensemble stands for its co-association. An array is any symmetric similarity, such as a
+        For an ensemble its co-association is drawn. An array is any symmetric similarity, such as a
         solver's ``consensus_matrix_``.
     labels : sequence, optional
-        A label per sample of the ensemble (or per row of a bare array): a strip of colours beside
-        the matrix, and the order "cluster".
+        One label per sample of the ensemble (or per row of an array without an ensemble). Drawn as a
+        strip of colours beside the matrix; the default order is then "cluster".
     ensemble : Ensemble, optional
-        With an array: its rows are the microclusters of this ensemble, which brings their weights.
+        With an array: the ensemble whose microclusters are its rows; it supplies their weights.
     weights : array of shape (N,), optional
-        With a bare array: how many samples each row stands for.
+        With an array but no ensemble: how many samples each row represents.
     order : {"dendrogram", "cluster", "given"}, optional
-        By average link of the matrix, label after label, or as it is. The default is "cluster" with
-        labels and "dendrogram" without.
+        By average linkage of the matrix, by label, or unchanged. The default is "cluster" with labels
+        and "dendrogram" without.
     dendrogram : Dendrogram, optional
-        Merges of the rows to order by, such as ``EAC().fit(ensemble).dendrogram_``.
+        Dendrogram of the rows to order by, such as ``EAC().fit(ensemble).dendrogram_``.
     name : str, optional
-        What the numbers are, beside the colour bar.
+        Title of the colour bar.
     max_rows : int, default 2000
-        Above so many samples they are pooled in that many bins of equal weight; the axis says so.
+        More samples than this are pooled into this many bins of equal weight; the picture says so.
     memory_budget : int, str or None, default None
         Bytes (or text such as "4GB") that may be allocated. Ordering an ensemble of more than
-        ``max_rows`` microclusters by cluster does not form their N x N matrix.
+        ``max_rows`` microclusters by cluster never computes their N x N matrix.
     ax : Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
         ``ax.images[0]`` holds the (B, B) array drawn: means of the matrix over the pairs of samples
-        of two bins, one bin a sample if there are at most ``max_rows`` of them. Both axes run over
-        the samples, so that a microcluster is as wide as its weight.
+        of two bins, with one bin per sample up to ``max_rows`` samples. Both axes run over the
+        samples, so a microcluster is as wide as its weight.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def matrix(
         {"order": order, "max_rows": max_rows},
         {"order": Choice(("dendrogram", "cluster", "given", None)), "max_rows": Integer(2)},
     )
-    values, of, runs, names = _read_matrix(source, ensemble, weights, labels)
+    values, of, spans, names = _read_matrix(source, ensemble, weights, labels)
     if order is None:
         order = "cluster" if names and dendrogram is None else "dendrogram"
     if order == "cluster" and not names:
@@ -107,14 +107,14 @@ def matrix(
     arranged = arrange(
         values,
         of,
-        runs,
+        spans,
         order,
         dendrogram=dendrogram,
         max_rows=max_rows,
         memory_budget=memory_budget,
     )
     top = 1.0 if values is None else max(float(arranged.values.max()), 1e-300)
-    # room for the clusters' names at the left
+    # room for the cluster names on the left
     longest = max((len(shown(label)) for label in names), default=0) if order == "cluster" else 4
     own, ax = ax is None, axes(ax, (6.1 + 0.08 * longest, 5.2))
     image = ax.imshow(
@@ -127,17 +127,17 @@ def matrix(
     )
     share = "share of members that put two samples together" if values is None else "similarity"
     colour_bar(ax, image, share if name is None else shown(name, 60))
-    _describe_axes(ax, arranged, weighted=runs_are_weighted(arranged))
+    _describe_axes(ax, arranged, weighted=has_sample_weights(arranged))
     if names:
-        _mark_clusters(ax, arranged.runs, names, by_cluster=order == "cluster")
+        _mark_clusters(ax, arranged.spans, names, by_cluster=order == "cluster")
     if own:
         settle(ax)
     return ax
 
 
-def runs_are_weighted(arranged: Arrangement) -> bool:
-    """Whether weights are other than counts of samples."""
-    width = arranged.runs.width
+def has_sample_weights(arranged: Arrangement) -> bool:
+    """Whether the weights are not counts of samples."""
+    width = arranged.spans.width
     return bool((width != np.rint(width)).any())
 
 
@@ -147,13 +147,15 @@ def _read_matrix(
     given_weights: ArrayLike | None,
     labels: Any,
 ) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
-    """The matrix or None for the co-association, its ensemble, the runs, and the labels' names."""
+    """The matrix (None: the co-association), its ensemble, the spans, and the distinct labels."""
     refuse_records("plot.matrix", "source", source, "ensemble")
     values: FloatArray | None
     of: Ensemble | None
     if isinstance(source, Ensemble):
         if ensemble is not None:
-            raise ParameterError("plot.matrix: ensemble goes with an array; source is an Ensemble")
+            raise ParameterError(
+                "plot.matrix: ensemble is for an array; source is an Ensemble already"
+            )
         values, of = None, source
     else:
         if ensemble is not None:
@@ -170,7 +172,7 @@ def _read_matrix(
     if of is not None:
         if given_weights is not None:
             raise ParameterError(
-                "plot.matrix: weights goes with a bare array; an Ensemble has its own"
+                "plot.matrix: weights is for an array without an Ensemble, which has its own weights"
             )
         if labels is not None:
             codes, names = label_codes("plot.matrix", "labels", labels, of.n_samples)
@@ -197,7 +199,9 @@ def _read_matrix(
 
 def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble | None) -> None:
     if order != "dendrogram":
-        raise ParameterError(f'plot.matrix: dendrogram goes with order="dendrogram", not {order!r}')
+        raise ParameterError(
+            f'plot.matrix: dendrogram needs order="dendrogram", but order is {order!r}'
+        )
     if not hasattr(dendrogram, "sizes"):
         raise ParameterError(
             "plot.matrix: dendrogram must be a solver's dendrogram_, but is "
@@ -228,15 +232,15 @@ def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
         note(ax, f"means over {bins:,} bins of {size} {what} each")
 
 
-def _mark_clusters(ax: Axes, runs: Spans, names: list[Any], *, by_cluster: bool) -> None:
-    """A strip of colours along the top and the left, and the names under their blocks."""
+def _mark_clusters(ax: Axes, spans: Spans, names: list[Any], *, by_cluster: bool) -> None:
+    """Draw a strip of colours along the top and the left, and the names of the blocks."""
     from matplotlib.collections import PolyCollection
 
-    edges = runs.edges
-    # neighbours of one label are one piece
-    first = np.flatnonzero(np.concatenate([[True], runs.label[1:] != runs.label[:-1]]))
+    edges = spans.edges
+    # adjacent spans with the same label are one block
+    first = np.flatnonzero(np.concatenate([[True], spans.label[1:] != spans.label[:-1]]))
     start, stop = edges[first], np.append(edges[first[1:]], edges[-1])
-    colours = [palette(len(names))[label] for label in runs.label[first]]
+    colours = [palette(len(names))[label] for label in spans.label[first]]
     near, far = -STRIP * edges[-1], -0.2 * STRIP * edges[-1]
     for across in (True, False):
         corners = [
@@ -258,7 +262,7 @@ def _mark_clusters(ax: Axes, runs: Spans, names: list[Any], *, by_cluster: bool)
     wide = (stop - start) >= NARROWEST_NAMED * edges[-1]
     ax.set_yticks(
         ((start + stop) / 2)[wide],
-        [shown(names[label]) for label in runs.label[first][wide]],
+        [shown(names[label]) for label in spans.label[first][wide]],
     )
     ax.tick_params(axis="y", length=0)
     hidden = int((~wide).sum())
@@ -268,11 +272,11 @@ def _mark_clusters(ax: Axes, runs: Spans, names: list[Any], *, by_cluster: bool)
 # ------------------------------------------------------------------ members
 
 
-# a pair of members that share no sample
+# colour of a pair of members without a sample in common
 NOTHING = "#D9D9D9"
-# more names than this along a side cannot be read
+# more names than this on an axis are unreadable
 NAMED = 40
-# numbers are written into the cells of a matrix no larger than this
+# larger matrices have no numbers in their cells
 WRITTEN = 12
 
 
@@ -283,19 +287,19 @@ def member_agreement(
     order: str = "similarity",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how far each member agrees with each other one, like beside like.
+    """Draw the agreement of every two members, similar members next to each other.
 
     Parameters
     ----------
     source : Ensemble, or array of shape (m, m)
-        An ensemble stands for the NMI (arithmetic mean) of its members, each pair over the samples
-        that both label. An array is drawn as it is. NaN, for a pair without a sample in common, is
-        drawn grey.
+        For an ensemble the NMI (arithmetic mean) of every two members is drawn, over the samples that
+        both label. An array is drawn unchanged. NaN, for a pair without a sample in common, is grey.
     names : sequence of str, optional
-        Names of the members, with an array; an ensemble has them.
+        Member names for an array; an ensemble has its own.
     order : {"similarity", "given"}, default "similarity"
-        By average link of the agreement, or as it is.
+        By average linkage of the agreement, or unchanged.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -318,10 +322,10 @@ def member_agreement(
     )
     agreement, members = _read_agreement(source, names)
     if order == "similarity":
-        turn = similarity_order(np.nan_to_num(agreement), np.ones(len(agreement)))
+        position = similarity_order(np.nan_to_num(agreement), np.ones(len(agreement)))
     else:
-        turn = np.arange(len(agreement))
-    drawn = agreement[np.ix_(turn, turn)]
+        position = np.arange(len(agreement))
+    drawn = agreement[np.ix_(position, position)]
     side = float(np.clip(2.2 + 0.22 * min(len(drawn), NAMED), 4.0, 7.2))
     own, ax = ax is None, axes(ax, (side + 1.2, side))
     low = min(0.0, float(np.nan_to_num(drawn).min()))
@@ -330,7 +334,7 @@ def member_agreement(
     words = "NMI of two members" if isinstance(source, Ensemble) else "agreement"
     colour_bar(ax, image, words)
     if len(drawn) <= NAMED:
-        named = [shown(members[j]) for j in turn]
+        named = [shown(members[j]) for j in position]
         ax.set_yticks(np.arange(len(drawn)), named)
         ax.set_xticks(np.arange(len(drawn)), named, rotation=90)
         ax.tick_params(length=0, labelsize="small" if len(drawn) > WRITTEN else "medium")
@@ -352,7 +356,7 @@ def _read_agreement(
     if isinstance(source, Ensemble):
         if names is not None:
             raise ParameterError(
-                "plot.member_agreement: names goes with an array; an Ensemble has them"
+                "plot.member_agreement: names is for an array; an Ensemble has its own"
             )
         return member_agreement_of(source), source.members
     refuse_records("plot.member_agreement", "source", source, "ensemble")
@@ -361,16 +365,16 @@ def _read_agreement(
     agreement = numbers("plot.member_agreement", "source", source, (size, size), nan=True)
     if not np.allclose(agreement, agreement.T, rtol=0.0, atol=1e-6, equal_nan=True):
         raise ParameterError("plot.member_agreement: source must be symmetric, but is not")
-    found = (
+    members = (
         tuple(f"member_{j}" for j in range(len(agreement)))
         if names is None
         else tuple(str(name) for name in names)
     )
-    if len(found) != len(agreement):
+    if len(members) != len(agreement):
         raise ParameterError(
-            f"plot.member_agreement: names must hold {len(agreement)} names, but holds {len(found)}"
+            f"plot.member_agreement: names must hold {len(agreement)} names, but holds {len(members)}"
         )
-    return agreement, found
+    return agreement, members
 
 
 def _write_numbers(ax: Axes, drawn: FloatArray, low: float) -> None:

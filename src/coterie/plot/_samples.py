@@ -1,4 +1,4 @@
-"""Samples: how sure each one is, and where it lies."""
+"""Samples: their confidence, and their position in the plane."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from coterie.plot.colours import INK, OKABE_ITO, palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# the palest that a point gets: still seen on white
+# opacity of a point with confidence 0: still visible on white
 FAINTEST = 0.12
-# the tallest bar of a cluster reaches so far towards the next one
+# height of a cluster's tallest bar, as a share of its row
 ROW_HEIGHT = 0.86
-# of a histogram: more than a screen has columns, and drawing takes a while for each
+# more bars than a screen has columns, and slow to draw
 MOST_BARS = 10_000
 
 
@@ -34,24 +34,26 @@ def confidence(
     bins: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the histogram of the samples' confidence, for all or cluster by cluster.
+    """Draw a histogram of the confidence, of all samples or per cluster.
 
     Parameters
     ----------
     values : array of shape (n,)
         Confidence in [0, 1], such as ``sample_confidence_``.
     labels : sequence of n labels, optional
-        With labels, a histogram per cluster, each scaled to its own tallest bar.
+        With labels, one histogram per cluster, each scaled to its own tallest bar.
     sample_weight : array of shape (n,), optional
+        Weight of each sample; 1 by default.
     bins : int, default 20
-        Bars between 0 and 1, at most 10,000.
+        Number of bars between 0 and 1, at most 10,000.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.containers`` holds the bars, one container in all or one per cluster from the first
-        label at the top down. A short line marks the median of each.
+        ``ax.containers`` holds the bars: one container, or one per cluster from top to bottom. A
+        line marks the median of each.
 
     Examples
     --------
@@ -121,9 +123,9 @@ def _rows_of_bars(
     for text in ax.get_yticklabels():
         text.set_verticalalignment("bottom")
     ax.set_ylabel(f"cluster ({unit})")
-    words_on_it = "each cluster to its own height; line: median"
+    words_on_it = "each cluster scaled to its own height; line: median"
     if len(names) == 1:
-        words_on_it = "one cluster: without a rival its confidence says nothing"
+        words_on_it = "one cluster: without a rival, confidence has no meaning"
     ax.set_title(words_on_it, loc="left", fontsize="small")
 
 
@@ -137,29 +139,30 @@ def embedding(
     random_state: RandomState = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the samples as points, coloured by label and faded where they are unsure.
+    """Draw samples as points, coloured by label and faded by lack of confidence.
 
     Parameters
     ----------
     coordinates : array of shape (n, 2)
-        Where each sample lies: principal components, a spectral embedding, UMAP.
+        Position of each sample: principal components, a spectral embedding, UMAP.
     labels : sequence of n labels, optional
+        Cluster of each sample; without labels all points have one colour.
     confidence : array of shape (n,), optional
-        In [0, 1]; a sample of confidence 0 is nearly white.
+        In [0, 1]; a sample with confidence 0 is nearly white.
     name : str, optional
-        What the coordinates are, for the axes.
+        Name of the coordinates, for the axis titles.
     max_points : int, default 20000
-        Of more samples a random share without repeats is drawn, each as likely as the other; the
-        title says how many.
+        Of more samples a random subset of this size is drawn; the title says so.
     random_state : int or Generator, default 0
-        Which share.
+        Determines the subset.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.collections[0]`` holds the points drawn (offsets and face colours), the unsure ones first
-        so that they lie below.
+        ``ax.collections[0]`` holds the points drawn (offsets and face colours), in order of
+        confidence, so that confident samples lie on top.
 
     Examples
     --------
@@ -204,9 +207,9 @@ def embedding(
     ax.set_aspect("equal", adjustable="datalim")
     ax.set_xticks([])
     ax.set_yticks([])
-    where = "coordinate" if name is None else f"{shown(name, 60)},"
-    ax.set_xlabel(f"{where} 1")
-    ax.set_ylabel(f"{where} 2")
+    axis = "coordinate" if name is None else f"{shown(name, 60)},"
+    ax.set_xlabel(f"{axis} 1")
+    ax.set_ylabel(f"{axis} 2")
     plain(ax)
     if n > max_points:
         note(ax, f"{max_points:,} of {n:,} samples, drawn at random")

@@ -17,7 +17,7 @@ from coterie.plot.colours import ACCENT, palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# half the width of a column, and the white between two clusters as a share of all samples
+# half the width of a column, and the gap between two clusters as a share of all samples
 HALF, GAP = 0.09, 0.012
 CURVE = 24
 
@@ -30,28 +30,30 @@ def tracking(
     recommended: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the clusters of every k as columns, and bands for the samples that two clusters share.
+    """Draw the clusters of every k as a column, with bands for the samples that move between them.
 
-    A cluster keeps the colour of the one that it shares most samples with in the column before; what
-    splits off gets a new colour. Bands that fan out from one block are a split; bands that cross
-    say that the partitions of two k disagree.
+    A cluster keeps the colour of the cluster of the previous column that it shares most samples with; a
+    cluster that splits off gets a new colour. Bands that fan out from one block are a split; bands that
+    cross mean that the partitions of two k disagree.
 
     Parameters
     ----------
     labels : array of shape (K, n), or Selection
-        A partition of the same samples in each row; a Selection brings ks and recommendation.
+        One partition of the same samples per row; a Selection supplies ks and the recommendation.
     ks : array of shape (K,), optional
-        What each row is called; by default its number of clusters.
+        Name of each row; by default its number of clusters.
     sample_weight : array of shape (n,), optional
+        Weight of each sample; 1 by default.
     recommended : int, optional
-        The column whose name is stressed.
+        The column whose name is highlighted.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.patches`` are the blocks, column by column from the bottom up, as high as their share of
-        the samples; ``ax.collections[0]`` holds the bands, whose heights are shares too.
+        ``ax.patches`` are the blocks, column by column from the bottom up; their heights are shares of
+        the samples. ``ax.collections[0]`` holds the bands, whose heights are shares too.
 
     Examples
     --------
@@ -83,14 +85,14 @@ def tracking(
     ax = axes(ax, (float(np.clip(1.05 * len(columns) + 1.0, 4.0, 10.0)), 4.6))
     _bands(ax, overlaps, orders, floors, colours)
     paint = palette(1 + max(int(colour.max()) for colour in colours))
-    for place, order in enumerate(orders):
+    for column, order in enumerate(orders):
         for cluster in order.tolist():
             ax.add_patch(
                 _block(
-                    place - HALF,
-                    float(floors[place][cluster]),
-                    float(heights[place][cluster]),
-                    paint[colours[place][cluster]],
+                    column - HALF,
+                    float(floors[column][cluster]),
+                    float(heights[column][cluster]),
+                    paint[colours[column][cluster]],
                 )
             )
     ax.set_xlim(-0.3, len(columns) - 0.7)
@@ -116,7 +118,7 @@ def _columns(labels: Any) -> tuple[list[IntArray], list[int]]:
     rows = np.asarray(labels)
     if rows.ndim != 2:
         raise ParameterError(
-            f"plot.tracking: labels must be K x n, a partition in each row, but has shape {rows.shape}"
+            f"plot.tracking: labels must be K x n, one partition per row, but has shape {rows.shape}"
         )
     if 0 in rows.shape:
         raise ParameterError("plot.tracking: labels is empty: there is nothing to draw")
@@ -148,16 +150,16 @@ def _sums(codes: IntArray, weight: FloatArray, count: int) -> FloatArray:
     return np.bincount(codes, weight, count).astype(np.float64)
 
 
-# ------------------------------------------------------------------ places and colours
+# ------------------------------------------------------------------ positions and colours
 
 
 def _orders(heights: list[FloatArray], overlaps: list[FloatArray]) -> list[IntArray]:
-    """Clusters from the bottom up: the first column by size, each next one by where it comes from."""
+    """Clusters from the bottom up: the first column by size, the others by the position of their parents."""
     orders = [np.argsort(-heights[0], kind="stable")]
     for overlap in overlaps:
-        place = _floors(overlap.sum(axis=1), orders[-1]) + overlap.sum(axis=1) / 2
-        centre = place @ overlap / overlap.sum(axis=0)
-        # children of one parent: the larger one below
+        middle = _floors(overlap.sum(axis=1), orders[-1]) + overlap.sum(axis=1) / 2
+        centre = middle @ overlap / overlap.sum(axis=0)
+        # of the children of one parent, the larger is below
         orders.append(np.lexsort((-overlap.sum(axis=0), np.round(centre, 9))))
     return orders
 
@@ -171,8 +173,7 @@ def _floors(heights: FloatArray, order: IntArray) -> FloatArray:
 def _inherited(
     heights: list[FloatArray], overlaps: list[FloatArray], orders: list[IntArray]
 ) -> list[IntArray]:
-    """A colour number per cluster: that of the parent it takes most from, if it is that one's main
-    child; else a new one."""
+    """A colour number per cluster: its main parent's if it is that parent's main child, else a new one."""
     first = np.empty(len(heights[0]), dtype=np.int64)
     first[orders[0]] = np.arange(len(heights[0]))
     colours, used = [first], len(first)
@@ -211,18 +212,18 @@ def _bands(
     step = np.linspace(0.0, 1.0, CURVE)
     ease = step * step * (3 - 2 * step)
     shapes, faces = [], []
-    for place, overlap in enumerate(overlaps):
-        leaving, arriving = floors[place].copy(), floors[place + 1].copy()
-        across = place + HALF + step * (1 - 2 * HALF)
-        for left in orders[place].tolist():
-            for right in orders[place + 1].tolist():
+    for column, overlap in enumerate(overlaps):
+        leaving, arriving = floors[column].copy(), floors[column + 1].copy()
+        across = column + HALF + step * (1 - 2 * HALF)
+        for left in orders[column].tolist():
+            for right in orders[column + 1].tolist():
                 height = overlap[left, right]
                 if height == 0:
                     continue
                 low = leaving[left] + ease * (arriving[right] - leaving[left])
                 edge = np.concatenate([low, (low + height)[::-1]])
                 shapes.append(np.stack([np.concatenate([across, across[::-1]]), edge], axis=1))
-                faces.append(paint[colours[place + 1][right]])
+                faces.append(paint[colours[column + 1][right]])
                 leaving[left] += height
                 arriving[right] += height
     ax.add_collection(

@@ -1,8 +1,8 @@
-"""How a matrix of microclusters becomes a picture of samples: an order, bins of equal weight, means.
+"""From a matrix of microclusters to a picture of samples: an order, bins of equal weight, means.
 
-A microcluster of weight r stands for r samples, so it is r wide. The samples, laid out in order, are
-cut into bins of equal weight; an entry of the picture is the mean of the matrix over all pairs of
-samples of two bins. With one bin a sample this is the matrix itself, rows repeated.
+A microcluster of weight r represents r samples, so it is r wide. The ordered samples are cut into bins
+of equal weight; an entry of the picture is the mean of the matrix over all pairs of samples of two
+bins. With one bin per sample this is the matrix itself with repeated rows.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Spans:
     Attributes
     ----------
     row : ndarray, shape (R,)
-        Row of the matrix that each run shows.
+        Row of the matrix that each span shows.
     label : ndarray, shape (R,)
-        Label code of each run; zeros without labels.
+        Label code of each span; zeros without labels.
     width : ndarray, shape (R,)
         Total weight of its samples.
     """
@@ -44,54 +44,54 @@ class Spans:
 
     @classmethod
     def of(cls, rows: NDArray[Any], labels: IntArray, weights: FloatArray) -> Spans:
-        """From the row, the label and the weight of each sample (or of each row itself)."""
+        """From the row, the label and the weight of each sample (or of each row)."""
         span = int(labels.max()) + 1
-        found, where = np.unique(rows.astype(np.int64) * span + labels, return_inverse=True)
+        pairs, where = np.unique(rows.astype(np.int64) * span + labels, return_inverse=True)
         width: FloatArray = np.bincount(where.reshape(-1), weights=weights).astype(np.float64)
-        return cls(found // span, found % span, width)
+        return cls(pairs // span, pairs % span, width)
 
     def take(self, order: IntArray) -> Spans:
-        """The runs in another order."""
+        """The spans in another order."""
         return Spans(self.row[order], self.label[order], self.width[order])
 
     @property
     def edges(self) -> FloatArray:
-        """Where the runs begin, and the total weight at the end."""
+        """Where each span begins, followed by the total weight."""
         return np.concatenate([[0.0], np.cumsum(self.width)])
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The picture's data.
+    """The data of the picture.
 
     Attributes
     ----------
     values : ndarray, shape (B, B)
         Mean of the matrix over the pairs of samples of two bins.
-    runs : Spans
-        What lies where along either axis.
+    spans : Spans
+        Positions along either axis.
     pooled : bool
         Whether a bin holds more than one sample.
     """
 
     values: FloatArray
-    runs: Spans
+    spans: Spans
     pooled: bool
 
     @property
     def total(self) -> float:
         """Weight of all samples."""
-        return float(self.runs.edges[-1])
+        return float(self.spans.edges[-1])
 
 
 # ------------------------------------------------------------------ the order
 
 
 def leaf_order(dendrogram: Dendrogram) -> IntArray:
-    """Items from left to right under the dendrogram: every cluster is a run of neighbours.
+    """Items from left to right under the dendrogram, so that every cluster is contiguous.
 
-    Of two merged groups the tighter one, which was joined at the lower height, comes first; the lower
-    item where they tie.
+    Of two merged groups the one that was merged at the lower height comes first; with equal heights the
+    one with the lower item.
     """
     n = len(dendrogram.sizes)
     groups: list[list[int]] = [[item] for item in range(n)]
@@ -104,63 +104,65 @@ def leaf_order(dendrogram: Dendrogram) -> IntArray:
 
 
 def similarity_order(values: FloatArray, weights: FloatArray) -> IntArray:
-    """Leaf order of average link on a symmetric similarity, rows being so heavy."""
+    """Leaf order of average linkage on a symmetric similarity of weighted rows."""
     from coterie.numerics.linkage import weighted_linkage
 
     distance = float(values.max()) - values
     return leaf_order(weighted_linkage(distance, weights, "average", overwrite=True))
 
 
-def order_by_dendrogram(runs: Spans, leaves: IntArray) -> IntArray:
-    """The runs as the leaves lie, those of one microcluster by label."""
-    place = np.argsort(leaves)
-    return np.lexsort((runs.label, place[runs.row]))
+def order_by_dendrogram(spans: Spans, leaves: IntArray) -> IntArray:
+    """Order the spans by leaf, and within a microcluster by label."""
+    position = np.argsort(leaves)
+    return np.lexsort((spans.label, position[spans.row]))
 
 
-def order_by_cluster(runs: Spans, values: FloatArray | None, ensemble: Ensemble | None) -> IntArray:
-    """Label after label; inside a label by average link, or by support where there is no matrix."""
+def order_by_cluster(
+    spans: Spans, values: FloatArray | None, ensemble: Ensemble | None
+) -> IntArray:
+    """Order by label; within a label by average linkage, or by support if there is no matrix."""
     if values is None:
         assert ensemble is not None
         micro = np.zeros(ensemble.n_microclusters, dtype=np.int64)
-        # the label of a microcluster's heaviest run stands for it: it only decides an order
-        light_first = np.argsort(runs.width, kind="stable")
-        micro[runs.row[light_first]] = runs.label[light_first]
-        support = cluster_support(ensemble, micro, int(runs.label.max()) + 1)
-        own = support[runs.row, runs.label]
-        return np.lexsort((runs.row, -own, runs.label))
+        # each microcluster takes the label of its heaviest span, which only affects the order
+        light_first = np.argsort(spans.width, kind="stable")
+        micro[spans.row[light_first]] = spans.label[light_first]
+        support = cluster_support(ensemble, micro, int(spans.label.max()) + 1)
+        own = support[spans.row, spans.label]
+        return np.lexsort((spans.row, -own, spans.label))
     parts = []
-    for label in np.unique(runs.label):
-        inside = np.flatnonzero(runs.label == label)
-        rows = runs.row[inside]
-        parts.append(inside[similarity_order(values[np.ix_(rows, rows)], runs.width[inside])])
+    for label in np.unique(spans.label):
+        inside = np.flatnonzero(spans.label == label)
+        rows = spans.row[inside]
+        parts.append(inside[similarity_order(values[np.ix_(rows, rows)], spans.width[inside])])
     return np.concatenate(parts)
 
 
 # ------------------------------------------------------------------ bins and means
 
 
-def bin_count(runs: Spans, n_rows: int, most: int) -> tuple[int, bool]:
-    """Bins to draw, and whether they pool samples: one a sample if there are not too many."""
-    total, width = float(runs.edges[-1]), runs.width
+def bin_count(spans: Spans, n_rows: int, most: int) -> tuple[int, bool]:
+    """Number of bins, one per sample up to ``most``, and whether a bin pools several samples."""
+    total, width = float(spans.edges[-1]), spans.width
     whole = bool((width == np.rint(width)).all())
     if whole and total <= most:
         return round(total), False
     if len(width) == n_rows <= most and (width == width[0]).all():
-        # rows of equal weight are bins of equal weight
+        # with equal weights each row is a bin
         return n_rows, whole and width[0] > 1
     return most, True
 
 
-def bin_shares(runs: Spans, bins: int, n_rows: int) -> sparse.csr_array:
-    """Share of each bin's weight that each row of the matrix holds, bins x rows."""
-    edges = runs.edges
+def bin_shares(spans: Spans, bins: int, n_rows: int) -> sparse.csr_array:
+    """Share of each bin's weight in each row of the matrix, bins x rows."""
+    edges = spans.edges
     walls = np.linspace(0.0, edges[-1], bins + 1)
     cuts = np.union1d(edges, walls)
-    # rounding may part a wall from the edge that it equals: such slivers weigh nothing
+    # rounding may separate a wall from an equal edge: the sliver between them weighs nothing
     middle, length = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
-    run = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(runs.row) - 1)
+    run = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(spans.row) - 1)
     bin_of = np.clip(np.searchsorted(walls, middle, side="right") - 1, 0, bins - 1)
-    overlap = sparse.coo_array((length, (bin_of, runs.row[run])), shape=(bins, n_rows))
+    overlap = sparse.coo_array((length, (bin_of, spans.row[run])), shape=(bins, n_rows))
     table = sparse.csr_array(overlap)
     scale = sparse.dia_array((1.0 / np.asarray(table.sum(axis=1))[None], [0]), shape=(bins, bins))
     return sparse.csr_array(scale @ table)
@@ -176,8 +178,8 @@ def pooled_coassociation(
 ) -> FloatArray:
     """Co-association between bins without the matrix of microclusters.
 
-    Of all (member, pair of samples of the two bins) in which the member saw both, the weighted share
-    that it put together. For complete labels this is the mean of the co-association.
+    Over all members and all pairs of samples of the two bins that the member labels, the weighted share
+    that it puts together. For complete labels this is the mean of the co-association.
     """
     bins = shares.shape[0]
     require(
@@ -195,13 +197,13 @@ def pooled_coassociation(
     return share(together, (observed * weight) @ observed.T)
 
 
-# ------------------------------------------------------------------ all of it
+# ------------------------------------------------------------------ the whole arrangement
 
 
 def arrange(
     values: FloatArray | None,
     ensemble: Ensemble | None,
-    runs: Spans,
+    spans: Spans,
     order: str,
     *,
     dendrogram: Dendrogram | None = None,
@@ -210,8 +212,8 @@ def arrange(
 ) -> Arrangement:
     """Order the samples and average the matrix over bins.
 
-    ``values`` None stands for the co-association of the ensemble; it is formed only where the order
-    needs it or where it is small.
+    With ``values=None`` the co-association of the ensemble is used. It is computed only if the order
+    needs it or if it is small.
     """
     if values is not None:
         n_rows = len(values)
@@ -227,7 +229,7 @@ def arrange(
             leaves = leaf_order(dendrogram)
         else:
             assert values is not None
-            weight = np.bincount(runs.row, runs.width, n_rows).astype(np.float64)
+            weight = np.bincount(spans.row, spans.width, n_rows).astype(np.float64)
             require(
                 16.0 * n_rows * n_rows,
                 f"The dendrogram of {n_rows:,} rows",
@@ -235,18 +237,18 @@ def arrange(
                 memory_budget,
             )
             leaves = similarity_order(values, weight)
-        runs = runs.take(order_by_dendrogram(runs, leaves))
+        spans = spans.take(order_by_dendrogram(spans, leaves))
     elif order == "cluster":
         small = values if n_rows <= max_rows else None
         if small is None and ensemble is None:
-            runs = runs.take(np.lexsort((runs.row, runs.label)))
+            spans = spans.take(np.lexsort((spans.row, spans.label)))
         else:
-            runs = runs.take(order_by_cluster(runs, small, ensemble))
-    bins, pooled = bin_count(runs, n_rows, max_rows)
-    shares = bin_shares(runs, bins, n_rows)
+            spans = spans.take(order_by_cluster(spans, small, ensemble))
+    bins, pooled = bin_count(spans, n_rows, max_rows)
+    shares = bin_shares(spans, bins, n_rows)
     if values is None:
         assert ensemble is not None
         drawn = pooled_coassociation(ensemble, shares, memory_budget)
     else:
         drawn = block_means(values, shares)
-    return Arrangement(drawn, runs, pooled)
+    return Arrangement(drawn, spans, pooled)

@@ -1,4 +1,4 @@
-"""What all pictures share: an Axes to draw on, text that stays text, legends beside the data."""
+"""Shared by all pictures: the Axes to draw on, text from the user's data, legends and panels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 MISSING = 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
-# legend entries below each other before a second column is opened, and in all
+# legend entries per column, and in total
 COLUMN, ENTRIES = 16, 32
 LONGEST = 28
 # room under the Axes for ticks and the axis's name, in points
@@ -23,7 +23,7 @@ UNDER = 30.0
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The given Axes, or one on a new figure of this size (inches) that pyplot does not know."""
+    """Return ``ax``, or Axes on a new figure of this size (inches) that pyplot does not manage."""
     try:
         from matplotlib.axes import Axes
         from matplotlib.figure import Figure
@@ -33,16 +33,16 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
         return Figure(figsize=size, layout="constrained").add_subplot()
     if not isinstance(ax, Axes):
         raise ParameterError(
-            f"ax must be a matplotlib Axes or None, but is {type(ax).__name__}; of an array of Axes, "
-            "as plt.subplots(1, 2) gives it, take one"
+            f"ax must be a matplotlib Axes or None, but is {type(ax).__name__}; plt.subplots(1, 2) "
+            "returns an array of Axes: pass one of them"
         )
     return ax
 
 
 def settle(ax: Axes) -> None:
-    """Lay a figure of our own out twice: with a square picture the first layout is not the last.
+    """Lay out a new figure twice, because the first layout moves a square picture.
 
-    Matplotlib lays out once when it draws, which would leave names cut at the edge.
+    Matplotlib lays out once when it draws, which would cut off names at the edge.
     """
     from matplotlib.figure import Figure
 
@@ -55,24 +55,24 @@ def settle(ax: Axes) -> None:
 
 
 def shown(text: object, longest: int = LONGEST) -> str:
-    """A name from the user's data as it is to be read: one line, not too long, ``$`` a dollar sign."""
-    # halves of a character, as a damaged name may hold, have no shape to draw
+    """A name from the user's data for display: one line, shortened, with ``$`` escaped."""
+    # lone surrogates in a damaged name cannot be drawn
     words = " ".join(str(text).encode(errors="replace").decode().split())
     if len(words) > longest:
         words = f"{words[: longest - 1]}…"
-    # an escaped dollar is printed as one; a bare pair of them would be typeset as a formula
+    # a pair of bare dollars would be typeset as a formula
     return words.replace("$", r"\$")
 
 
 def plain(ax: Axes) -> None:
-    """Only the two spines that carry numbers."""
+    """Hide the spines that carry no numbers."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def legend_beside(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], title: str | None = None
 ) -> Legend | None:
-    """A legend at the right of the Axes, where it covers nothing; long ones are cut and say so."""
+    """A legend to the right of the Axes; a long one is shortened and says by how much."""
     if not handles:
         return None
     kept, words = list(handles), list(names)
@@ -143,22 +143,22 @@ def _nothing() -> Artist:
 
 
 def colour_bar(ax: Axes, image: AxesImage, words: str) -> None:
-    """The scale of an image at its right side, as high as the image."""
-    place = ax.inset_axes((1.03, 0.0, 0.04, 1.0))
-    bar = ax.figure.colorbar(image, cax=place)
+    """A colour bar to the right of an image, as high as the image."""
+    cax = ax.inset_axes((1.03, 0.0, 0.04, 1.0))
+    bar = ax.figure.colorbar(image, cax=cax)
     bar.outline.set_visible(False)
     bar.set_label(words)
 
 
 def note(ax: Axes, text: str) -> None:
-    """A quiet line above the data, in the place of a title, that says what was left out or pooled."""
+    """A small grey line instead of a title, which says what was left out or pooled."""
     ax.set_title(text, fontsize="small", color=QUIET, loc="left")
 
 
 def panels(ax: Axes, count: int, columns: int, gap: tuple[float, float]) -> list[Axes]:
-    """Small Axes in rows within a large one, with gaps (points, across and down) for their text.
+    """Split an Axes into rows of panels, with gaps (points, across and down) for their text.
 
-    They are the children of ``ax``, in ``ax.child_axes``; ``ax`` itself shows title and legend only.
+    The panels are ``ax.child_axes``; ``ax`` itself shows only title and legend.
     """
     ax.set_axis_off()
     rows = -(-count // columns)
@@ -172,7 +172,7 @@ def panels(ax: Axes, count: int, columns: int, gap: tuple[float, float]) -> list
     step_y = (1.0 - height) / max(rows - 1, 1)
     return [
         ax.inset_axes(
-            ((place % columns) * step_x, 1.0 - height - (place // columns) * step_y, width, height)
+            ((i % columns) * step_x, 1.0 - height - (i // columns) * step_y, width, height)
         )
-        for place in range(count)
+        for i in range(count)
     ]

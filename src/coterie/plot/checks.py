@@ -1,4 +1,4 @@
-"""Checks of what a picture is given; every error names the function and the argument."""
+"""Checks of the arguments of a picture; every error names the function and the argument."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ NAMES = Kind(
 
 
 def refuse_records(owner: str, name: str, given: object, field: str) -> None:
-    """Refuse a fitted model or a Result where one of its fields belongs, and None."""
+    """Refuse None, and a model or a Result where one of its fields is expected."""
     kind = type(given).__name__
     if hasattr(given, "get_params"):
         if not hasattr(given, "labels_"):
             raise ParameterError(
                 f"{owner}: {name} is a {kind} that is not fitted; fit it and pass its {field}_"
             )
-        raise ParameterError(f"{owner}: {name} is a {kind}, not what to draw; pass its {field}_")
+        raise ParameterError(f"{owner}: {name} is a {kind}; pass its {field}_ instead")
     if hasattr(given, "sample_confidence"):
-        raise ParameterError(f"{owner}: {name} is a {kind}, not what to draw; pass its {field}")
+        raise ParameterError(f"{owner}: {name} is a {kind}; pass its {field} instead")
     if given is None:
         raise ParameterError(
             f"{owner}: {name} is None; pass the {field}_ of a fitted model or the {field} of a Result"
@@ -50,11 +50,11 @@ def refuse_records(owner: str, name: str, given: object, field: str) -> None:
 
 
 def require_selection(owner: str, name: str, given: Any) -> None:
-    """Refuse what is neither a Selection nor arrays; a model has one only if it chose k itself."""
+    """Refuse None, and models; a model has a Selection only if it chose k itself."""
     if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
         what = "None" if given is None else f"a {type(given).__name__} that did not choose k"
         raise ParameterError(
-            f"{owner}: {name} is {what}; pass a Selection: what select_k returns, or the selection_ of "
+            f"{owner}: {name} is {what}; pass the Selection that select_k returns, or the selection_ of "
             'a ConsensusClustering("auto")'
         )
     refuse_records(owner, name, given, "selection")
@@ -63,7 +63,7 @@ def require_selection(owner: str, name: str, given: Any) -> None:
 def numbers(
     owner: str, name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:
-    """The array as floats of the wanted shape (None: any length), finite unless nan may stand."""
+    """The array as floats of this shape (None: any length); finite, or NaN where ``nan`` allows it."""
     array = as_numbers(f"{owner}: {name}", given)
     fits = array.ndim == len(shape) and all(
         want is None or want == have for want, have in zip(shape, array.shape, strict=True)
@@ -75,10 +75,10 @@ def numbers(
         raise ParameterError(f"{owner}: {name} is empty: there is nothing to draw")
     wrong = np.isinf(array) if nan else ~np.isfinite(array)
     if wrong.any():
-        place = tuple(int(index) for index in np.argwhere(wrong)[0])
-        where = place[0] if len(place) == 1 else place
+        entry = tuple(int(index) for index in np.argwhere(wrong)[0])
+        shown = entry[0] if len(entry) == 1 else entry
         raise ParameterError(
-            f"{owner}: {name} must be finite, but entry {where} is {float(array[place])!r}"
+            f"{owner}: {name} must be finite, but entry {shown} is {float(array[entry])!r}"
         )
     return array
 
@@ -100,7 +100,7 @@ def numbers_by_name(
 def shares(owner: str, name: str, given: ArrayLike, length: int | None) -> FloatArray:
     """A vector of numbers between 0 and 1."""
     values = numbers(owner, name, given, (length,))
-    # a share computed in another order may end a rounding above one
+    # rounding may push a share slightly above one
     wrong = (values < -1e-9) | (values > 1 + 1e-9)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -126,11 +126,11 @@ def weights(owner: str, name: str, given: ArrayLike | None, length: int) -> Floa
 def label_codes(
     owner: str, name: str, given: Any, length: int | None
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Labels as codes in the order of their names (numbers as numbers), and the names.
+    """Labels as integer codes, and the label of each code in natural order.
 
-    A missing label (None, NaN) is refused; -1 is a label like any other.
+    A missing label (None, NaN) is refused; -1 is an ordinary label.
     """
-    # a dataframe's column, a categorical, an arrow array: numpy knows them all
+    # numpy converts data frame columns, categoricals and arrow arrays
     values = np.asarray(given) if hasattr(given, "__array__") else given
     try:
         codes, categories = encode(values, name, MissingValues.named(None))
@@ -145,15 +145,15 @@ def label_codes(
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ParameterError(f"{owner}: {name} has no label in row {row}; leave out such samples")
-    found = [*categories.tolist()]
-    order = sorted(range(len(found)), key=lambda code: _natural(found[code]))
-    rank = np.empty(len(found), dtype=np.int64)
-    rank[order] = np.arange(len(found))
-    return rank[codes], [found[code] for code in order]
+    given_labels = [*categories.tolist()]
+    order = sorted(range(len(given_labels)), key=lambda code: _natural(given_labels[code]))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], [given_labels[code] for code in order]
 
 
 def _natural(label: Any) -> list[tuple[int, float, str]]:
-    """Numbers by size, also those inside text, so that "T 2" comes before "T 10"."""
+    """Sort key that orders numbers by size, also inside text: "T 2" comes before "T 10"."""
     if isinstance(label, Integral):
         return [(0, float(label), "")]
     return [

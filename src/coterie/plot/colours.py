@@ -1,7 +1,8 @@
-"""Colours that all eyes tell apart: Okabe and Ito's first, then the farthest from those in use.
+"""Colours that also colour-blind readers can distinguish.
 
-Distances are taken in OKLab, as seen by the usual eye and by eyes without the red or the green cone,
-and the least of the three counts.
+The first six are those of Okabe and Ito; each further one is the candidate farthest from all before it.
+The distance of two colours is the smallest of three in OKLab: for normal vision, and without the red or
+the green cone.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import numpy as np
 from coterie.core.params import Integer, check_parameters
 from coterie.core.types import FloatArray
 
-# Okabe and Ito without black (text and axes have it) and yellow (too pale on white paper)
+# Okabe and Ito without black (used for text and axes) and yellow (too pale on white paper)
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 INK = "#222222"
 QUIET = "#6E6E6E"
 ACCENT = "#D55E00"
-# for numbers between 0 and 1: white is nothing, and it survives a black-and-white printer
+# for numbers between 0 and 1: white is 0, and a black-and-white print stays readable
 SEQUENTIAL = "Blues"
 
-# linear light to the cones' and to the opponent coordinates (Ottosson's OKLab)
+# from linear light to the cones, and from the cones to OKLab (Ottosson)
 _CONES = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -36,7 +37,7 @@ _OPPONENT = np.array(
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
-# what is left of linear light without the red or the green cone (Machado and others, 2009)
+# linear light as seen without the red or the green cone (Machado et al., 2009)
 _NO_RED = np.array(
     [
         [0.152286, 1.052583, -0.204868],
@@ -52,20 +53,21 @@ _NO_GREEN = np.array(
     ]
 )
 
-# more colours than these are not told apart by a screen, and each costs a look at all candidates
+# a screen cannot show more distinct colours, and each one costs a pass over all candidates
 MOST = 1024
 
 
 def palette(count: int) -> list[str]:
-    """Colours for so many clusters, as hexadecimal text, the first ones always the same.
+    """Return ``count`` distinct colours as hexadecimal text; a longer palette begins with a shorter one.
 
-    The first six are Okabe and Ito's; each further one is the candidate farthest from all before it
-    for the usual eye and for the two common kinds of colour blindness. Beyond some twenty, no eye
-    keeps colours apart: read the labels too. Beyond 1,024 they repeat.
+    The first six are those of Okabe and Ito. Each further one is the candidate farthest from all before
+    it, for normal vision and for the two common kinds of colour blindness. More than about twenty
+    colours cannot be distinguished by eye: read the labels too. After 1,024 they repeat.
 
     Parameters
     ----------
     count : int
+        Number of colours.
 
     Examples
     --------
@@ -78,9 +80,9 @@ def palette(count: int) -> list[str]:
     check_parameters("palette", {"count": count}, {"count": Integer(0)})
     if count <= len(OKABE_ITO):
         return list(OKABE_ITO[:count])
-    # computed in steps, so that palettes of 7 and of 12 colours share the work
-    found = _generated(min(-(-count // 32) * 32, MOST))
-    return [found[place % MOST] for place in range(int(count))]
+    # computed in steps of 32, so that palettes of 7 and of 12 colours share the work
+    colours = _generated(min(-(-count // 32) * 32, MOST))
+    return [colours[i % MOST] for i in range(int(count))]
 
 
 @lru_cache(maxsize=8)
@@ -100,7 +102,7 @@ def _generated(count: int) -> tuple[str, ...]:
 
 
 def _candidates(finer: int) -> FloatArray:
-    """Colours of the screen, neither so pale nor so dark that paper or ink swallows them."""
+    """A grid of colours that are neither too pale for paper nor too dark beside ink."""
     steps = np.linspace(0.0, 1.0, 12 * finer)
     grid = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
     lab = _oklab(_linear(grid))
@@ -109,7 +111,7 @@ def _candidates(finer: int) -> FloatArray:
 
 
 def _views(colours: FloatArray) -> FloatArray:
-    """The colours in OKLab as three kinds of eye see them, shape (3, n, 3)."""
+    """The colours in OKLab for normal vision, without red and without green cones, shape (3, n, 3)."""
     light = _linear(colours)
     return np.stack([_oklab(light), _oklab(light @ _NO_RED.T), _oklab(light @ _NO_GREEN.T)])
 
@@ -127,4 +129,4 @@ def _linear(colours: FloatArray) -> FloatArray:
 
 
 def _rgb(colour: str) -> FloatArray:
-    return np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    return np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BARS = "pictures.bars"
-# share of the axis that is left for the number at the end of the longest bar
+# share of the axis reserved for the number at the end of the longest bar
 TAIL = 0.24
 UNKNOWN = "no result"
 
@@ -40,29 +40,31 @@ def bars(
     xlabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a horizontal bar per name, the first at the top, its number at its end.
+    """Draw one horizontal bar per name, the first at the top, with its number at its end.
 
     Parameters
     ----------
     names : sequence of K names
     values : array of shape (K,)
-        NaN where there is no result: a hatched bar across the whole axis with the reason in words,
-        never a bar of length 0.
+        NaN where there is no result: drawn as a hatched bar across the whole axis with the reason,
+        never as a bar of length 0.
     spread : array of shape (K,), optional
-        Half the length of a thin line through the bar's end, such as a standard deviation.
+        Half the length of an error bar, such as a standard deviation.
     absent : mapping of name to text, optional
         Why a name has no value ("time cap").
     notes : mapping of name to text, optional
-        What to write after the number ("2 of 10 runs failed").
+        Text after the number ("2 of 10 runs failed").
     stressed : sequence of names, optional
-        Drawn in another colour, with a hatch for grey print.
+        Drawn in another colour, and hatched for grey print.
     log : bool, default False
-        Whether the axis is logarithmic; it then begins at a power of ten below the least value, so
-        that lengths compare orders, not amounts.
+        Whether the axis is logarithmic. It then begins at a power of ten below the smallest value, so
+        lengths compare orders of magnitude.
     form : str, default "{:.3g}"
-        How the number at the end of a bar is written.
+        Format of the number at the end of a bar.
     xlabel : str, optional
+        Title of the axis.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -94,10 +96,10 @@ def bars(
         raise ParameterError(f"{BARS}: names is empty: there is nothing to draw")
     lengths = numbers(BARS, "values", values, (len(named),), nan=True)
     if log and (lengths <= 0).any():
-        place = int(np.argmax(lengths <= 0))
+        i = int(np.argmax(lengths <= 0))
         raise ParameterError(
-            f"{BARS}: a logarithmic axis has no place for {float(lengths[place])!r} "
-            f"({named[place]}); give log=False, or NaN where there is no result"
+            f"{BARS}: a logarithmic axis cannot show {float(lengths[i])!r} ({named[i]}); use "
+            "log=False, or NaN where there is no result"
         )
     half = None
     if spread is not None:
@@ -108,7 +110,7 @@ def bars(
     if log:
         from matplotlib.ticker import NullFormatter
 
-        # over few powers of ten matplotlib labels what lies between them, one label on the other
+        # over few powers of ten matplotlib would also label minor ticks, which then overlap
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(left, right)
     for row, (name, length) in enumerate(zip(named, lengths.tolist(), strict=True)):
@@ -175,7 +177,7 @@ def _write(ax: Axes, row: int, at: float, text: str, gap: float, *, boxed: bool 
 
 
 RANKS = "pictures.ranks"
-# NaN stands for one that could not be computed
+# NaN means that it could not be computed
 CRITICAL = Kind(
     lambda value: value is None or ((gap := as_float(value)) is not None and not gap < 0),
     "None or a number of at least 0",
@@ -189,22 +191,23 @@ def ranks(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw methods along an axis of mean ranks; a thick bar joins those too near to be told apart.
+    """Draw methods along an axis of mean ranks; thick bars join methods that do not differ significantly.
 
     Parameters
     ----------
     names : sequence of K names
     ranks : array of shape (K,)
-        Mean rank of each, 1 the best.
+        Mean rank of each name; 1 is best.
     critical_difference : float, optional
-        Ranks nearer than this are joined; NaN or None where it was not tested.
+        Ranks closer than this are joined; None or NaN if not tested.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.texts`` begins with the methods and their ranks, the best first. ``ax.lines`` with the gid
-        "group" are the joining bars.
+        The first of ``ax.texts`` are the methods and their ranks, the best first. The joining bars are
+        the ``ax.lines`` with the gid "group".
 
     Examples
     --------
@@ -223,28 +226,31 @@ def ranks(
     named = [str(name) for name in names]
     if not named:
         raise ParameterError(f"{RANKS}: names is empty: there is nothing to draw")
-    places = numbers(RANKS, "ranks", ranks, (len(named),))
+    mean_ranks = numbers(RANKS, "ranks", ranks, (len(named),))
     apart = np.nan if critical_difference is None else float(critical_difference)
-    order = np.argsort(places, kind="stable")
-    found, sorted_names = places[order], [named[place] for place in order.tolist()]
-    groups = joined(found, apart)
+    order = np.argsort(mean_ranks, kind="stable")
+    sorted_ranks, sorted_names = mean_ranks[order], [named[i] for i in order.tolist()]
+    groups = joined(sorted_ranks, apart)
     half = -(-len(named) // 2)
     # in units of a line of text below the axis: bars first, then the names
     first = 1.0 + 0.55 * len(groups)
     ax = axes(ax, (5.6, float(1.0 + 0.22 * (first + half))))
-    low, high = min(1.0, float(np.floor(found[0]))), max(float(np.ceil(found[-1])), 2.0)
+    low, high = (
+        min(1.0, float(np.floor(sorted_ranks[0]))),
+        max(float(np.ceil(sorted_ranks[-1])), 2.0),
+    )
     margin = 0.08 * (high - low)
     ax.hlines(0.0, low, high, color=INK, linewidth=1.0)
     for depth, (start, stop) in enumerate(groups):
         level = 0.55 + 0.55 * depth
-        ends = [float(found[start]), float(found[stop])]
+        ends = [float(sorted_ranks[start]), float(sorted_ranks[stop])]
         ax.plot(
             ends, [level, level], color=OKABE_ITO[5], linewidth=3.2, solid_capstyle="butt",
             gid="group", zorder=3,
         )  # fmt: skip
-    for place, (name, rank) in enumerate(zip(sorted_names, found.tolist(), strict=True)):
-        better = place < half
-        line = first + (place if better else len(named) - 1 - place)
+    for i, (name, rank) in enumerate(zip(sorted_names, sorted_ranks.tolist(), strict=True)):
+        better = i < half
+        line = first + (i if better else len(named) - 1 - i)
         side = low - margin if better else high + margin
         ax.plot([rank, rank, side], [0.0, line, line], color=INK, linewidth=0.7)
         ax.text(
@@ -267,7 +273,7 @@ def ranks(
 
 
 def joined(ranks: FloatArray, apart: float) -> list[tuple[int, int]]:
-    """Longest runs of sorted ranks whose ends are nearer than the critical difference."""
+    """Longest groups of sorted ranks whose ends are closer than the critical difference."""
     if not np.isfinite(apart):
         return []
     groups: list[tuple[int, int]] = []

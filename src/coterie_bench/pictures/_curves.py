@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MARKERS = "osD^vPX*<>hp"
-# coprime with the number of markers, so that pairs repeat late
+# their number is coprime with that of the markers, so that pairs repeat late
 STROKES: tuple[Any, ...] = (
     "-",
     (0, (5, 1.6)),
@@ -35,23 +35,23 @@ STROKES: tuple[Any, ...] = (
 
 
 def strokes(count: int) -> list[dict[str, Any]]:
-    """How to draw each of so many lines."""
+    """Colour, marker and stroke of each line, so that they differ in grey print too."""
     return [
         {
             "color": colour,
-            "marker": MARKERS[place % len(MARKERS)],
-            "linestyle": STROKES[place % len(STROKES)],
+            "marker": MARKERS[i % len(MARKERS)],
+            "linestyle": STROKES[i % len(STROKES)],
             "linewidth": 1.2,
             "markersize": 4.0,
         }
-        for place, colour in enumerate(palette(count))
+        for i, colour in enumerate(palette(count))
     ]
 
 
 # ------------------------------------------------------------------ curves
 
 
-# values that span more than this are laid out by their logarithm
+# values whose ratio exceeds this are drawn on a logarithmic axis
 DECADES = 30.0
 OWNER = "pictures.curves"
 Scale = Literal["linear", "log", "even"]
@@ -71,35 +71,38 @@ def curves(
     ylabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a line per name over what was varied, with a band of one standard deviation.
+    """Draw one line per name over a varied quantity, with a band of one standard deviation.
 
-    Numbers that span decades are laid out by their logarithm; text, None and zeros among decades are
-    spaced evenly.
+    Numbers that span decades get a logarithmic axis; text, None, and zeros among decades are spaced
+    evenly.
 
     Parameters
     ----------
     x : sequence of K numbers, or of K values of any kind
+        Values of the varied quantity.
     lines : mapping of name to array of shape (K,)
-        NaN where there is no result: a cross above the axis, never a zero.
+        NaN where there is no result: drawn as a cross above the axis, never as 0.
     spread : mapping of name to array of shape (K,), optional
         Half the height of the band; NaN where unknown.
     partial : mapping of name to array of shape (K,), optional
-        True where some of the runs behind a point have no result; the point is hollow.
+        True where some runs of a point have no result; the point is drawn hollow.
     levels : mapping of name to float, optional
-        Numbers to compare with that do not depend on x, as dashed horizontal lines.
+        Values that do not depend on x, drawn as dashed horizontal lines.
     marked : value of x, optional
-        Where a thin vertical line stands.
+        Value marked by a thin vertical line.
     marked_name : str, default "default"
-        What that line is.
+        Name of that line.
     scale : {"linear", "log", "even"}, optional
-        How x is laid out; by default what suits it.
+        Scale of x; chosen by its values if not given.
     xlabel, ylabel : str, optional
+        Titles of the axes.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.lines`` begins with one line per name, in order.
+        The first lines of ``ax.lines`` are those of the names, in order.
 
     Examples
     --------
@@ -125,32 +128,32 @@ def curves(
         raise ParameterError(f"{OWNER}: x is empty: there is nothing to draw")
     if not lines:
         raise ParameterError(f"{OWNER}: lines is empty: there is nothing to draw")
-    found = numbers_by_name(OWNER, "lines", lines, len(given))
+    line_values = numbers_by_name(OWNER, "lines", lines, len(given))
     bands = numbers_by_name(OWNER, "spread", spread or {}, len(given))
     hollow = numbers_by_name(OWNER, "partial", partial or {}, len(given))
     for argument, names in (("spread", bands), ("partial", hollow)):
-        if stray := names.keys() - found.keys():
+        if stray := names.keys() - line_values.keys():
             raise ParameterError(
                 f"{OWNER}: {argument} names {sorted(stray)[0]!r}, which lines does not hold"
             )
     ax = axes(ax, (4.6, 3.4))
-    places, scale = layout(given, scale)
+    positions, scale = layout(given, scale)
     handles: dict[str, Artist] = {}
     ax.set_xscale("log" if scale == "log" else "linear")
-    styles = dict(zip(found, strokes(len(found)), strict=True))
-    for name, line in found.items():
-        (handles[shown(name)],) = ax.plot(places, line, **styles[name])
-    for name, line in found.items():
+    styles = dict(zip(line_values, strokes(len(line_values)), strict=True))
+    for name, line in line_values.items():
+        (handles[shown(name)],) = ax.plot(positions, line, **styles[name])
+    for name, line in line_values.items():
         colour = styles[name]["color"]
         if name in bands:
             half = np.nan_to_num(bands[name])
             ax.fill_between(
-                places, line - half, line + half, color=colour, alpha=0.13, linewidth=0, zorder=1
+                positions, line - half, line + half, color=colour, alpha=0.13, linewidth=0, zorder=1
             )
         if name in hollow:
             at = (hollow[name] > 0) & np.isfinite(line)
             ax.plot(
-                places[at],
+                positions[at],
                 line[at],
                 linestyle="none",
                 marker=styles[name]["marker"],
@@ -159,22 +162,22 @@ def curves(
                 markeredgecolor=colour,
                 zorder=3,
             )
-    for place, (name, level) in enumerate(heights.items()):
-        stroke = ((0, (4, 2)), (0, (1, 1.5)))[place % 2]
+    for i, (name, level) in enumerate(heights.items()):
+        stroke = ((0, (4, 2)), (0, (1, 1.5)))[i % 2]
         handles[shown(name)] = ax.axhline(
             level, color=QUIET, linestyle=stroke, linewidth=1.0, zorder=0
         )
-    if (spot := place_of(marked, given)) is not None:
+    if (spot := index_of(marked, given)) is not None:
         handles[shown(f"{marked_name} ({word(marked)})")] = ax.axvline(
-            places[spot], color=INK, linewidth=0.7, zorder=0
+            positions[spot], color=INK, linewidth=0.7, zorder=0
         )
     ax.margins(y=0.08)
-    _mark_absent(ax, places, found, styles)
-    _ticks(ax, given, places, scale)
+    _mark_absent(ax, positions, line_values, styles)
+    _ticks(ax, given, positions, scale)
     remarks = []
     if any((hollow[name] > 0).any() for name in hollow):
         remarks.append("hollow: some runs without a result")
-    if any(np.isnan(line).any() for line in found.values()):
+    if any(np.isnan(line).any() for line in line_values.values()):
         remarks.append("×: no result")
     if remarks:
         note(ax, "; ".join(remarks))
@@ -189,15 +192,15 @@ def curves(
 
 
 def levels_of(given: Mapping[str, float] | None) -> dict[str, float]:
-    """Levels by name, checked."""
+    """The levels as floats, validated."""
     check_parameters(OWNER, {"levels": given}, {"levels": MAPPING})
-    found = dict(given or {})
-    check_parameters(OWNER, found, dict.fromkeys(found, Real()))
-    return {name: float(level) for name, level in found.items()}
+    levels = dict(given or {})
+    check_parameters(OWNER, levels, dict.fromkeys(levels, Real()))
+    return {name: float(level) for name, level in levels.items()}
 
 
-def place_of(wanted: Any, given: Sequence[Any]) -> int | None:
-    """Where a value stands among others, None where it does not; arrays never do."""
+def index_of(wanted: Any, given: Sequence[Any]) -> int | None:
+    """The index of a value in a sequence; None if it is not there, or is an array."""
     if wanted is None or isinstance(wanted, list) or hasattr(wanted, "shape"):
         return None
     return next(
@@ -206,13 +209,13 @@ def place_of(wanted: Any, given: Sequence[Any]) -> int | None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, and say so in one word."""
+    """Whether two values are equal; False if the comparison is not a single truth value."""
     equal = one == other
     return isinstance(equal, bool | np.bool_) and bool(equal)
 
 
 def layout(given: Sequence[Any], wanted: Scale | None = None) -> tuple[FloatArray, Scale]:
-    """Where each value lies, and the scale."""
+    """The position of each value, and the scale."""
     even = np.arange(len(given), dtype=np.float64)
     is_number = [isinstance(v, int | float) and not isinstance(v, bool) for v in given]
     if wanted == "even" or not all(is_number):
@@ -224,7 +227,7 @@ def layout(given: Sequence[Any], wanted: Scale | None = None) -> tuple[FloatArra
     finite, positive = bool(np.isfinite(values).all()), bool((values > 0).all())
     if wanted is not None:
         if not finite or (wanted == "log" and not positive):
-            raise ParameterError(f"{OWNER}: x has values without a place on a {wanted} axis")
+            raise ParameterError(f"{OWNER}: x has values that a {wanted} axis cannot show")
         return values, wanted
     if not finite:
         return even, "even"
@@ -235,7 +238,7 @@ def layout(given: Sequence[Any], wanted: Scale | None = None) -> tuple[FloatArra
 
 
 def word(value: Any) -> str:
-    """A value of a parameter as it stands at an axis."""
+    """A value of a parameter as text for an axis."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return shown(value)
@@ -243,19 +246,19 @@ def word(value: Any) -> str:
 
 def _mark_absent(
     ax: Axes,
-    places: FloatArray,
-    found: dict[str, FloatArray],
+    positions: FloatArray,
+    line_values: dict[str, FloatArray],
     styles: dict[str, dict[str, Any]],
 ) -> None:
-    """A cross just above the axis for each point without a result, side by side where they meet."""
+    """Draw a cross above the axis for each point without a result, stacked where they coincide."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
-    absent = {name: np.isnan(line) for name, line in found.items()}
-    taken = np.zeros(len(places))
+    absent = {name: np.isnan(line) for name, line in line_values.items()}
+    taken = np.zeros(len(positions))
     for name, at in absent.items():
-        for place in np.flatnonzero(at).tolist():
+        for i in np.flatnonzero(at).tolist():
             ax.plot(
-                [places[place]],
+                [positions[i]],
                 [0.03],
                 linestyle="none",
                 marker="x",
@@ -263,16 +266,16 @@ def _mark_absent(
                 color=styles[name]["color"],
                 clip_on=False,
                 transform=blended_transform_factory(ax.transData, ax.transAxes)
-                + ScaledTranslation(0.0, 6.0 * taken[place] / 72, ax.figure.dpi_scale_trans),
+                + ScaledTranslation(0.0, 6.0 * taken[i] / 72, ax.figure.dpi_scale_trans),
             )
-            taken[place] += 1
+            taken[i] += 1
 
 
-def _ticks(ax: Axes, given: Sequence[Any], places: FloatArray, scale: str) -> None:
+def _ticks(ax: Axes, given: Sequence[Any], positions: FloatArray, scale: str) -> None:
     from matplotlib.ticker import MaxNLocator, NullLocator
 
     if scale == "even" or len(given) <= 8:
-        ax.set_xticks(places, [word(value) for value in given])
+        ax.set_xticks(positions, [word(value) for value in given])
         ax.xaxis.set_minor_locator(NullLocator())
         if sum(len(word(value)) for value in given) > 40:
             ax.tick_params(axis="x", labelrotation=90)
@@ -287,22 +290,23 @@ def _ticks(ax: Axes, given: Sequence[Any], places: FloatArray, scale: str) -> No
 def evidence(
     quality: EvidenceQuality, *, name: str = "co-association", ax: Axes | None = None
 ) -> Axes:
-    """Draw how many pairs of samples have each value, and how many of them are truly together.
+    """Draw how many pairs of samples have each value, and how many of them are of one class.
 
     Parameters
     ----------
     quality : EvidenceQuality
         From :func:`coterie_bench.evidence_quality.evidence_quality`.
     name : str, default "co-association"
-        What the values are.
+        Name of the values.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        ``ax.child_axes`` are two panels. The upper one has a bar per level, the share of all pairs
-        (logarithmic: most pairs are never together). The lower one has three lines: precision at or
-        above a value, recall at or above it, and precision of the pairs at that value.
+        ``ax.child_axes`` are two panels. The upper one has one bar per level, the share of all pairs
+        (logarithmic, because most pairs are never together). The lower one has three lines: precision
+        at or above a value, recall at or above it, and precision of the pairs at that value.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from coterie.plot.arrange import Spans, arrange, bin_count, bin_shares, block_me
 from coterie.plot.canvas import axes, colour_bar, note, panels, settle, shown
 from coterie.plot.checks import FLAG, MAPPING, NAMES, label_codes, numbers
 from coterie.plot.colours import INK, SEQUENTIAL
-from coterie_bench.pictures._curves import place_of, word
+from coterie_bench.pictures._curves import index_of, word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SCORE_MAP = "pictures.score_map"
-# a score is written into each cell of a map no wider than this
+# larger maps have no numbers in their cells
 WRITTEN = 7
 NOTHING = "#D9D9D9"
 
@@ -41,21 +41,22 @@ def score_map(
     marked: tuple[Any, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a score for each pair of values of two parameters, dark where it is high.
+    """Draw the score for each pair of values of two parameters; dark is high.
 
     Parameters
     ----------
     values : array of shape (R, C)
-        NaN where there is no result, drawn grey with a cross.
+        Scores; NaN where there is no result, drawn grey with a cross.
     rows, columns : sequences of R and C values
-        The parameters' values, spaced evenly; the first row is drawn at the bottom.
+        Values of the parameters, spaced evenly; the first row is at the bottom.
     row_name, column_name : str, optional
-        The parameters.
+        Names of the parameters.
     name : str, optional
-        What the score is, beside the colour bar.
+        Title of the colour bar.
     marked : pair of values, optional
-        Row and column of the cell that a frame stands around, such as the default setting.
+        Row and column of the cell to frame, such as the default setting.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def score_map(
     own, ax = ax is None, axes(ax, (5.4, 4.2))
     low, high = float(np.nanmin(drawn)), float(np.nanmax(drawn))
     if high == low:
-        # one colour for one value, whatever it is
+        # a single value gets the middle colour
         low, high = low - 0.5, high + 0.5
     image = ax.imshow(drawn, cmap=SEQUENTIAL, vmin=low, vmax=high, origin="lower", aspect="auto")
     colour_bar(ax, image, "score" if name is None else shown(name, 60))
@@ -138,7 +139,7 @@ def _marks(
     across: list[Any],
     marked: tuple[Any, Any] | None,
 ) -> str:
-    """The frame around the default and the ring at the best; what they say, for the title."""
+    """Draw a frame around the default and a ring at the best; return their legend for the title."""
     from matplotlib.patches import Rectangle
 
     row, column = np.unravel_index(np.nanargmax(drawn), drawn.shape)
@@ -150,11 +151,11 @@ def _marks(
             markerfacecolor="none", markeredgecolor="white",
         )  # fmt: skip
         words = f"○ {words}"
-    found = (
-        (None, None) if marked is None else (place_of(marked[0], down), place_of(marked[1], across))
+    cell = (
+        (None, None) if marked is None else (index_of(marked[0], down), index_of(marked[1], across))
     )
-    if found[0] is not None and found[1] is not None:
-        at = (found[0], found[1])
+    if cell[0] is not None and cell[1] is not None:
+        at = (cell[0], cell[1])
         frame = Rectangle(
             (at[1] - 0.5, at[0] - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=1.6, zorder=4
         )
@@ -169,11 +170,11 @@ def _marks(
 
 
 MATRICES = "pictures.matrices"
-# white is no change; orange and purple differ for every kind of eye
+# white is no change; orange and purple are distinct for colour-blind readers too
 DIVERGING = "PuOr"
-# the colours end at this quantile of what is drawn off the diagonal: single high pairs hide the rest
+# the colour scale ends at this quantile off the diagonal; a few high pairs would hide the rest
 TOP = 0.995
-# lines between more classes than this would cover the matrix
+# with more classes, the lines between them would cover the matrix
 WALLS = 12
 
 
@@ -190,32 +191,34 @@ def matrices(
 ) -> Axes:
     """Draw matrices of one ensemble in the same order, with their difference and the ideal one.
 
-    Samples are ordered class after class, inside a class by average link of the first matrix. All
-    matrices share one scale.
+    Samples are ordered by class, and within a class by average linkage of the first matrix. All matrices
+    share one colour scale.
 
     Parameters
     ----------
     named : mapping of name to array of shape (N, N)
         Similarities between the ensemble's microclusters, such as evidence and a solver's
-        ``consensus_matrix_``. Of one that is not symmetric the mean of both directions is drawn.
+        ``consensus_matrix_``. A matrix that is not symmetric is averaged with its transpose.
     labels : sequence of n labels
         The known class of each sample.
     ensemble : Ensemble
+        The ensemble whose microclusters are the rows.
     difference : pair of names, optional
-        Draw the second less the first as well.
+        Also draw the second matrix minus the first.
     ideal : bool, default True
-        Draw the matrix of the classes as well: 1 where two samples are of one class.
+        Also draw the matrix of the classes: 1 where two samples are of one class.
     columns : int, optional
-        Panels side by side; by default two, all of them up to three.
+        Panels per row; by default one row of up to three, else two.
     max_rows : int, default 400
-        Above so many samples they are pooled in that many bins of equal weight.
+        More samples than this are pooled into this many bins of equal weight.
     ax : Axes, optional
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        Each of ``ax.child_axes`` is a panel, whose ``images[0]`` holds the array drawn; the order is
-        that of ``named``, then the difference, then the ideal.
+        ``ax.child_axes`` are the panels, in the order of ``named``, then the difference, then the
+        ideal; ``images[0]`` of each holds the array drawn.
 
     Examples
     --------
@@ -267,7 +270,7 @@ def matrices(
             raise ParameterError(
                 f"{MATRICES}: difference names {name!r}, which named does not hold"
             )
-    drawn, truth, runs, pooled = _arranged(given, labels, ensemble, max_rows)
+    drawn, truth, spans, pooled = _arranged(given, labels, ensemble, max_rows)
     shown_panels: list[tuple[str, FloatArray, str]] = [
         (name, values, SEQUENTIAL) for name, values in drawn.items()
     ]
@@ -292,10 +295,10 @@ def matrices(
             low, high = 0.0, 1.0
         else:
             low, high = min(0.0, float(values.min())), top
-        _panel(panel, values, runs, (low, high), colours, bar=values is not truth)
+        _panel(panel, values, spans, (low, high), colours, bar=values is not truth)
         panel.set_title(shown(name, 36), fontsize="medium", loc="left")
     if pooled:
-        each = float(runs.edges[-1]) / len(truth)
+        each = float(spans.edges[-1]) / len(truth)
         note(ax, f"means over {len(truth):,} bins of {each:.3g} samples each\n")
     return ax
 
@@ -306,25 +309,25 @@ def _arranged(
     codes, names = label_codes(MATRICES, "labels", labels, ensemble.n_samples)
     weight = ensemble.sample_weight
     heavy = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    runs = Spans.of(ensemble.inverse.astype(np.int64), codes, heavy)
+    spans = Spans.of(ensemble.inverse.astype(np.int64), codes, heavy)
     first = next(iter(given.values()))
-    # sorted by the dendrogram inside each class whatever the size: the matrix is there already
+    # the matrix exists already, so average linkage is affordable within each class
     arranged = arrange(
         (first + first.T) / 2,
         ensemble,
-        runs,
+        spans,
         "cluster",
         max_rows=max(max_rows, ensemble.n_microclusters),
     )
-    runs = arranged.runs
-    bins, pooled = bin_count(runs, ensemble.n_microclusters, max_rows)
-    shares = bin_shares(runs, bins, ensemble.n_microclusters)
+    spans = arranged.spans
+    bins, pooled = bin_count(spans, ensemble.n_microclusters, max_rows)
+    shares = bin_shares(spans, bins, ensemble.n_microclusters)
     drawn = {}
     for name, values in given.items():
         means = block_means(values, shares)
         drawn[name] = (means + means.T) / 2
-    by_class = bin_shares(Spans(runs.label, runs.label, runs.width), bins, len(names)).toarray()
-    return drawn, np.asarray(by_class @ by_class.T), runs, pooled
+    by_class = bin_shares(Spans(spans.label, spans.label, spans.width), bins, len(names)).toarray()
+    return drawn, np.asarray(by_class @ by_class.T), spans, pooled
 
 
 def _ceiling(values: FloatArray) -> float:
@@ -336,13 +339,13 @@ def _ceiling(values: FloatArray) -> float:
 def _panel(
     panel: Axes,
     values: FloatArray,
-    runs: Spans,
+    spans: Spans,
     limits: tuple[float, float],
     colours: str,
     *,
     bar: bool,
 ) -> None:
-    total = float(runs.edges[-1])
+    total = float(spans.edges[-1])
     image = panel.imshow(
         values,
         cmap=colours,
@@ -354,18 +357,16 @@ def _panel(
     )
     panel.set_xticks([])
     panel.set_yticks([])
-    first = np.flatnonzero(runs.label[1:] != runs.label[:-1]) + 1
+    first = np.flatnonzero(spans.label[1:] != spans.label[:-1]) + 1
     if len(first) < WALLS:
-        for wall in runs.edges[first]:
+        for wall in spans.edges[first]:
             panel.axhline(wall, color=INK, linewidth=0.25)
             panel.axvline(wall, color=INK, linewidth=0.25)
     if bar:
         beyond = (values.min() < limits[0] - 1e-12, values.max() > limits[1] + 1e-12)
         extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}
-        place = panel.inset_axes((1.04, 0.0, 0.05, 1.0))
-        scale = panel.figure.colorbar(
-            image, cax=place, extend=extend[int(beyond[0]), int(beyond[1])]
-        )
+        cax = panel.inset_axes((1.04, 0.0, 0.05, 1.0))
+        scale = panel.figure.colorbar(image, cax=cax, extend=extend[int(beyond[0]), int(beyond[1])])
         scale.outline.set_visible(False)
         scale.ax.tick_params(labelsize="small")
         scale.ax.locator_params(nbins=5)
