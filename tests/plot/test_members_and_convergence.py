@@ -107,7 +107,7 @@ def test_histories_of_solvers():
     ("history", "says"),
     [
         ([], "history is empty: there is no pass to draw"),
-        ({"pass": 1}, "history must be a list of records, .* but is dict"),
+        ({"pass": 1}, "history must be a list with one record per pass, .* but is dict"),
         ([1.0], r"history\[0\] must be a record of a pass, but is 1.0"),
         ([{"objective": 1.0}], r"history\[0\] has no 'residual'; it has objective"),
         ([record(1, np.nan, 0.1)], "history: objective must be finite, but entry 0 is nan"),

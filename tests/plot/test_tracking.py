@@ -90,7 +90,7 @@ def test_columns_are_named_by_k_or_by_their_number_of_clusters():
     [
         (
             {"labels": [0, 1]},
-            r"labels must be K x n, a partition in each row, but has shape \(2,\)",
+            r"labels must be K x n, one partition per row, but has shape \(2,\)",
         ),
         ({"labels": np.empty((0, 3))}, "labels is empty"),
         ({"labels": [[0.5, 1]]}, "labels, row 0: .*whole numbers"),

@@ -29,7 +29,7 @@ def refusal(name, given):
 def test_the_field_of_a_model_or_a_result(name):
     field = FIELDS[name]
     assert f"is a EAC; pass its {field}_ instead" in refusal(name, MODEL)
-    assert refusal(name, Result.of(MODEL)).endswith(f"pass its {field}")
+    assert refusal(name, Result.of(MODEL)).endswith(f"pass its {field} instead")
     assert f"fit it and pass its {field}_" in refusal(name, EAC())
     assert f"is None; pass the {field}_ of a fitted model" in refusal(name, None)
     assert hasattr(MODEL, f"{field}_")
@@ -39,18 +39,18 @@ def test_the_field_of_a_model_or_a_result(name):
 @pytest.mark.parametrize("name", OVER_K)
 def test_pictures_over_k_ask_for_a_selection(name):
     assert "did not choose k; pass the Selection that select_k returns" in refusal(name, MODEL)
-    assert refusal(name, Result.of(MODEL)).endswith("pass its selection")
-    assert "is None; pass a Selection" in refusal(name, None)
+    assert refusal(name, Result.of(MODEL)).endswith("pass its selection instead")
+    assert "is None; pass the Selection" in refusal(name, None)
 
 
 def test_a_model_that_chose_k_has_a_selection():
     model = ConsensusClustering("auto")
     model.labels_, model.selection_ = np.zeros(4), object()
-    assert refusal("criteria", model).endswith("pass its selection_")
+    assert refusal("criteria", model).endswith("pass its selection_ instead")
 
 
 def test_one_cluster_has_no_confidence_to_boast_of():
     ax = plot.confidence(np.ones(4), labels=np.zeros(4, dtype=int))
-    assert "says nothing" in ax.get_title(loc="left")
+    assert "has no meaning" in ax.get_title(loc="left")
     ax = plot.confidence(np.ones(4), labels=[0, 0, 1, 1])
-    assert "says nothing" not in ax.get_title(loc="left")
+    assert "has no meaning" not in ax.get_title(loc="left")
