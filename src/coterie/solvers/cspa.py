@@ -78,7 +78,7 @@ class CSPA(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.cspa import CSPA
+    >>> from coterie import CSPA
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = CSPA(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), round(model.cut_, 6)

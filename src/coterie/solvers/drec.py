@@ -118,7 +118,7 @@ class DREC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.drec import DREC
+    >>> from coterie import DREC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = DREC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()
@@ -131,8 +131,8 @@ class DREC(LabelConsensus):
 
     about = MethodInfo(
         name="drec",
-        summary="Writes every distinct row as a mixture of all of them, odd rows left unexplained, "
-        "and cuts the graph of alike mixtures.",
+        summary="Writes every distinct row as a mixture of all rows, with an error for rows that do "
+        "not fit, and cuts the graph of similar mixtures.",
         cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes per pair of microclusters",
         paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
         "Neurocomputing 357, 2019.",

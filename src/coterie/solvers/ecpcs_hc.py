@@ -79,7 +79,7 @@ class ECPCSHC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.ecpcs_hc import ECPCSHC
+    >>> from coterie import ECPCSHC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> ECPCSHC(n_clusters=2).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

@@ -102,7 +102,7 @@ class ECPCSMC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.ecpcs_mc import ECPCSMC
+    >>> from coterie import ECPCSMC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = ECPCSMC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()

@@ -89,7 +89,7 @@ class HBGF(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.hbgf import HBGF
+    >>> from coterie import HBGF
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> HBGF(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

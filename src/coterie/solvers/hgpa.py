@@ -80,7 +80,7 @@ class HGPA(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.hgpa import HGPA
+    >>> from coterie import HGPA
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = HGPA(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), model.cut_

@@ -95,7 +95,7 @@ class IMVC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.imvc import IMVC
+    >>> from coterie import IMVC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, -1, 0], [1, 1, 1], [-1, 1, 1], [1, 1, -1]]
     >>> IMVC(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -105,8 +105,8 @@ class IMVC(LabelConsensus):
 
     about = MethodInfo(
         name="imvc",
-        summary="For partial labels: turns members to a common embedding and fills their missing "
-        "rows.",
+        summary="For partial labels: rotates members to a common embedding and fills in their "
+        "missing rows.",
         cost="O(N m c + N c^2) per pass",
         paper="X. Liu, M. Li, C. Tang, J. Xia, J. Xiong, L. Liu, M. Kloft, E. Zhu. Efficient and "
         "effective regularized incomplete multi-view clustering. IEEE Transactions on "

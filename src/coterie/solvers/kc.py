@@ -84,7 +84,7 @@ class KC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.kc import KC
+    >>> from coterie import KC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = KC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), round(model.objective_, 4)

@@ -116,7 +116,7 @@ class KCC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.kcc import KCC
+    >>> from coterie import KCC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = KCC(n_clusters=2, utility="U_c", random_state=0).fit(labels)
     >>> model.labels_.tolist(), round(model.objective_, 4)

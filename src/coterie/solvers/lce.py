@@ -100,7 +100,7 @@ class LCE(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.lce import LCE
+    >>> from coterie import LCE
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> LCE(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

@@ -96,7 +96,7 @@ class LWEA(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.lwea import LWEA
+    >>> from coterie import LWEA
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = LWEA(n_clusters=2).fit(labels)
     >>> model.labels_.tolist()

@@ -87,7 +87,7 @@ class LWGP(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.lwgp import LWGP
+    >>> from coterie import LWGP
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> LWGP(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

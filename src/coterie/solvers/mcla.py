@@ -88,7 +88,7 @@ class MCLA(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.mcla import MCLA
+    >>> from coterie import MCLA
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = MCLA(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), model.association_[2].round(3).tolist()
@@ -99,7 +99,8 @@ class MCLA(LabelConsensus):
 
     about = MethodInfo(
         name="mcla",
-        summary="Groups like base clusters; each sample joins the group it is most in. Linear in N.",
+        summary="Groups similar base clusters; each sample joins the group that holds it most "
+        "often. Linear in N.",
         cost="O(N m^2 + k^2) time, O(N (m + c) + k^2) memory",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",

@@ -106,7 +106,7 @@ class NMFC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.nmfc import NMFC
+    >>> from coterie import NMFC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = NMFC(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), round(model.objective_, 2)

@@ -110,7 +110,7 @@ class OSIMVC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.osimvc import OSIMVC
+    >>> from coterie import OSIMVC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, -1, 0], [1, 1, 1], [-1, 1, 1], [1, 1, -1]]
     >>> OSIMVC(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]
@@ -120,7 +120,7 @@ class OSIMVC(LabelConsensus):
 
     about = MethodInfo(
         name="osimvc",
-        summary="For partial labels: as IMVC, but straight to a partition.",
+        summary="For partial labels: like IMVC, but learns the partition directly.",
         cost="O(N m c + N c^2) per pass",
         paper="Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view "
         "clustering via late fusion. ACM International Conference on Multimedia, 2021.",

@@ -95,7 +95,7 @@ class PTA(LabelConsensus):
     Examples
     --------
     >>> import numpy as np
-    >>> from coterie.solvers.pta import PTA
+    >>> from coterie import PTA
     >>> rng = np.random.default_rng(0)
     >>> truth = np.repeat([0, 1], 30)
     >>> labels = np.where(rng.random((60, 9)) < 0.2, 1 - truth[:, None], truth[:, None])
@@ -105,7 +105,7 @@ class PTA(LabelConsensus):
 
     about = MethodInfo(
         name="pta",
-        summary="Random walks on the strongest links; linkage of where they lead.",
+        summary="Random walks on the strongest links, then linkage of the trajectories.",
         cost="O(N^2 (m + T K)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",

@@ -242,7 +242,7 @@ class RSECH(_RSEC):
 
     Examples
     --------
-    >>> from coterie.solvers.rsec import RSECH
+    >>> from coterie import RSECH
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = RSECH(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), model.converged_
@@ -315,7 +315,7 @@ class RSECZ(_RSEC):
 
     Examples
     --------
-    >>> from coterie.solvers.rsec import RSECZ
+    >>> from coterie import RSECZ
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> RSECZ(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

@@ -136,7 +136,7 @@ class SimilarityConsensus(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.similarity import SimilarityConsensus
+    >>> from coterie import SimilarityConsensus
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> SimilarityConsensus(2, evidence="lwca", partition="spectral").fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

@@ -76,7 +76,7 @@ class USENC(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.usenc import USENC
+    >>> from coterie import USENC
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> USENC(n_clusters=2, random_state=0).fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]

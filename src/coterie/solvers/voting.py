@@ -105,7 +105,7 @@ class MajorityVoting(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.voting import MajorityVoting
+    >>> from coterie import MajorityVoting
     >>> labels = [["a", 2, 0], ["a", 2, 0], ["a", 1, 0], ["b", 1, 1], ["b", 1, 1], ["b", 1, 1]]
     >>> model = MajorityVoting(n_clusters=2).fit(labels)
     >>> model.labels_.tolist(), round(model.objective_, 4)

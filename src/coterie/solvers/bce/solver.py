@@ -115,7 +115,7 @@ class BCE(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.bce import BCE
+    >>> from coterie import BCE
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = BCE(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist()

@@ -131,7 +131,7 @@ class RCE(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.rce import RCE
+    >>> from coterie import RCE
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = RCE(n_clusters=2, random_state=0).fit(labels)
     >>> model.labels_.tolist(), model.converged_
@@ -142,8 +142,8 @@ class RCE(LabelConsensus):
 
     about = MethodInfo(
         name="rce",
-        summary="Learns how probable it is that pairs belong together: near the members once sparse "
-        "errors are taken off, of low rank.",
+        summary="Learns the probability that pairs belong together: close to the members after "
+        "sparse errors are removed, and of low rank.",
         cost="O(N^3) per pass whatever the number of members, 104 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix "
         "for clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",

@@ -134,7 +134,7 @@ class SCCBG(LabelConsensus):
 
     Examples
     --------
-    >>> from coterie.solvers.sccbg import SCCBG
+    >>> from coterie import SCCBG
     >>> labels = [[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     >>> model = SCCBG(n_clusters=2).fit(labels)
     >>> model.labels_.tolist(), model.n_components_
