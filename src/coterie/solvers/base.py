@@ -128,21 +128,22 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     Examples
     --------
-    A method that returns the member which agrees best with the others:
+    A method that returns the member with n_clusters clusters that agrees best with all members:
 
     >>> import numpy as np
     >>> from coterie import LabelConsensus, Partition
     >>> from coterie.evaluate import ari
     >>> class BestMember(LabelConsensus):
-    ...     def __init__(self, n_clusters=None, *, random_state=None):
+    ...     def __init__(self, n_clusters, *, random_state=None):
     ...         self.n_clusters = n_clusters
     ...         self.random_state = random_state
     ...
     ...     def _solve(self, ensemble, rng):
     ...         members = ensemble.expand(ensemble.labels).T
-    ...         agreement = [sum(ari(one, other) for other in members) for one in members]
-    ...         return Partition(ensemble.labels[:, np.argmax(agreement)])
-    >>> BestMember().fit_predict([[0, 0, 0], [0, 0, 0], [0, 1, 1], [1, 1, 1]]).tolist()
+    ...         candidates = np.flatnonzero(ensemble.n_clusters_per_member == self.n_clusters)
+    ...         agreement = [sum(ari(members[j], other) for other in members) for j in candidates]
+    ...         return Partition(ensemble.labels[:, candidates[np.argmax(agreement)]])
+    >>> BestMember(2).fit_predict([[0, 0, 0], [0, 0, 0], [0, 1, 1], [1, 1, 1]]).tolist()
     [0, 0, 1, 1]
     """
 
