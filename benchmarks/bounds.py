@@ -36,7 +36,7 @@ from coterie import CESHL, PCE, TRCE, Ensemble
 from coterie.evidence import coassociation_counts, locally_weighted_coassociation
 from coterie.evidence.enhancement.kernels import sweep
 from coterie.evidence.reliability import cluster_reliability
-from coterie.numerics.components import dense_components
+from coterie.numerics.laplacian_kernels import dense_components
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.rows import RowTable
 from coterie.solvers import ceshl, pce, spce, trce

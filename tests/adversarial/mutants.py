@@ -76,7 +76,6 @@ _OF = {
     "evidence.trajectories": "evidence/test_trajectories.py evidence/test_budget.py",
     "evidence.transition": "evidence/test_transition.py evidence/test_budget.py",
     "numerics.agreement": "numerics/test_agreement.py solvers/test_voting.py trust/test_members.py",
-    "numerics.components": "numerics/test_components.py numerics/test_laplacian.py",
     "numerics.laplacian_kernels": "numerics/test_laplacian_kernels.py numerics/test_laplacian.py",
     "numerics.linkage": "numerics/test_linkage.py",
     "numerics.nearest": "numerics/test_nearest.py",

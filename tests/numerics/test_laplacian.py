@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.numerics import laplacian
-from coterie.numerics.components import dense_components
 from coterie.numerics.laplacian import RankTerm, laplacian_trace, smallest_embedding
+from coterie.numerics.laplacian_kernels import dense_components
 
 
 def blocks(seed, sizes, density=0.3, bridges=0.0):

@@ -117,7 +117,7 @@ class RankTerm:
         symmetric: bool = True,
     ) -> RankTerm:
         """F and components of the first matrix; rho is taken as given."""
-        from coterie.numerics.components import dense_components
+        from coterie.numerics.laplacian_kernels import dense_components
 
         labels, n_components = dense_components(matrix)
         inverse = RoughInverse()
@@ -148,7 +148,7 @@ class RankTerm:
         Fewer than c components: new F by eigenvectors, rho doubled. More: F kept, rho halved. Exactly c:
         F from the component indicators, rho kept.
         """
-        from coterie.numerics.components import dense_components
+        from coterie.numerics.laplacian_kernels import dense_components
 
         labels, n_components = dense_components(matrix)
         if n_components > self.n_clusters:

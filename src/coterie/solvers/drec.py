@@ -55,8 +55,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.spectral import leading_embedding, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # what keeps the weight of a perfectly explained column finite

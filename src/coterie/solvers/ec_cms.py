@@ -77,7 +77,7 @@ from coterie.evidence.enhancement import (
 )
 from coterie.evidence.reliability import member_reliability, reliability_for
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 

@@ -47,8 +47,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import Cut, finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # similarities below this are none, and the links of every base cluster with itself get stronger

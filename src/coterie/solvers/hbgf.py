@@ -44,8 +44,7 @@ from coterie.core.params import Choice
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut, cut_embedding, cut_graph
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import Cut, cut_embedding, cut_graph, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."

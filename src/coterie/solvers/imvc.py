@@ -51,7 +51,7 @@ from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, Members, combine, fill, record, start, turn, weigh
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 

@@ -43,8 +43,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 

@@ -61,7 +61,7 @@ from coterie.solvers._label_kmeans import (
     squared_costs,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]

@@ -49,8 +49,7 @@ from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters: some groups hold base clusters only."

@@ -44,7 +44,7 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more

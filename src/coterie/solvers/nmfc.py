@@ -48,7 +48,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 # added to denominators

@@ -61,7 +61,7 @@ from coterie.solvers._late_fusion import (
     weigh,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with

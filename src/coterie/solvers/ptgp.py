@@ -46,8 +46,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 

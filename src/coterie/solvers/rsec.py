@@ -71,8 +71,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # the penalty mu: first value times the norm of S, growth per pass, largest value

@@ -59,8 +59,7 @@ from coterie.evidence.reliability import (
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram, cut_embedding, cut_graph
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import cut_dendrogram, cut_embedding, cut_graph, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:

@@ -34,8 +34,7 @@ import numpy as np
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding
-from coterie.solvers.exact import warn_if_unfinished
+from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 

@@ -50,7 +50,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie

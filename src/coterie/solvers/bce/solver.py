@@ -52,7 +52,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2

@@ -76,7 +76,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]

@@ -83,7 +83,7 @@ from coterie.numerics.stiefel import (
     polar,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp

@@ -65,7 +65,7 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:

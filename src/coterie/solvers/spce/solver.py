@@ -73,7 +73,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 

@@ -70,7 +70,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.exact import finished
+from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 

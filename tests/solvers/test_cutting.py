@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
 from coterie.numerics.partitions import by_first_appearance
-from coterie.solvers.exact import finish_partition, finished, warn_if_unfinished
+from coterie.solvers.cutting import finish_partition, finished, warn_if_unfinished
 from tests.strategies import ensembles
 
 
