@@ -406,6 +406,8 @@ def test_links_that_lead_to_themselves_are_no_files(refused):
 def test_an_id_that_nobody_named(refused):
     Path("t.csv").write_text("who,c\n" + "".join(f"p{i},{i % 2}\n" for i in range(10)))
     assert "(--id who)" in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
+    named = refused("combine", "t.csv", "--label", "who", "c", "-k", 2, "-o", "out.csv")
+    assert "give it as --id, or leave it out" in named
 
 
 def test_memory_budget_is_a_mistake_of_the_users(refused, monkeypatch):

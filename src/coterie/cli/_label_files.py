@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from os.path import realpath
 from pathlib import Path
@@ -50,8 +51,9 @@ def read_label_files(
     try:
         ensemble = _label_ensemble(tables, id, columns, truth)
     except LabelError as error:
-        note = " (rows are counted from 0)" if " row" in str(error) else ""
-        raise DataError(f"{listed(map(str, files), 5)}: {error}{note}") from error
+        note = " (rows are counted from 0)" if re.search(r" rows? \d", error.message) else ""
+        message = f"{listed(map(str, files), 5)}: {error.message}{note}"
+        raise DataError(message, error.advice, error.values) from error
     return ensemble, None if truth is None else _known_classes(tables, id, truth, ensemble)
 
 

@@ -51,6 +51,7 @@ class CoterieError(Exception):
         self, message: str = "", advice: str = "", values: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
+        self.message = message
         self.advice = advice
         self.values = dict(values or {})
 

@@ -33,10 +33,11 @@ def members_of_labels(
         member_names, coded = _coded(
             [*columns.values()], [*columns] if names is None else names, absent
         )
+        index = "make it the index of the frame, or " if hasattr(labels, "iloc") else ""
         refuse_id_columns(
             {name: categories for name, (_, categories) in zip(member_names, coded, strict=True)},
             len(coded[0][0]),
-            "make it the index of the frame, give it as {sample_ids}, or leave it out",
+            f"{index}give it as {{sample_ids}}, or leave it out",
             stacklevel=4,
         )
         return member_names, coded
