@@ -1,6 +1,9 @@
-"""Experiments: a spec in, resumable runs, honest tables and figures out.
+"""Experiments that compare methods: specs, resumable runs, tables and figures.
 
-Names are imported when they are first used, so that ``coterie --help`` answers at once.
+Names are imported on first use, so that ``coterie --help`` answers at once. The modules import each
+other in this order: ``_records``, ``_score``, ``_published``, ``_spec``, ``_data``, ``_protocol``,
+``_worker``, ``_process``, ``_store``, ``_remote``, ``_run``, ``statistics``, ``evidence_quality``,
+``_summary``, ``_tables``, ``pictures``, ``figures``, ``_results``, ``command``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process in which runs are done, watched from outside: what breaks a cap is stopped and kept."""
+"""The process that does runs, watched from outside: a run that exceeds a cap is stopped and recorded."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, memory_of, serve
 
-# how often a process is looked at
+# seconds between two looks at a process
 GLANCE = 0.02
-# how long an idle process may take to end
+# seconds that an idle process may take to end
 FAREWELL = 5.0
 
 
@@ -38,7 +38,7 @@ class RunProcess:
         self.group: tuple[str, str] | None = None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Runs until all are over or one broke the process; False when asked to stop."""
+        """Do runs until all are finished or one breaks the process; False if asked to stop."""
         if self.group != task.group or self._process is None or not self._process.is_alive():
             self._restart(task.group)
         assert self._connection is not None
@@ -53,7 +53,7 @@ class RunProcess:
         return True
 
     def _await(self, task: Task, key: RunKey) -> RunRecord | None:
-        """The run, or the record of how it was stopped; None when asked to stop."""
+        """The record of the run, finished or stopped; None if asked to stop."""
         assert self._connection is not None
         began: float | None = None
         while True:
@@ -100,14 +100,14 @@ class RunProcess:
         known = get_all_start_methods()
         context: Any = get_context("forkserver" if "forkserver" in known else "spawn")
         if "forkserver" in known:
-            # imports are paid for once
+            # import once for all processes
             context.set_forkserver_preload(["coterie_bench._worker", "coterie.solvers.ec_cms"])
         self._connection, theirs = context.Pipe()
         self._lifeline, their_line = context.Pipe()
         self._process = context.Process(
             target=serve, args=(theirs, their_line, self._threads), daemon=True
         )
-        # one that ended by them would be kept as a run that went wrong
+        # a process that these signals ended would be recorded as a failed run
         with blocked_signals("SIGINT", "SIGTERM", "SIGHUP"):
             self._process.start()
         theirs.close()
@@ -115,7 +115,7 @@ class RunProcess:
         self.group = group
 
     def close(self, at_once: bool = True) -> None:
-        """End the process: at once whatever it does, or when it sees that nothing more comes."""
+        """End the process: at once, or when it has finished its work."""
         if self._process is not None and at_once:
             self._process.kill()
         for connection in (self._connection, self._lifeline if at_once else None):
@@ -133,7 +133,7 @@ class RunProcess:
 
 
 def processor() -> str:
-    """What the system calls the processor."""
+    """The name of the processor."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -11,20 +11,20 @@ Status = Literal["ok", "failed", "time cap", "memory cap"]
 # whole numbers are kept in 32 bits, these in 64
 LARGEST, LARGEST_OF_ALL = 2**31 - 1, 2**63 - 1
 WIDE = ("n_samples", "n_microclusters", "seed")
-# stands in for a method: the members themselves, scored one by one
+# pseudo-methods: the members themselves, scored one by one
 BASE_AVERAGE, BASE_BEST = "base average", "base best"
 
 
 @dataclass(frozen=True)
 class RunKey:
-    """Which run: equal keys are the same run, in whatever process or order it is done."""
+    """Identifies a run; equal keys are the same run, whichever process does it."""
 
     data: str
-    # members of each ensemble, and the share of labels taken away
+    # members of each ensemble, and the share of labels removed
     members: int
     missing: float
     repetition: int
-    # the name that the spec gives to a method, and its parameters as JSON with sorted keys
+    # the name of the method in the spec, and its parameters as JSON with sorted keys
     method: str
     setting: str
 
@@ -39,62 +39,62 @@ class RunKey:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run that is over, well or badly. A run that failed has no scores, never zeros."""
+    """A finished run. A failed run has no scores, rather than scores of 0."""
 
     key: RunKey
-    # the catalogue's name; empty for the members themselves
+    # the name of the method in coterie; empty for the members themselves
     solver: str
-    # the setting is the method's default one; the others are its grid
+    # whether the setting is the method's default; the others are from its grid
     default: bool
-    # the method that this one is a part of, or empty
+    # the method of which this one is an ablation, or empty
     ablation_of: str
     status: Status
-    # why there is no result
+    # why the run failed
     message: str
-    # by metric; empty where the classes are not known
+    # by metric; empty if the classes are unknown
     scores: Mapping[str, float]
     n_clusters: int | None
     n_clusters_wanted: int | None
     n_samples: int
     n_microclusters: int
     seconds: float | None
-    # above what the process held before
+    # above the memory before the run
     peak_mib: float | None
     converged: bool | None
     passes: int | None
-    # objective by pass, where the method has one
+    # objective by pass, if the method has one
     objective: tuple[float, ...] = ()
-    # of the labels, whatever the clusters are called
+    # of the labels, independent of the names of the clusters
     labels_digest: str = ""
     seed: int = 0
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The setting, read."""
-        found: dict[str, Any] = json.loads(self.key.setting)
-        return found
+        """The setting as a dictionary."""
+        parameters: dict[str, Any] = json.loads(self.key.setting)
+        return parameters
 
     def to_json(self) -> str:
-        """One line."""
+        """The record as one line of JSON."""
         return json.dumps(asdict(self), sort_keys=True, allow_nan=True)
 
     @classmethod
     def from_json(cls, line: str) -> RunRecord:
-        """What :meth:`to_json` wrote; raises ValueError, TypeError or KeyError for anything else."""
-        found = json.loads(line)
-        if not isinstance(found, dict):
-            raise TypeError(f"a run is an object, not {type(found).__name__}")
-        found["key"] = RunKey(**found["key"])
-        found["objective"] = tuple(found["objective"])
+        """Read what :meth:`to_json` wrote; other text raises ValueError, TypeError or KeyError."""
+        values = json.loads(line)
+        if not isinstance(values, dict):
+            raise TypeError(f"a run is an object, not {type(values).__name__}")
+        values["key"] = RunKey(**values["key"])
+        values["objective"] = tuple(values["objective"])
         known = {part.name for part in fields(cls)}
-        if unknown := found.keys() - known:
+        if unknown := values.keys() - known:
             raise ValueError(f"unknown fields {sorted(unknown)}")
-        made = cls(**found)
-        made.check()
-        return made
+        record = cls(**values)
+        record.check()
+        return record
 
     def check(self) -> None:
-        """Raise ValueError where a field does not hold what it should: what was read may be damaged."""
+        """Raise ValueError if a field has a wrong type or value, as in a damaged file."""
         for record in (self.key, self):
             for name, kinds in _FIELDS[type(record)].items():
                 value = getattr(record, name)
@@ -102,7 +102,7 @@ class RunRecord:
                 if type(value) not in kinds or (type(value) is int and abs(value) > most):
                     raise ValueError(f"{name} is {value!r}")
                 if isinstance(value, str):
-                    # half a letter is a ValueError too
+                    # a lone surrogate raises a ValueError too
                     value.encode()
         numbers = [*self.scores.values(), *self.objective]
         if self.status not in get_args(Status) or not all(
@@ -147,5 +147,5 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
 
 
 def setting_text(parameters: Mapping[str, Any]) -> str:
-    """A setting as it stands in a key."""
+    """A setting as text for a key."""
     return json.dumps(dict(parameters), sort_keys=True, separators=(", ", ": "))

@@ -1,8 +1,8 @@
-"""Runs on the workers of a Dask cluster: each in a process of its own there, its record kept here.
+"""Runs on the workers of a Dask cluster, each in its own process; the records are kept here.
 
-A labourer of this process has a post on a worker, an actor in Dask's words: that holds an agent, which
-starts and watches the process of a run as it would be done here, and copies of the pools that were sent
-to it. A post that is lost with its worker takes one run with it, which another does again.
+A labourer of this process has a post, which is a Dask actor, on a worker. The post keeps copies of the
+pools that were sent to it, and an agent: a process that starts and watches the process of a run, as it is
+done on a single machine. If a post is lost with its worker, another post repeats the run.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, in_words
 
 AGENT = "from coterie_bench._remote import attend; attend()"
-# posts that may be lost over one run before it is given up
+# a run is given up after this many lost posts
 LOSSES = 3
-# seconds that a cluster may take to find a place for a post
+# seconds that a cluster may take to create a post
 PATIENCE = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Crew:
-    """The workers of a cluster; a seat for each of their threads, the first of every worker first."""
+    """The workers of a cluster, with one seat per thread; the first seat of every worker comes first."""
 
     client: Any
     seats: tuple[str, ...]
 
     @classmethod
     def of(cls, client: Any) -> Crew:
-        """The workers there are now; they need this version of coterie."""
+        """The current workers; they need this version of coterie."""
         client = active_client(client)
         here = version("coterie")
         try:
@@ -61,8 +61,8 @@ class Crew:
         for address, found in there.items():
             if found != here:
                 raise SchedulerError(
-                    f"the worker {address} has coterie {found}, but here it is {here}; they must be "
-                    "the same"
+                    f"the worker {address} has coterie {found}, but this machine has {here}; install the "
+                    "same version"
                 )
         if not there:
             raise SchedulerError(f"the Dask scheduler at {client.scheduler.address} has no workers")
@@ -71,14 +71,14 @@ class Crew:
         return cls(client, tuple(address for _, address in seats))
 
     def joblib(self) -> AbstractContextManager[Any]:
-        """Within it, the workers do what joblib does."""
+        """A context in which joblib uses the workers."""
         from joblib import parallel_config
 
         config: AbstractContextManager[Any] = parallel_config("dask", client=self.client)
         return config
 
     def facts(self) -> dict[str, Any]:
-        """What machines they are."""
+        """Number of workers and threads, and their processors."""
         processors = {*self.client.run(_processor).values()}
         return {
             "count": len({*self.seats}),
@@ -87,12 +87,12 @@ class Crew:
         }
 
     def labourer(self, seat: int, caps: Caps, stop: threading.Event) -> RemoteLabourer:
-        """One that works on the worker of a seat."""
+        """A labourer on the worker of a seat."""
         return RemoteLabourer(self.client, self.seats[seat % len(self.seats)], caps, stop)
 
 
 class RemoteLabourer:
-    """Has runs done by a post on a worker, and takes another post where that one is lost."""
+    """Does runs through a post on a worker; replaces a post that is lost."""
 
     def __init__(self, client: Any, address: str, caps: Caps, stop: threading.Event) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class RemoteLabourer:
         self.group: tuple[str, str] | None = None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Runs, each kept when it is over; False when asked to stop."""
+        """Do runs and keep each record; False if asked to stop."""
         self.group = task.group
         for key in keys:
             finished = self._await(task, key)
@@ -123,17 +123,17 @@ class RemoteLabourer:
             except SchedulerError:
                 raise
             except (OSError, RuntimeError, KeyError, ValueError):
-                # what goes wrong in a run is in its record: this is of the way there
+                # an error of the run itself is in its record; this one is of the connection
                 self._post = None
                 self._sent.clear()
                 continue
             self._sent.add(task.pool)
             return finished
-        message = f"{LOSSES} Dask workers were lost over this run, one after the other"
+        message = f"{LOSSES} Dask workers were lost during this run, one after the other"
         return replace(task.blank(key), message=message)
 
     def _take_post(self) -> Any:
-        # a worker that is gone must not be named: Dask would wait for it
+        # Dask would wait for a worker that is gone
         own = [self._address] if self._address in self._client.nthreads() else None
         future = self._client.submit(
             Post,
@@ -154,7 +154,7 @@ class RemoteLabourer:
         return future.result()
 
     def _patiently(self, answer: Any) -> Any:
-        """The answer of the post, None when asked to stop."""
+        """The answer of the post; None if asked to stop."""
         while not answer.done():
             if self._stop.is_set():
                 return None
@@ -162,19 +162,19 @@ class RemoteLabourer:
         return answer.result()
 
     def close(self, at_once: bool = True) -> None:
-        """Give up the post, whatever it does."""
+        """Give up the post, even if it is busy."""
         if self._post is not None:
-            # a worker that is gone has nothing left to be closed
+            # on a lost worker there is nothing to close
             with suppress(OSError, RuntimeError, KeyError, ValueError):
                 self._post.close().result(timeout=PATIENCE)
         self._post = None
 
 
 class Post:
-    """On a worker: an agent that does runs in processes of their own, and the pools they need.
+    """On a worker: an agent that does each run in its own process, and the pools they need.
 
-    The agent is a process too, because multiprocessing refuses children to a daemon, which Dask's
-    workers are.
+    The agent is a process too, because Dask's workers are daemons, which may not start processes by
+    multiprocessing.
     """
 
     def __init__(self, caps: Caps) -> None:
@@ -186,8 +186,8 @@ class Post:
         self._closed = False
 
     async def do(self, task: Task, key: RunKey, pool: bytes | None) -> RunRecord | None:
-        """One run, with the file of its pool where it has not been sent before; None when closed."""
-        # Dask has one thread for the actors of a worker, and this would hold it
+        """Do one run; ``pool`` is the file of its pool if it was not sent before. None if closed."""
+        # all actors of a worker share one thread, which must not be blocked
         return await asyncio.to_thread(self._do, task, key, pool)
 
     def _do(self, task: Task, key: RunKey, pool: bytes | None) -> RunRecord | None:
@@ -208,7 +208,7 @@ class Post:
             self._agent = subprocess.Popen(
                 [sys.executable, "-c", AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-            # also where Dask drops the post because nobody asks it any more
+            # also when Dask drops the post
             self._end = weakref.finalize(self, _end, self._agent)
             self._send(self._caps)
         self._send((task, key))
@@ -222,7 +222,7 @@ class Post:
         self._agent.stdin.flush()
 
     async def close(self) -> None:
-        """End the agent, whatever it does, and remove the pools."""
+        """End the agent, even if it is busy, and remove the pools."""
         self._closed = True
         await asyncio.to_thread(self._close)
 
@@ -237,19 +237,19 @@ class Post:
 
 
 def _own_directory() -> str | None:
-    """The directory of the worker, which Dask clears away also after one that was killed."""
+    """The directory of the worker, which Dask removes even if the worker is killed."""
     from distributed import get_worker
 
     try:
         directory: str = get_worker().local_directory
     except ValueError:
-        # on no worker: the system's place for such things
+        # not on a worker: the system's temporary directory
         return None
     return directory
 
 
 def _end(agent: subprocess.Popen[bytes]) -> None:
-    # its input is closed, at which it takes away what it made
+    # when its input is closed, the agent cleans up and ends
     try:
         agent.communicate(timeout=FAREWELL)
     except subprocess.TimeoutExpired:
@@ -258,12 +258,12 @@ def _end(agent: subprocess.Popen[bytes]) -> None:
 
 
 def attend() -> None:
-    """What the agent does: caps, then runs, through its input; their records through its output.
+    """The main function of the agent: reads caps and then runs from stdin, writes records to stdout.
 
-    Without anybody at the other end it ends, and the process of its run with it.
+    It ends, together with the process of its run, when the other end is closed.
     """
     answers = os.fdopen(os.dup(1), "wb")
-    # what is printed by whatever is loaded must not come between
+    # prints of imported packages must not mix with the answers
     os.dup2(2, 1)
     asked: Queue[tuple[Task, RunKey] | None] = Queue()
     stop = threading.Event()
@@ -279,15 +279,15 @@ def attend() -> None:
     threading.Thread(target=listen, daemon=True).start()
     while (wanted := asked.get()) is not None:
         task, key = wanted
-        found: list[RunRecord] = []
-        if not process.do(task, [key], found.append):
+        finished: list[RunRecord] = []
+        if not process.do(task, [key], finished.append):
             break
-        # nobody may be left to read it
+        # the reader may be gone
         with suppress(OSError):
-            pickle.dump(found[0], answers)
+            pickle.dump(finished[0], answers)
             answers.flush()
     process.close()
-    # what is left in the buffer would be written once more at the end
+    # the buffer would be written again at exit
     with suppress(OSError):
         answers.close()
 

@@ -1,4 +1,4 @@
-"""Carrying out a spec: tasks over processes, each run under its caps, every run kept at once."""
+"""Run a spec: tasks are shared among processes, runs have caps, and every finished run is kept at once."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from coterie_bench._worker import Task
 if TYPE_CHECKING:
     from coterie_bench._remote import Crew
 
-# called with (runs done, runs in all, the run that is over or None at the start)
+# called with (runs done, runs in total, the finished run or None at the start)
 Progress = Callable[[int, int, RunRecord | None], None]
-# repetitions of a setting that may hit a cap before the rest is not tried
+# after this many repetitions of a setting have hit a cap, the others are not tried
 PATIENCE = 2
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn", "numba")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call of :func:`run` found and did."""
+    """The outcome of :func:`run`."""
 
     directory: Path
-    # runs of the spec, those done by this call, and those that went wrong in all
+    # runs of the spec, runs done by this call, and failed runs in total
     total: int
     done_now: int
     failed: int
-    # data sets that are in no folder, and remarks on those that are
+    # data sets without a file, and remarks on the others
     absent: tuple[str, ...]
     remarks: tuple[str, ...]
 
@@ -63,26 +63,27 @@ def run(
     client: Any = None,
     callback: Progress | None = None,
 ) -> Outcome:
-    """Carry out a spec, or what is left of it.
+    """Run a spec, or what is left of it.
 
-    Started again after whatever end, it goes on where it stopped. Several processes may work on
-    one directory. The labels depend on the spec alone, not on the number of jobs or where they run.
+    An interrupted call continues where it stopped when it is repeated. Several processes may work on
+    one directory. The labels depend only on the spec, not on the number of jobs or where they run.
 
     Parameters
     ----------
     spec : path, name of a spec that comes with coterie, or Spec
     out : path, optional
-        Directory of the runs; by default ``bench-NAME`` after the spec.
+        Directory to keep the runs in; by default ``bench-NAME``, with the name of the spec.
     data : sequence of paths
-        Folders with data sets; by default $COTERIE_DATA, else ``./data``.
+        Folders of data sets; by default $COTERIE_DATA, else ``./data``.
     n_jobs : int or None, default None
-        Processes at a time; -1 takes all cores. None is one here, and all threads of a client's workers.
+        Number of parallel processes; -1 uses all cores. None means one here, and all threads of the
+        workers of a client.
     client : distributed.Client, optional
-        A Dask cluster whose workers make the members and do the runs, each in a process of its own
-        under the same caps. They need the same coterie, and no disk of this machine: pools are sent
-        to them, runs are kept here as they come. A run whose worker is lost is done again by another.
+        A Dask cluster whose workers generate the members and do the runs, each run in its own process
+        under the same caps. They need the same version of coterie, but no common disk: pools are sent
+        to them, and finished runs are kept here. If a worker is lost, another repeats its run.
     callback : callable, optional
-        Called with (runs done, runs in all, run).
+        Called with (runs done, runs in total, finished run).
 
     Examples
     --------
@@ -149,32 +150,32 @@ def run(
 
 
 def usual_directory(spec: str | PathLike[str]) -> Path:
-    """Of the runs of a spec, where none is named."""
+    """The default directory for the runs of a spec."""
     return Path(f"bench-{Path(spec).stem}")
 
 
 @contextmanager
 def _in_words(store: RunStore) -> Iterator[None]:
-    """A disk that is full or gone names neither itself nor what is left of the work."""
+    """Turn an error of the disk into one that names the directory and says how to continue."""
     try:
         yield
     except OSError as error:
         raise DataError(
-            f"{store.directory}: {error.strerror or error}; the runs that were written are kept, and "
-            "the same command goes on from there"
+            f"{store.directory}: {error.strerror or error}; finished runs are kept, and "
+            "the same command continues from there"
         ) from error
 
 
-# ---------------------------------------------------------------------- what there is to do
+# ---------------------------------------------------------------------- tasks
 
 
 def _check_data(plan: Spec, folders: Sequence[Path]) -> None:
     if any(source.embedded or find(source.files, folders) for source in plan.data):
         return
-    names = ", ".join(source.files[0] for source in plan.data)
-    places = ", ".join(str(folder) for folder in folders)
+    wanted = ", ".join(source.files[0] for source in plan.data)
+    searched = ", ".join(str(folder) for folder in folders)
     raise DataError(
-        f"none of the data sets of this spec ({names}) is in {places}; put the files there as "
+        f"none of the data sets of this spec ({wanted}) is in {searched}; put the files there as "
         "NAME.npz or NAME.mat, or name the folder (--data)"
     )
 
@@ -182,14 +183,14 @@ def _check_data(plan: Spec, folders: Sequence[Path]) -> None:
 def _tasks(
     plan: Spec, store: RunStore, folders: Sequence[Path], jobs: int
 ) -> tuple[list[Task], list[str], list[str]]:
-    """Every task, data set by data set, methods together; absent data sets; remarks."""
+    """All tasks, grouped by data set and method; absent data sets; remarks."""
     columns = _kept_draws(plan, store, folders)
     tasks: list[Task] = []
     absent, remarks = [], []
     if plan.protocol.columns and columns is None:
         remarks.append(
-            f"the draws {plan.protocol.columns!r} were not there, so that ensembles are drawn by the "
-            "seed and are not those of the published values"
+            f"the draws {plan.protocol.columns!r} were not found, so ensembles are drawn by the seed and "
+            "differ from those of the published values"
         )
     unfit: list[UnfitData] = []
     for source in plan.data:
@@ -203,7 +204,7 @@ def _tasks(
             absent.append(source.name)
             continue
         remarks += _remarks(source, pool, plan.protocol)
-        # runs of a method follow each other, so that a process can be kept
+        # runs of one method are consecutive, so that they share a process
         order = {
             name: position for position, name in enumerate(dict.fromkeys(t.group for t in found))
         }
@@ -221,7 +222,7 @@ def _tasks_of(
     columns: NDArray[np.int64] | None,
     jobs: int,
 ) -> tuple[list[Task], DataPool | None]:
-    """The tasks on one data set and its pool, the first of several; None where it is not there."""
+    """The tasks on one data set, and its first pool; None if it has no file."""
     first: DataPool | None = None
     found: list[Task] = []
     for missing in plan.protocol.missing:
@@ -258,9 +259,9 @@ def _tasks_of(
 
 
 def _kept_draws(plan: Spec, store: RunStore, folders: Sequence[Path]) -> NDArray[np.int64] | None:
-    """The draws that a file gives, kept in the directory from its first run on; None for the seed's.
+    """The draws of a file, copied to the directory at the first run; None to draw by the seed.
 
-    A paper's own draws may be unknown to a user who has its data. Any other spec means its draws.
+    The spec of a paper also works without the paper's own draws. Any other spec needs its file.
     """
     if not plan.protocol.columns:
         return None
@@ -277,7 +278,7 @@ def _kept_draws(plan: Spec, store: RunStore, folders: Sequence[Path]) -> NDArray
             return columns
         if not plan.paper or store.runs():
             raise DataError(
-                f"the draws {plan.protocol.columns!r} (protocol.columns) are in none of "
+                f"the draws {plan.protocol.columns!r} (protocol.columns) are not in "
                 f"{', '.join(str(folder) for folder in folders)}"
             )
         with whole_file(store.draws_absent_path) as file:
@@ -293,15 +294,15 @@ def _kept_pool(
     missing: float,
     jobs: int,
 ) -> tuple[Path, DataPool] | None:
-    """A pool as the runs will read it: a copy in the directory, made once."""
+    """A pool, and the path of its copy in the directory, which is written once."""
     path = store.pool_path(source.name, missing if made_partial(source) else None)
     with store.locked("pools"):
         if path.exists():
             try:
                 return path, DataPool.load(source.name, path)
             except DataError as error:
-                # the same labels again: they depend on the data and the seed alone
-                store.set_aside(path, error.__cause__ or error, "it is made again")
+                # a new copy has the same labels, which depend only on the data and the seed
+                store.set_aside(path, error.__cause__ or error, "it is generated again")
         share = missing if made_partial(source) else 0.0
         seed = repetition_seed(plan.seed, source.name, 0, share, 0)
         pool = load_pool(source, folders, seed, share, jobs)
@@ -317,14 +318,14 @@ def _remarks(source: DataSource, pool: DataPool, protocol: EnsembleProtocol) -> 
         clusters = source.n_clusters or "the median of the members'"
         remarks.append(
             f"{source.name}: no classes (gt, y, gnd) in its file, so external scores are left out; "
-            f"clusters asked for: {clusters}"
+            f"number of clusters: {clusters}"
         )
     for members in protocol.members if pool.labels.ndim == 2 else ():
         groups = count_repetitions(protocol, pool, members)
         if groups < protocol.repetitions:
             remarks.append(
-                f"{source.name}: its {pool.labels.shape[1]} members make {groups} of the "
-                f"{protocol.repetitions} groups of {members} that the spec asks for"
+                f"{source.name}: its {pool.labels.shape[1]} members suffice for {groups} of the "
+                f"{protocol.repetitions} groups of {members} in the spec"
             )
     return remarks
 
@@ -341,16 +342,16 @@ def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None)
         "absent": absent,
         "remarks": remarks,
         "caps": {"seconds": plan.caps.seconds, "memory": plan.caps.memory},
-        # times and memory are those of the workers, where there are any
+        # with workers, times and memory are theirs
         "workers": None if crew is None else crew.facts(),
     }
 
 
-# ---------------------------------------------------------------------- doing it
+# ---------------------------------------------------------------------- work
 
 
 class _Progress:
-    """What is done, seen by all threads."""
+    """The finished runs, shared by all threads."""
 
     def __init__(
         self, runs: dict[RunKey, RunRecord], wanted: set[RunKey], callback: Progress | None
@@ -370,10 +371,10 @@ class _Progress:
             return [key for key in task.run_keys() if key not in self._runs]
 
     def refresh(self, store: RunStore) -> None:
-        """See what other processes have done."""
-        found = store.runs()
+        """Read the runs that other processes have finished."""
+        finished_runs = store.runs()
         with self._lock:
-            self._runs.update({finished.key: finished for finished in found})
+            self._runs.update({finished.key: finished for finished in finished_runs})
 
     def add(self, finished: RunRecord) -> None:
         with self._lock:
@@ -383,7 +384,7 @@ class _Progress:
             self._tell(finished)
 
     def hopeless(self, key: RunKey) -> Status | None:
-        """The cap that other repetitions of the setting hit, when they were enough to give up."""
+        """The cap that enough other repetitions of the setting have hit; None if there are too few."""
         with self._lock:
             seen = self._caps.get(_setting_of(key), [])
             return seen[-1] if len(seen) >= PATIENCE else None
@@ -403,15 +404,15 @@ def _setting_of(key: RunKey) -> RunKey:
 
 
 class Labourer(Protocol):
-    """Does runs, one after the other, here or elsewhere."""
+    """Does runs one after the other, on this machine or on a worker."""
 
     group: tuple[str, str] | None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Runs until all are over or one broke it; False when asked to stop."""
+        """Do runs until all are finished or one breaks the process; False if asked to stop."""
 
     def close(self, at_once: bool = True) -> None:
-        """Let go of what it holds."""
+        """Release the process or worker."""
 
 
 def _work(
@@ -473,7 +474,7 @@ def _work(
 def _do(
     task: Task, progress: _Progress, worker: Labourer, keep: Callable[[RunRecord], None]
 ) -> None:
-    """All runs of a task that are not done."""
+    """Do the open runs of a task."""
     while keys := progress.open_keys(task):
         left = []
         for key in keys:
@@ -487,7 +488,7 @@ def _do(
 
 
 class _Queue:
-    """Tasks in order; a process is given the next one of its own kind where there is one."""
+    """Tasks in order; a process gets the next task of its own group if there is one."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._lock = threading.Lock()
@@ -507,7 +508,7 @@ class _Queue:
                     position = j
                     break
             else:
-                # a group that nobody works on spares the loading of its method in two processes
+                # prefer a group that no process works on, so that few processes load a method
                 position = next(
                     (j for j, task in enumerate(self._tasks) if not self._busy[task.group]), 0
                 )

@@ -1,4 +1,4 @@
-"""The process that does runs: one ensemble, one method, its settings one after the other."""
+"""The process that does runs: one ensemble, one method, and its settings one after the other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True)
 class Task:
-    """Runs that share an ensemble and a method; no method stands for the members themselves."""
+    """Runs that share an ensemble and a method; without a method, the members themselves are scored."""
 
     source: DataSource
     protocol: Protocol
@@ -46,7 +46,7 @@ class Task:
 
     @property
     def group(self) -> tuple[str, str]:
-        """Runs of one group may follow each other in a process."""
+        """Runs of one group may share a process."""
         return self.source.name, "" if self.method is None else self.method.name
 
     def key(self, setting: str) -> RunKey:
@@ -85,9 +85,9 @@ class Task:
 
 
 def serve(connection: Connection, lifeline: Connection, threads: int) -> None:
-    """Do what comes through the connection until it closes.
+    """Do the tasks that come through the connection until it closes.
 
-    For each run the answer is ``(key, None)`` when it begins and ``(key, RunRecord)`` when it is over.
+    For each run the answer is ``(key, None)`` when it begins and ``(key, RunRecord)`` when it is finished.
     """
     threading.Thread(target=_die_with, args=(lifeline,), daemon=True).start()
     _limit_threads(threads)
@@ -105,7 +105,7 @@ def serve(connection: Connection, lifeline: Connection, threads: int) -> None:
 
 
 def _die_with(lifeline: Connection) -> None:
-    """A parent that was killed leaves no worker behind."""
+    """End this process when its parent is killed."""
     try:
         lifeline.recv()
     except (EOFError, OSError):
@@ -116,14 +116,14 @@ def _limit_threads(threads: int) -> None:
     import numba
 
     if "fork" in multiprocessing.get_all_start_methods():
-        # numba keeps a semaphore; made this way it has no name that a killed process leaves behind
+        # numba's semaphore then has no name, which a killed process would leave behind
         multiprocessing.set_start_method("fork", force=True)
     threadpool_limits(threads)
     numba.set_num_threads(max(1, min(threads, numba.get_num_threads())))
 
 
 class _Bench:
-    """The pool and the ensemble at hand."""
+    """The current pool and ensemble."""
 
     def __init__(self) -> None:
         self._pool: tuple[Path, DataPool] | None = None
@@ -131,7 +131,7 @@ class _Bench:
         self._warm: set[str] = set()
 
     def warm(self, task: Task) -> None:
-        """Load the kernels of a method, which is no part of its time."""
+        """Compile the kernels of a method, so that its time does not include this."""
         if task.method is None or task.method.solver in self._warm:
             return
         self._warm.add(task.method.solver)
@@ -173,7 +173,7 @@ class _Bench:
         )
 
     def run(self, task: Task, key: RunKey) -> RunRecord:
-        """One run; whatever the method raises becomes part of the record."""
+        """Do one run; an error of the method becomes part of the record."""
         pool, ensemble = self.prepare(task)
         blank = replace(
             task.blank(key),
@@ -183,8 +183,8 @@ class _Bench:
         )
         if task.method is None:
             average, best = score_members(ensemble, pool.classes)
-            found = average if key.method == BASE_AVERAGE else best
-            return replace(blank, status="ok", scores=found)
+            member_scores = average if key.method == BASE_AVERAGE else best
+            return replace(blank, status="ok", scores=member_scores)
         wanted = task.source.n_clusters or pool.n_classes or usual_clusters(ensemble)
         blank = replace(blank, n_clusters_wanted=wanted)
         estimator = find_method(task.method.solver)(
@@ -215,7 +215,7 @@ class _Bench:
 
 
 def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothing"]:
-    """Which missing labels are drawn before a method sees them."""
+    """Which missing labels are filled at random before a method is fitted."""
     if method is None:
         return "nothing"
     if method.fill == "random":
@@ -224,25 +224,25 @@ def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothi
 
 
 def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:
-    """Random labels for samples without any, which most methods cannot place; others stay partial."""
+    """Fill samples without any label at random, because most methods cannot assign them."""
     blank = ensemble.blank_samples()
     if not blank.size:
         return ensemble
     labels = ensemble.labels[ensemble.inverse]
     counts = ensemble.n_clusters_per_member
-    # a stream of its own: the seed itself draws members and fills whole ensembles
+    # a separate stream, because the seed itself draws members and fills whole ensembles
     rng = np.random.default_rng([seed, len(blank)])
     labels[blank] = rng.integers(0, counts, size=(len(blank), len(counts)))
     return Ensemble.from_labels(labels)
 
 
 def usual_clusters(ensemble: Ensemble) -> int:
-    """Clusters to ask for where neither the spec nor the classes say: the members' median."""
+    """The number of clusters if neither spec nor classes give one: the median of the members."""
     return max(2, int(np.median(ensemble.n_clusters_per_member)))
 
 
 def measured(work: Callable[[], Any]) -> tuple[float, float | None]:
-    """Seconds, and the most memory in MiB above what was held before."""
+    """Seconds, and the peak memory in MiB above the memory before."""
     before = _reset_peak()
     start = perf_counter()
     work()
@@ -254,7 +254,7 @@ def measured(work: Callable[[], Any]) -> tuple[float, float | None]:
 
 
 def _reset_peak() -> int | None:
-    """Forget the highest memory so far; bytes held now, or None where the system cannot say."""
+    """Reset the peak memory; return the bytes held now, or None if the system does not support it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -267,7 +267,7 @@ def _status(field: str) -> int | None:
 
 
 def memory_of(pid: int, field: str = "VmRSS") -> int | None:
-    """Bytes of a process from its status, None where the system does not tell."""
+    """Memory of a process in bytes; None if the system does not report it."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -279,6 +279,6 @@ def memory_of(pid: int, field: str = "VmRSS") -> int | None:
 
 
 def in_words(error: BaseException) -> str:
-    """Kind and message of an error, cut to a line."""
+    """Type and message of an error, shortened to one line."""
     text = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {text}"[:LONGEST_MESSAGE]

@@ -251,7 +251,7 @@ def test_draws_are_kept_with_the_runs(tmp_path, rng):
 
 def test_draws_that_are_not_there_are_refused_but_for_a_paper(tmp_path, rng):
     np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 6)), gt=np.arange(30) % 3)
-    with pytest.raises(DataError, match=r"'draws' \(protocol\.columns\) are in none of"):
+    with pytest.raises(DataError, match=r"'draws' \(protocol\.columns\) are not in"):
         run(parse_spec(DRAWS), tmp_path / "own", data=[tmp_path])
     paper = parse_spec(f'paper = "eccms"\n{DRAWS}')
     outcome = run(paper, tmp_path / "paper", data=[tmp_path])
@@ -301,7 +301,7 @@ def test_fewer_groups_than_repetitions_are_said(tmp_path, rng):
     np.savez(tmp_path / "small.npz", members=rng.integers(0, 3, size=(30, 7)))
     text = DRAWS.replace('columns = "draws"', 'kind = "groups"').replace("= 2", "= 10")
     outcome = run(parse_spec(text), tmp_path / "runs", data=[tmp_path])
-    assert "its 7 members make 2 of the 10 groups of 3" in outcome.remarks[-1]
+    assert "its 7 members suffice for 2 of the 10 groups of 3" in outcome.remarks[-1]
 
 
 def test_data_whose_names_differ_by_a_sign_are_kept_apart(tmp_path):
@@ -348,7 +348,7 @@ def test_a_damaged_pool_is_set_aside_and_made_again(tmp_path):
     store = RunStore(tmp_path / "runs")
     store.begin(parse_spec(text))
     store.pool_path("iris").write_bytes(b"PK\x03\x04 nothing more")
-    with pytest.warns(UserWarning, match=r"iris\.npz is damaged .* it is made again"):
+    with pytest.warns(UserWarning, match=r"iris\.npz is damaged .* it is generated again"):
         run(parse_spec(text), store.directory)
     assert facts(store.directory) == facts(tmp_path / "whole")
     assert (store.directory / "set-aside" / "iris.npz").exists()
