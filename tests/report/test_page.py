@@ -121,7 +121,7 @@ def test_names_become_one_short_printable_line():
 
 def test_no_structure_is_said_first():
     noise = np.random.default_rng(1).random((90, 4))
-    selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
+    selection = select_k(noise, k=range(2, 5), n_members=8, random_state=0)
     assert not selection.structure
     model = ConsensusClustering(3, n_members=8, random_state=0).fit(noise)
     found = read(Result.of(model, X=noise, selection=selection))
@@ -131,7 +131,7 @@ def test_no_structure_is_said_first():
 
 def test_one_cluster_boasts_of_nothing():
     noise = np.random.default_rng(1).random((90, 4))
-    selection = select_k(noise, k=range(2, 5), members=8, random_state=0)
+    selection = select_k(noise, k=range(2, 5), n_members=8, random_state=0)
     model = ConsensusClustering(1, n_members=8, random_state=0).fit(noise)
     result = Result.of(model, X=noise, selection=selection)
     found = read(result)

@@ -121,7 +121,7 @@ def test_selection_and_tracking():
     from coterie.select import select_k
 
     blobs = load("blobs").X[::5]
-    selection = select_k(blobs, k=range(2, 6), members=8, random_state=0)
+    selection = select_k(blobs, k=range(2, 6), n_members=8, random_state=0)
     from coterie import ConsensusClustering
 
     model = ConsensusClustering(5, n_members=8, random_state=0).fit(blobs)

@@ -61,7 +61,7 @@ def test_finds_the_blobs_of_an_ensemble(k, sizes):
 
 def test_finds_the_blobs_of_features():
     X, y = blobs(5, seed=4)
-    found = select_k(X, range(2, 9), members=12, resamples=10, random_state=0)
+    found = select_k(X, range(2, 9), n_members=12, resamples=10, random_state=0)
     assert found.recommended == 5
     assert "box of the principal axes" in found.null_model
     assert adjusted_rand_score(y, found.labels_at(5)) > 0.98
@@ -79,7 +79,7 @@ def test_claims_nothing_about_an_ensemble_of_noise(d, sizes):
 
 
 def test_claims_nothing_about_features_of_noise():
-    found = select_k(noise(200, 4, 1), range(2, 7), members=12, resamples=10, random_state=1)
+    found = select_k(noise(200, 4, 1), range(2, 7), n_members=12, resamples=10, random_state=1)
     assert (found.recommended, found.structure) == (1, False)
 
 
@@ -326,7 +326,7 @@ def test_some_criteria_only(five):
         ({"criteria": []}, "criteria is empty"),
         ({"criteria": 3}, "criteria must be 'all' or names, but is 3"),
         ({"resamples": 1}, "resamples must be .* but is 1"),
-        ({"members": 0}, "members must be .* but is 0"),
+        ({"n_members": 0}, "n_members must be .* but is 0"),
         ({"solver": 3}, "solver must be .* but is 3"),
         ({"solver": "eacc"}, "unknown method 'eacc'; did you mean 'eac'"),
         ({"random_state": "x"}, "random_state must be"),

@@ -259,7 +259,7 @@ def chosen_k(
         data,
         k=range(low, max(low, min(high, most)) + 1),
         solver=solver,
-        members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
+        n_members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
         callback=stages.reach,
         random_state=arguments.seed,
         n_jobs=arguments.jobs if "jobs" in arguments else None,

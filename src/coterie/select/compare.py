@@ -61,7 +61,7 @@ Generate = Callable[[Any], Ensemble]
 
 _DOMAINS: dict[str, Domain] = {
     "resamples": Integer(2),
-    "members": Integer(1),
+    "n_members": Integer(1),
     "solver": Kind(
         lambda value: value is None or isinstance(value, LabelConsensus | str),
         "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
@@ -80,7 +80,7 @@ def select_k(
     solver: LabelConsensus | str | None = None,
     criteria: str | Iterable[str] = "all",
     resamples: int = 20,
-    members: int = 30,
+    n_members: int = 30,
     callback: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -111,8 +111,8 @@ def select_k(
         recommendation needs stability and crossing; without them it only counts votes.
     resamples : int, default 20
         Halves of the members, in pairs that share no member.
-    members : int, default 30
-        Members to make of features.
+    n_members : int, default 30
+        Members to generate from features.
     callback : callable or None
         Called with (steps done, steps in all).
     random_state : int, Generator or None
@@ -137,7 +137,7 @@ def select_k(
     """
     given = dict(
         resamples=resamples,
-        members=members,
+        n_members=n_members,
         solver=solver,
         callback=callback,
         random_state=random_state,
@@ -158,7 +158,7 @@ def select_k(
     def generate(features: Any) -> Ensemble:
         # the same seed every time: the references' members have the same sizes
         top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
-        plans = kmeans_plans(features, members, (2, top), np.random.default_rng(seed))
+        plans = kmeans_plans(features, n_members, (2, top), np.random.default_rng(seed))
         return fit_members(features, plans, n_jobs=n_jobs).ensemble()
 
     return select(
