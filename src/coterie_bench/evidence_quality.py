@@ -1,8 +1,9 @@
-"""What evidence about pairs is worth: the value of a matrix against the known classes.
+"""How well evidence about pairs of samples agrees with the known classes.
 
-A microcluster of weight r stands for r samples, of which T_c are of class c. Between microclusters u
-and v there are r_u r_v pairs of samples, sum_c T_uc T_vc of them of one class; inside u there are
-r (r - 1) / 2 and sum_c T_c (T_c - 1) / 2. Pairs are counted so, by blocks of rows, and never listed.
+A microcluster of weight r represents r samples, of which T_c are of class c. Between microclusters u
+and v there are r_u r_v pairs of samples, of which sum_c T_uc T_vc are of one class; inside u there are
+r (r - 1) / 2 pairs, of which sum_c T_c (T_c - 1) / 2 are of one class. Pairs are counted in blocks of
+rows and never listed.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import coded
 from coterie.evidence.coassociation import coassociation
 
-# rows of the matrix looked at together: the working copies stay small
+# rows of the matrix per block, which keeps the working copies small
 BLOCK = 512
-# levels where members are too many for one each
+# number of levels where there are too many members for one level each
 LEVELS, MOST = 20, 50
-# a value computed in another order may end a rounding below its level
+# a value computed in another order may lie below its level by rounding
 ROUNDING = 1e-9
 
 
@@ -44,14 +45,14 @@ class EvidenceQuality:
     pairs : ndarray, shape (L,)
         Pairs of samples on the level.
     together : ndarray, shape (L,)
-        Those of them that are of one class.
+        Pairs on the level that are of one class.
 
     Examples
     --------
     >>> import numpy as np
     >>> from coterie_bench.evidence_quality import EvidenceQuality
-    >>> found = EvidenceQuality(np.array([0, 1.0]), np.array([5.0, 2.0]), np.array([1.0, 2.0]))
-    >>> found.precision_at.tolist(), found.recall.round(2).tolist()
+    >>> quality = EvidenceQuality(np.array([0, 1.0]), np.array([5.0, 2.0]), np.array([1.0, 2.0]))
+    >>> quality.precision_at.tolist(), quality.recall.round(2).tolist()
     ([0.2, 1.0], [1.0, 0.67])
     """
 
@@ -100,8 +101,8 @@ def evidence_quality(
         ``consensus_matrix_``; its diagonal is the value of two samples of one microcluster. By
         default the co-association.
     levels : int, optional
-        The range from 0 to 1 is cut in so many steps. By default one a member, so that every number
-        of members that agree has its own level; 20 for more than 50 members.
+        Number of equal steps from 0 to 1. By default one per member, so that every number of agreeing
+        members has its own level; 20 for more than 50 members.
     memory_budget : int, str or None, default None
         Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
 
@@ -110,10 +111,10 @@ def evidence_quality(
     >>> from coterie import Ensemble
     >>> from coterie_bench.evidence_quality import evidence_quality
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
-    >>> found = evidence_quality(ensemble, ["a", "a", "b", "b"])
-    >>> found.values.tolist(), found.pairs.tolist(), found.together.tolist()
+    >>> quality = evidence_quality(ensemble, ["a", "a", "b", "b"])
+    >>> quality.values.tolist(), quality.pairs.tolist(), quality.together.tolist()
     ([0.0, 0.5, 1.0], [2.0, 3.0, 1.0], [0.0, 1.0, 1.0])
-    >>> found.precision.round(2).tolist(), found.recall.tolist()
+    >>> quality.precision.round(2).tolist(), quality.recall.tolist()
     ([0.33, 0.5, 1.0], [1.0, 1.0, 0.5])
     """
     require_ensemble(ensemble)
@@ -151,7 +152,7 @@ def evidence_quality(
     transposed = sparse.csc_array(table.T)
     for begin in range(0, len(weights), BLOCK):
         rows = slice(begin, min(begin + BLOCK, len(weights)))
-        # pairs right of the diagonal only: each is met once
+        # pairs right of the diagonal only, so that each is counted once
         later = slice(begin, len(weights))
         ahead = (
             np.arange(rows.start, len(weights))[None] > np.arange(rows.start, rows.stop)[:, None]
@@ -189,7 +190,7 @@ def _levels(values: FloatArray, levels: int) -> NDArray[np.int64]:
 
 
 def _inside(sizes: FloatArray) -> FloatArray:
-    # a single sample of weight below one has no pair to offer
+    # a sample of weight below one has no pairs
     return np.maximum(sizes * (sizes - 1) / 2, 0.0)
 
 

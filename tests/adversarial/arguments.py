@@ -165,7 +165,7 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     }  # fmt: skip
     yield "enhance", (enhance, enhanced)
     chosen = {
-        "k": [2, 3], "solver": None, "criteria": "pac", "resamples": 2, "members": 3,
+        "k": [2, 3], "solver": None, "criteria": "pac", "resamples": 2, "n_members": 3,
         "callback": None, "random_state": 0, "n_jobs": None, "memory_budget": None,
     }  # fmt: skip
     yield "select_k", (lambda **given: select_k(ENSEMBLE, **given), chosen)

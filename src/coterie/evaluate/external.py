@@ -1,7 +1,7 @@
-"""Agreement of a partition with known classes, every score from one contingency table.
+"""Agreement of a partition with known classes; every score comes from one contingency table.
 
-Two partitions that are the same up to renaming score 1, trivial ones (one cluster, or every sample
-alone) included; scikit-learn draws that line in the same place.
+Two partitions that are equal up to the names of their clusters score 1, also if both are trivial (a
+single cluster, or every sample alone). scikit-learn has the same convention.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Contingency:
     Attributes
     ----------
     table : csr_array, shape (classes, clusters)
-        Samples (or their weight) in each class and cluster; only overlaps are stored.
+        Number (or weight) of the samples in each class and cluster; zeros are not stored.
 
     Examples
     --------
@@ -44,14 +44,15 @@ class Contingency:
 
     @classmethod
     def of(cls, truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Contingency:
-        """From two label vectors of the same samples.
+        """The table of two label vectors of the same samples.
 
         Parameters
         ----------
         truth, labels : sequence, array or series
             Labels of any hashable kind; -1 is a label like any other here.
         sample_weight : array, optional
-            How many identical samples each one stands for: at least 1, or 0 to leave it out.
+            Number of identical samples that each sample represents: at least 1, or 0 to leave it
+            out.
         """
         rows, n_classes = coded(truth, "truth")
         columns, n_clusters = coded(labels, "labels")
@@ -67,7 +68,7 @@ class Contingency:
             sparse.coo_array((weight, (rows, columns)), shape=(n_classes, n_clusters))
         )
         table.eliminate_zeros()
-        # a class or cluster left without weight is none
+        # a class or cluster without weight does not count
         return cls(table[np.diff(table.indptr) > 0][:, np.unique(table.indices)])
 
     @property
@@ -91,16 +92,16 @@ class Contingency:
 
 
 def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
-    """Share of samples that are right under the best one-to-one match of clusters with classes.
+    """Share of the samples in the class that their cluster is matched with, for the best matching.
 
-    With different numbers of clusters and classes, those left over match nothing.
+    The matching is one-to-one. With more clusters than classes, or fewer, some match nothing.
 
     Parameters
     ----------
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -124,9 +125,10 @@ def nmi(
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     average : {"arithmetic", "max", "min", "geometric"}, default "arithmetic"
-        What divides; papers differ here, so say which one a number was computed with.
+        The average of the two entropies to divide by. Papers differ here, so report which one was
+        used.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -139,14 +141,14 @@ def nmi(
 
 
 def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
-    """Adjusted Rand index: agreement over pairs of samples, 0 by chance, 1 for equal partitions.
+    """Adjusted Rand index: agreement about pairs of samples, 0 by chance, 1 for equal partitions.
 
     Parameters
     ----------
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -158,14 +160,14 @@ def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> floa
 
 
 def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
-    """Harmonic mean of precision and recall of "these two samples belong together".
+    """Harmonic mean of precision and recall over the pairs of samples that are put together.
 
     Parameters
     ----------
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -179,14 +181,14 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
 def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
     """Share of samples that belong to the main class of their cluster.
 
-    Every sample alone scores 1, so compare it between partitions of as many clusters only.
+    A partition into single samples scores 1, so compare only partitions of equally many clusters.
 
     Parameters
     ----------
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -198,14 +200,14 @@ def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> f
 
 
 def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> dict[str, float]:
-    """All external scores, the table being built once.
+    """All external scores, from one contingency table.
 
     Parameters
     ----------
     truth, labels : sequence, array or series
         Labels of any hashable kind.
     sample_weight : array, optional
-        How many identical samples each one stands for.
+        Number of identical samples that each sample represents.
 
     Examples
     --------

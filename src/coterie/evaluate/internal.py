@@ -1,7 +1,7 @@
-"""How well a partition, or the ensemble itself, holds together; no known classes needed.
+"""Scores of a partition, or of the ensemble itself, that need no known classes.
 
-A microcluster of weight r stands for r samples, so pairs of samples are counted as r_u r_v between
-two microclusters and r_u (r_u - 1) / 2 inside one, without ever listing them.
+A microcluster of weight r represents r samples. Pairs of samples are counted without listing them: r_u r_v
+pairs between two microclusters and r_u (r_u - 1) / 2 inside one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coterie.evaluate.external import AVERAGE, coded
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.numerics.partitions import Average, Overlaps
 
-# rows of the co-association looked at together: the working copies stay small
+# rows of the co-association per block, which keeps the working copies small
 BLOCK = 512
 
 
@@ -33,7 +33,7 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
     ----------
     ensemble : Ensemble
     labels : sequence, array or series of n labels
-        A partition of the samples; -1 is a label like any other.
+        A partition of the samples; -1 is an ordinary label here.
     average : {"arithmetic", "max", "min", "geometric"}, default "arithmetic"
         See :func:`coterie.evaluate.nmi`.
 
@@ -71,11 +71,11 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
 def cophenetic_correlation(
     ensemble: Ensemble, dendrogram: Any = None, *, memory_budget: Budget = None
 ) -> float:
-    """Correlation, over all pairs of samples, of co-association with what a dendrogram makes of it.
+    """Correlation, over all pairs of samples, of co-association and cophenetic distance.
 
     The dissimilarity of two samples is one minus their co-association; the cophenetic distance is
-    the height at which the dendrogram joins them. Where neither varies over the pairs the
-    dendrogram says all there is to say and the value is 1; where only one varies, it is 0.
+    the height at which the dendrogram joins them. If both are constant over the pairs the value is
+    1; if only one is constant, it is 0.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def cophenetic_correlation(
     covariance = ((given - mean_given * pairs) * shifted).sum()
     spread_heights = (pairs * shifted**2).sum()
     spread_given = _spread(dissimilarity, weights, float(mean_given))
-    # spreads at the level of rounding are none: a constant has no correlation
+    # a spread at the level of rounding is zero: a constant has no correlation
     flat = [spread <= 1e-24 * total for spread in (spread_given, spread_heights)]
     if any(flat):
         return float(all(flat))
@@ -140,8 +140,8 @@ def pac(
 ) -> float:
     """Proportion of ambiguously clustered pairs: co-association strictly between two bounds.
 
-    0 where the members agree about every pair. A pair that no member saw together has
-    co-association 0 and is not ambiguous; samples of one microcluster never are.
+    0 if the members agree about every pair. A pair that no member labelled has co-association 0 and
+    is not ambiguous; nor is a pair of samples of one microcluster.
 
     Parameters
     ----------
@@ -170,13 +170,13 @@ def pac(
         rows = slice(begin, begin + BLOCK)
         between = (together[rows] > lower) & (together[rows] < upper)
         ambiguous += float(weights[rows] @ (between @ weights))
-    # the diagonal is 1 and never ambiguous, so each pair was met twice
+    # the diagonal is 1 and never ambiguous, so each pair was counted twice
     total = (weights.sum() ** 2 - (weights**2).sum()) / 2 + _pairs_inside(weights)
     return float(ambiguous / 2 / total) if total else 0.0
 
 
 def _pairs_inside(weights: NDArray[np.float64]) -> float:
-    # a single sample of weight below one has no pair to offer
+    # a sample of weight below one has no pairs
     return float(np.maximum(weights * (weights - 1) / 2, 0.0).sum())
 
 
@@ -187,17 +187,17 @@ def _sums_by_merge(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per merge, the pairs of samples that it joins and the sum of their dissimilarities.
 
-    The leaves are laid out so that every cluster is a run of neighbours; a merge is then a block of
-    the matrix, and all blocks together are half of it.
+    The leaves are ordered so that every cluster is contiguous. A merge is then a block of the matrix,
+    and all blocks together are half of it.
     """
     groups = [[item] for item in range(len(weights))]
     for low, high in merges.tolist():
         groups[low] += groups[high]
     order = np.array(groups[0])
-    place = np.argsort(order)
+    position = np.argsort(order)
     laid_out, weight = dissimilarity[np.ix_(order, order)], weights[order]
-    # the run of the cluster named by its lowest item: where it starts, and how long it is
-    start, length = place.copy(), np.ones(len(order), dtype=np.int64)
+    # where the cluster named by its lowest item starts, and its length
+    start, length = position.copy(), np.ones(len(order), dtype=np.int64)
     pairs, sums = np.empty(len(merges)), np.empty(len(merges))
     for step, (low, high) in enumerate(merges.tolist()):
         one = slice(start[low], start[low] + length[low])
@@ -209,8 +209,8 @@ def _sums_by_merge(
 
 
 def _spread(dissimilarity: NDArray[np.float64], weights: NDArray[np.float64], mean: float) -> float:
-    """Sum over all pairs of samples of the squared deviation from the mean; spoils the diagonal."""
-    # the diagonal is no pair: let it not deviate, instead of subtracting it with loss of digits
+    """Sum over all pairs of samples of the squared deviation from the mean; changes the diagonal."""
+    # the diagonal is not a pair: let it not deviate, instead of subtracting it with loss of digits
     np.fill_diagonal(dissimilarity, mean)
     twice = 0.0
     for begin in range(0, len(weights), BLOCK):

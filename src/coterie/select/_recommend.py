@@ -1,9 +1,9 @@
-"""From criteria to a recommendation: what each prefers, whether there is structure, and which k.
+"""From criteria to a recommendation: whether there is structure, and which k to take.
 
-Two criteria decide, because together they separate structure from compact cells of noise (the docs
-carry the table): halves of the members agree (stability), and members' clusters do not cut across the
-partition (crossing). Both are taken in excess of the null model, 1 for perfect and 0 for no better than
-noise, and the smaller of the two is the score at k.
+Two criteria decide, because together they separate structure from compact cells of noise (see the table
+in docs/choosing_k.md): halves of the members agree (stability), and the members' clusters do not cut
+across the partition (crossing). Both are measured in excess of the null model: 1 is perfect, 0 is like
+noise. The smaller of the two excesses is the score at k.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from coterie.select.criteria import CRITERIA, Ballot, greatest
 Values = Mapping[str, FloatArray]
 
 DECIDING = ("stability", "crossing")
-# scores nearer than this are equal: coarse cuts of clusters in groups are a little steadier
+# scores that differ by less than this are equal: coarse cuts of grouped clusters score a little higher
 EQUAL = 0.2
-# below the first no structure is claimed; a score above the second is structure for any null
+# the threshold for structure always lies between these two
 LEAST_SCORE = 0.35
 PERFECT_SCORE = 0.8
-# the box of the features is a null nearer to the data, and real structure scores higher against it
+# the lower bound with features: the null is closer to the data, and real structure scores higher
 LEAST_SCORE_OF_FEATURES = 0.4
-# members of one size can agree because the cloud has one best cut into so many, clusters or not
+# the lower bound where all members have one size: they can agree on the best cut of a cloud
 SAME_SIZE_SCORE = 0.7
-# standard deviations of the references' own scores that the score must exceed their mean by
+# the score must exceed the mean score of the references by this many standard deviations
 DEVIATIONS = 2.5
-# halves of fewer members than this are too small to tell structure from chance
+# with fewer members the halves are too small to distinguish structure from chance
 TESTABLE = 6
-# of fewer samples even noise often has a cut that all members find
+# with fewer samples even noise often has a cut that all members find
 TESTABLE_SAMPLES = 20
 
 
@@ -72,7 +72,7 @@ def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float
 
 
 def mean_of(profiles: Sequence[Values]) -> dict[str, FloatArray]:
-    """The mean of each criterion over the profiles that have it, NaN only where all are."""
+    """The mean of each criterion over the profiles that have it, ignoring NaN."""
     means = {}
     for name in profiles[0]:
         stacked = np.stack([profile[name] for profile in profiles if name in profile])
@@ -100,7 +100,7 @@ def choose(
     least: float = LEAST_SCORE,
     too_few: str | None = None,
 ) -> Choice:
-    """The recommendation for criteria that include stability and crossing, or for what there is."""
+    """The recommendation; without stability and crossing it only counts votes."""
     votes = preferences(ks, values, null)
     if too_few is not None or "stability" not in votes or "crossing" not in votes:
         return _untested(ks, votes, values.get("lifetime"), too_few)
@@ -134,7 +134,7 @@ def choose(
 
 
 def untestable(n_samples: int, n_members: int) -> str | None:
-    """What there is too little of to tell structure from chance, in words, or None."""
+    """Why structure cannot be distinguished from chance, in words, or None if it can."""
     for name, count, least in (
         ("samples", n_samples, TESTABLE_SAMPLES),
         ("members", n_members, TESTABLE),
@@ -145,10 +145,10 @@ def untestable(n_samples: int, n_members: int) -> str | None:
 
 
 def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float) -> int | None:
-    """The k where both the spectrum and the dendrogram have their gap, if it holds up by itself.
+    """The k at which both the spectrum and the dendrogram have their gap, if its score suffices.
 
-    A coarse cut of clusters that lie in groups is as stable as the clusters, or more so; the two
-    gaps tell where the last real split is, and seldom fall together by chance.
+    If clusters lie in groups, the groups are at least as stable as the clusters. The two gaps show
+    where the last real split is, and seldom coincide by chance.
     """
     k = votes.get("eigengap")
     if k is None or votes.get("lifetime") != k:
@@ -194,7 +194,7 @@ def _untested(
     lifetimes: FloatArray | None,
     too_few: str | None,
 ) -> Choice:
-    """Without stability or crossing nothing can be tested; votes and lifetimes are all there is."""
+    """The recommendation by votes and lifetimes, where structure cannot be tested."""
     blank = np.full(len(ks), np.nan)
     if not votes:
         reason = "No criterion can be computed for the k asked for, so nothing speaks for any."

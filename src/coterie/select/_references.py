@@ -1,9 +1,9 @@
 """The part of an ensemble that is compared, and references without structure to compare it with.
 
-Three kinds of nothing. Permuted members share no evidence at all. Uniform features in the box of X's
-principal axes, clustered in the same way, have the same spread but no clusters. And where only labels
-are known, members of the same sizes on a uniform square: k-means cuts a square into compact cells that
-agree far more than permuted labels do, and more than cells of any higher dimension.
+There are three kinds of references. Permuted members share no evidence at all. Uniform features in the
+box of X's principal axes, clustered in the same way, have the same spread but no clusters. Where only
+labels are known, members of the same sizes are made on a uniform square: k-means cuts a square into
+compact cells, which agree far more than permuted labels and more than cells in any higher dimension.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from coterie.evidence.support import cluster_support
 from coterie.generate.members import MemberPlan, fit_members, kmeans_plans
 
 PERMUTED_ROWS = 400
-# rows of the uniform square; cells of many points are as stable as those of more
+# points of the uniform square; more points do not make the cells more stable
 SQUARE_ROWS = 5000
-# from so many samples on, numpy draws with replacement only; two draws of one are then rare
+# above this many samples numpy can only draw with replacement; repeated draws are then rare
 MOST_WITHOUT_REPLACEMENT = 10**9
 
 
 def n_counted(ensemble: Ensemble) -> int:
-    """Samples that an ensemble stands for: by weight where weights are counts, else as they are."""
+    """Number of samples, counting weights where all of them are whole numbers."""
     total = ensemble.total_count
     return total if isinstance(total, int) else ensemble.n_samples
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The microclusters that the dendrograms are made of: all, or those of a random part.
+    """The microclusters that the dendrograms are made of: all, or those of a random sample.
 
-    Samples are drawn without replacement, so a microcluster comes in proportion to its samples; the
-    draw goes over microclusters in canonical order and does not depend on the order of samples.
+    Samples are drawn without replacement, so large microclusters are drawn more often. Microclusters
+    are drawn in canonical order, so the draw does not depend on the order of the samples.
     """
 
     ensemble: Ensemble
@@ -71,17 +71,17 @@ class Sample:
         )
         rows = np.empty(len(chosen), dtype=np.int64)
         rows[part.inverse] = chosen
-        # rows that only the left out members told apart are one microcluster of the part
+        # rows that differ only in members left out are one microcluster of the part
         rows = rows[: part.n_microclusters]
         return cls(part, whole, rows, True, most_rows)
 
     def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A partition of the part, carried to every microcluster by the members' agreement."""
+        """A partition of the part, extended to all microclusters by the members' agreement."""
         n_clusters = int(labels.max()) + 1
         given = np.full(self.whole.n_microclusters, -1)
         given[self.rows] = labels
         known = given >= 0
-        # weightless outside the part: only its clusters can be joined
+        # microclusters outside the part have weight 0, so they do not influence each other
         support = cluster_support(_reweighted(self.whole, known), np.maximum(given, 0), n_clusters)
         return np.where(known, given, support.argmax(axis=1))
 
@@ -111,7 +111,7 @@ def _reweighted(ensemble: Ensemble, known: NDArray[np.bool_]) -> Ensemble:
 
 
 def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:
-    """Each member's labels shuffled over the samples by itself: sizes stay, agreement goes."""
+    """Each member's labels shuffled independently: sizes stay, agreement disappears."""
     shuffled = np.stack([rng.permutation(labels[:, j]) for j in range(labels.shape[1])], axis=1)
     return Ensemble.from_labels(shuffled, blank_samples="keep")
 
@@ -125,9 +125,9 @@ def on_a_square(
     plans: list[MemberPlan] = []
     for size in sizes:
         plans += kmeans_plans(points, 1, int(min(max(size, 1), len(points))), rng)
-    found = fit_members(points, plans, n_jobs=n_jobs).labels
-    found[missing] = -1
-    return Ensemble.from_labels(found, blank_samples="keep")
+    labels = fit_members(points, plans, n_jobs=n_jobs).labels
+    labels[missing] = -1
+    return Ensemble.from_labels(labels, blank_samples="keep")
 
 
 def in_the_box(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -49,14 +49,14 @@ from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import solver_of
 
 DEFAULT_KS = range(2, 11)
-# microclusters that the dendrograms are made of; of more, a random part stands for all
+# most microclusters in a dendrogram; larger ensembles are represented by a random sample
 MOST_ROWS = 1500
-# references with no structure: fewer where each takes long
+# references without structure: fewer where each takes long
 REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
-# of which so many get every criterion, the others only those that decide
+# references on which every criterion is measured; on the others only the deciding ones
 FULL_REFERENCES = 3
 
-# features in, members out
+# from features to an ensemble of members
 Generate = Callable[[Any], Ensemble]
 
 _DOMAINS: dict[str, Domain] = {
@@ -86,45 +86,45 @@ def select_k(
     n_jobs: int | None = None,
     memory_budget: Budget = None,
 ) -> Selection:
-    """How many clusters the members support, or none.
+    """Choose the number of clusters that the members support, or find that there is no structure.
 
-    Halves of the members, drawn at random again and again, give a dendrogram each and so a partition
-    at every k; the criteria say how well these agree with each other and with the members, and a
-    null model says how well they would agree if there were nothing to find.
+    The members are split at random into halves, several times. Each half gives a dendrogram and so a
+    partition at every k. The criteria say how well these partitions agree with each other and with
+    the members; a null model says how well they would agree on data without structure.
 
     Parameters
     ----------
     ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
-        Labels as a bare array would be taken for features: wrap them with ``Ensemble.from_labels``.
-        Of features, k-means members are made, of 2 to the larger of twice the largest k and the
-        square root of n clusters.
+        A bare array is taken as features: wrap labels with ``Ensemble.from_labels``. From features,
+        k-means members are generated. Their numbers of clusters lie between 2 and twice the largest
+        k, or the square root of n if that is larger.
     k : iterable of int, default 2 .. 10
-        Numbers of clusters to compare, from 1 to the number of samples. Those above the number of
+        Numbers of clusters to compare, from 1 to the number of samples. Numbers above the number of
         distinct label rows cannot be reached and are left out.
     solver : solver, name of a method or None, default None
-        Makes the partitions in ``labels``, one fit per k on all samples, and with them crossing and
-        ANMI; ``notes`` says so where it did not converge at the recommended k. None cuts the
-        average-link dendrogram of the plain co-association (that of EAC), one for all k and not the
-        default solver of ConsensusClustering. The halves are always cut from such dendrograms.
+        Makes the partitions in ``labels``, with one fit per k on all samples; crossing and ANMI are
+        measured on them. If it does not converge at the recommended k, ``notes`` says so. None cuts
+        the average-link dendrogram of the co-association (as EAC does), one dendrogram for all k.
+        Partitions of halves are always cut from such dendrograms.
     criteria : "all", name or names, default "all"
-        Of stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime, anmi. The
-        recommendation needs stability and crossing; without them it only counts votes.
+        Criteria to measure: stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime,
+        anmi. Without stability and crossing the recommendation only counts votes.
     resamples : int, default 20
-        Halves of the members, in pairs that share no member.
+        Number of halves of the members, drawn in pairs that share no member.
     n_members : int, default 30
         Members to generate from features.
     callback : callable or None
         Called with (steps done, steps in all).
     random_state : int, Generator or None
     n_jobs : int or None
-        Members and dendrograms at a time, as in joblib; it does not change the result.
+        Members and dendrograms computed in parallel, as in joblib; it does not change the result.
     memory_budget : int, str or None
         Bytes (or text such as "4GB") that may be allocated.
 
     Returns
     -------
     Selection
-        A UserWarning says so where most criteria prefer another k.
+        With a UserWarning if most criteria prefer a k other than the recommended one.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def select_k(
     seed = int(child_seeds(rng, 1)[0])
 
     def generate(features: Any) -> Ensemble:
-        # the same seed every time: the references' members have the same sizes
+        # the same seed every time, so that the members of the references have the same sizes
         top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
         plans = kmeans_plans(features, n_members, (2, top), np.random.default_rng(seed))
         return fit_members(features, plans, n_jobs=n_jobs).ensemble()
@@ -196,7 +196,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed, the same for the data and for every reference."""
+    """How the criteria are measured, the same on the data and on every reference."""
 
     wanted: tuple[str, ...] = tuple(CRITERIA)
     splits: int = 10
@@ -247,7 +247,11 @@ def select(
     callback: Progress | None = None,
     features: tuple[Any, Generate] | None = None,
 ) -> Selection:
-    """The selection for an ensemble, and for the features and the generator behind it if known."""
+    """Compare the numbers of clusters of an ensemble.
+
+    If the features and the function that generated the members are known, the references are generated
+    from uniform features; otherwise their members are k-means on a uniform square.
+    """
     ensemble.refuse_blank_samples()
     if features is not None and sparse.issparse(features[0]):
         # a uniform reference of sparse features would be dense
@@ -307,12 +311,12 @@ def select(
     for i, seed in enumerate(seeds[2:]):
         source = np.random.default_rng(seed)
         if features is None:
-            nothing = on_a_square(*sample.square(source), int(seed), plan.n_jobs)
+            reference = on_a_square(*sample.square(source), int(seed), plan.n_jobs)
         else:
             X, generate = features
-            nothing = generate(in_the_box(X, source))
+            reference = generate(in_the_box(X, source))
         steps.one()
-        part = Sample.of(nothing, source, MOST_ROWS).ensemble
+        part = Sample.of(reference, source, MOST_ROWS).ensemble
         measured = plan if i < FULL_REFERENCES else deciding
         references.append(measured.profile(part, ks, source, steps.one).criteria)
     source = np.random.default_rng(seeds[1])
@@ -372,12 +376,12 @@ def select(
 
 
 def checked_ks(k: Any, n_samples: int) -> IntArray:
-    """The numbers of clusters asked for, in order, or an error that says what is wrong."""
+    """The numbers of clusters to compare, ascending and without repetition."""
     if isinstance(k, range) and k == DEFAULT_KS:
         k = [value for value in k if value <= n_samples] or [1]
     asked = [k] if isinstance(k, Integral) else k
     if isinstance(k, np.ndarray):
-        # a single number, too
+        # an array without dimensions holds a single number
         asked = k.ravel().tolist()
     advice = (
         f"give whole numbers from 1 to the number of samples, {n_samples}, such as range(2, 11)"
@@ -411,7 +415,7 @@ def _criteria(names: Any) -> tuple[str, ...]:
 
 
 class _Steps:
-    """Counts steps and tells the callback."""
+    """Counts steps and reports them to the callback."""
 
     def __init__(self, callback: Progress | None, total: int) -> None:
         self._callback, self._total, self._done = callback, total, 0
@@ -430,7 +434,7 @@ def _solved(
     if fresh.random_state is None:
         fresh.set_params(random_state=int(child_seeds(rng, 1)[0]))
     with warnings.catch_warnings(record=True) as caught:
-        # a wrong k is why most fits do not converge: that matters only where it is recommended
+        # a wrong k is the usual reason; it matters only if that k is recommended
         warnings.simplefilter("always", ConvergenceWarning)
         fresh.fit(ensemble)
     complaint = None

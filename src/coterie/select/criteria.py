@@ -179,8 +179,8 @@ def lifetime(cuts: Cuts) -> FloatArray:
 def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
     """Crossing and ANMI of a partition of the microclusters.
 
-    A cluster of a member that lies inside a cluster of the partition, or holds whole ones, agrees
-    with it at another resolution. One that holds a part of this and a part of that does not: with
+    A member's cluster that lies inside a cluster of the partition, or is a union of them, agrees
+    with the partition at another resolution. A cluster that holds parts of several does not: with
     n_ca samples in member cluster c and cluster a, the member crosses by
     sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of that over members, divided
     by its value for independent labels of the same sizes: 0 nested, 1 as by chance, NaN where
@@ -212,9 +212,10 @@ def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]
 def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) -> FloatArray:
     """Gap between the k-th and the next smallest eigenvalue of the normalised Laplacian.
 
-    Of the graph of samples whose edges are the members' weights that put two together. Written with
-    the incidence Z of microclusters and base clusters, the matrix is Z Z' and has the eigenvalues
-    of Z' Z, so the smaller of the two is formed. NaN at k = N, where there is no next one.
+    The Laplacian is that of the graph of samples in which an edge weighs as much as the members that
+    put its two samples together. With the incidence Z of microclusters and base clusters, the matrix
+    is Z Z' and has the eigenvalues of Z' Z, so the smaller of the two is formed. NaN at k = N, where
+    there is no next eigenvalue.
     """
     root = np.sqrt(ensemble.sizes)
     per_cluster = ensemble.weight_of_cluster
@@ -464,7 +465,7 @@ def _cuts(ensemble: Ensemble, ks: IntArray, memory_budget: Budget) -> tuple[Floa
 
 
 def _cuts_of_seen(half: Ensemble, ks: IntArray, memory_budget: Budget) -> IntArray:
-    """The partitions of what a half of the members saw; -1 for the rest, of which it says nothing."""
+    """The partitions of the microclusters that a half of the members labelled; -1 for the others."""
     seen = np.asarray(half.observed.any(axis=1))
     if seen.all():
         return _cuts(half, ks, memory_budget)[1]
@@ -483,7 +484,7 @@ def _cuts_of_seen(half: Ensemble, ks: IntArray, memory_budget: Budget) -> IntArr
 
 
 def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[FloatArray, float]:
-    """Share of the pairs of samples with co-association up to 0, 1 / GRID, ... 1; and the PAC."""
+    """Share of the pairs of samples with co-association up to 0, 1 / GRID, ..., 1; and the PAC."""
     weights = ensemble.sizes
     together = coassociation(ensemble, memory_budget=memory_budget)
     counts, ambiguous = np.zeros(GRID + 1), 0.0
@@ -493,10 +494,10 @@ def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[FloatArray
         levels = np.ceil(together[rows] * GRID - 1e-9).astype(np.int64)
         pairs = np.multiply.outer(weights[rows], weights)
         counts += np.bincount(levels.ravel(), weights=pairs.ravel(), minlength=GRID + 1)
-        # the slack keeps shares such as 18 / 20, which are not exact, on their side
+        # the tolerance keeps shares such as 18 / 20, which are not exact, on the right side
         between = (together[rows] > low + 1e-9) & (together[rows] < high - 1e-9)
         ambiguous += float(pairs[between].sum())
-    # a sample is no pair with itself
+    # the pairs of a sample with itself
     counts[-1] -= weights.sum()
     total = counts.sum()
     if total <= 0:

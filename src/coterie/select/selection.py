@@ -41,33 +41,34 @@ class Selection:
     votes : dict of int
         The k that each criterion prefers, corrected for the null model where it is biased.
     null : dict of ndarray, shape (K,)
-        Each criterion where there is no structure: see ``null_model``.
+        Each criterion on data without structure: see ``null_model``.
     permuted : dict of ndarray, shape (K,)
-        Each criterion after shuffling every member's labels by itself.
+        Each criterion after shuffling every member's labels independently.
     cdf, cdf_grid : ndarray, shapes (K, G) and (G,)
         Share of the pairs of samples whose consensus index is at most that of the grid.
     delta_area : ndarray, shape (K,)
         Relative growth of the area under the CDF; the first entry is the area itself.
     scores : ndarray, shape (K,)
-        The smaller of the excesses of stability and crossing over the null: 0 like noise, 1 perfect.
+        The smaller of the excesses of stability and crossing over the null: 0 is like noise, 1 is
+        perfect.
     threshold : float
         The score that structure must exceed.
     recommended : int
         The number of clusters to take; 1 where there is no structure.
     structure : bool
-        Whether the members agree more than on structureless data; also True where that could not
-        be tested: see ``tested``.
+        Whether the members agree more than on data without structure. Also True where that could
+        not be tested: see ``tested``.
     reason : str
-        Why, in a sentence.
+        Why this number is recommended, in a sentence.
     disagreement : str or None
-        What the other criteria prefer, where most prefer something else.
+        What the other criteria prefer, if most prefer another k.
     labels : ndarray of int32, shape (K, n)
         The partition at each k.
     null_model : str
         What the null values were computed on.
     notes : tuple of str
-        What was left out or done on a part of the samples, and whether the solver did not converge
-        at the recommended k.
+        What was left out or computed on a part of the samples, and whether the solver failed to
+        converge at the recommended k.
     """
 
     ks: NDArray[np.int64]
@@ -90,20 +91,20 @@ class Selection:
 
     @property
     def tested(self) -> bool:
-        """Whether there were members and samples enough to tell structure from chance."""
+        """Whether there were enough members and samples to distinguish structure from chance."""
         return not bool(np.isnan(self.scores).all())
 
     def labels_at(self, k: int) -> NDArray[np.int32]:
         """The partition of the samples into k clusters, k among ``ks`` or 1."""
-        found = np.flatnonzero(self.ks == k)
-        if found.size:
-            return self.labels[found[0]]
+        rows = np.flatnonzero(self.ks == k)
+        if rows.size:
+            return self.labels[rows[0]]
         if k == 1:
             return np.zeros(self.labels.shape[1], dtype=np.int32)
         raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
 
     def table(self) -> Table:
-        """One row a k: each criterion, its null value beside it, the score, and what is chosen."""
+        """One row per k: each criterion and its null value, the score, the votes, the recommendation."""
         columns: dict[str, Any] = {"k": self.ks}
         for name, values in self.criteria.items():
             columns[name] = values
@@ -127,7 +128,7 @@ class Selection:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Selection:
-        """The selection that :meth:`to_record` wrote down.
+        """The selection from the record that :meth:`to_record` returned.
 
         Examples
         --------
@@ -215,10 +216,10 @@ class Selection:
 
 
 def _check_fit(values: Mapping[str, Any]) -> None:
-    """ValueError for a part of a record that is not of its kind or has another length than ``ks``."""
+    """Raise a ValueError if a part of a record has the wrong type or another length than ``ks``."""
     ks, grid = values["ks"], values["cdf_grid"]
     if ks.ndim != 1 or ks.size == 0 or ks.dtype.kind not in "iu":
-        raise ValueError("the numbers of clusters that were compared (ks) are none")
+        raise ValueError("ks of the selection must be a list of whole numbers")
     shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
         name: (values[name], ks.shape) for name in ("delta_area", "scores")
     }
@@ -231,10 +232,10 @@ def _check_fit(values: Mapping[str, Any]) -> None:
         if array.shape != shape or array.dtype.kind not in "iuf":
             raise ValueError(f"{name} of the selection is not one number for each k")
     if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
-        raise ValueError("labels of the selection are no labels")
+        raise ValueError("labels of the selection must be whole numbers, one row per k")
     said = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
     if not all(isinstance(text, str) for text in said):
-        raise ValueError("what the selection says (reason, notes) is no text")
+        raise ValueError("reason, disagreement, null_model and notes of the selection must be text")
 
 
 def _shown(value: float) -> str:
