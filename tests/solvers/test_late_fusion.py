@@ -67,9 +67,10 @@ def test_imvc_is_the_literal_method(sizes, missing, lam):
     problem = steps.Fusion.of(ensemble, 3)
     members = steps.start(problem)
     history = []
-    for number in range(1, 7):
+    for _ in range(6):
         H = imvc.one_pass(problem, members, lam)
-        history.append(imvc.record(problem, members, H, lam, number, history))
+        combined = steps.combine(problem, members, lam)
+        history.append(steps.record(problem, H, combined, history))
     guide = ensemble.expand(problem.guide)
     G, beta, objectives = naive.imvc(raw, 3, lam, ensemble.member_weight, guide, 6)
     assert np.allclose(ensemble.expand(H), G, atol=1e-8)

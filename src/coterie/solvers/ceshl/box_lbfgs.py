@@ -93,11 +93,11 @@ def minimise_in_box(
     >>> def gradient(Y, out):
     ...     np.multiply(Y - target, 2.0, out=out)
     >>> ones = np.ones(2)
-    >>> found = minimise_in_box(
+    >>> minimum = minimise_in_box(
     ...     value, gradient, np.zeros((2, 2)), row_weights=ones, column_weights=ones,
     ...     first_step=0.5, max_iter=20, tol=1e-12,
     ... )
-    >>> found.point.tolist()
+    >>> minimum.point.tolist()
     [[0.25, 1.0], [0.0, 0.5]]
     """
     points, slopes = [start], [np.empty_like(start)]

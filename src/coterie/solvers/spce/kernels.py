@@ -1,7 +1,7 @@
 """SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it.
 
 Pairs are handled row by row. All but W concerns only the pairs that a member joins, usually few
-of the row's: they are found by the lists of the microclusters in each base cluster.
+of the row's: they come from the lists of the microclusters in each base cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SERIAL_ROWS = 500
 def over_rows(kernel: Callable[..., None], *arguments: Any, falling: bool = False) -> None:
     """Run a kernel on ranges of rows, one for each thread that numba may use.
 
-    Every row is computed by itself and written to its own place, so the ranges do not matter. They
+    Rows do not depend on each other, so the ranges do not matter. They
     are equal work where a row is as long as any other, or falls to none at the last one.
     """
     n = len(arguments[-1])
@@ -137,7 +137,7 @@ def cover(begin, end, fixed, covered):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh(begin, end, fixed, complete, moving, disagreement, mass):
-    """W in place; and per row its sum and every member's disagreement."""
+    """Overwrite W; per row its sum, and every member's disagreement."""
     base, by_member, weights, prior = fixed
     values, age, consensus, out = moving
     n = len(weights)
@@ -167,7 +167,7 @@ def weigh(begin, end, fixed, complete, moving, disagreement, mass):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def learn(begin, end, fixed, complete, moving, disagreement, sums):
-    """S in place; and per row its squared change, squared norm before, links and disagreements.
+    """Overwrite S; per row its squared change, squared norm before, links and disagreements.
 
     A row goes from the diagonal on and its pairs count twice, S being symmetric. Where no member joins
     a pair S is zero, stays zero, and nobody disagrees. Microclusters differ, so all members join
