@@ -55,8 +55,8 @@ def discretise(
     Examples
     --------
     >>> import numpy as np
-    >>> found = discretise(np.array([[1.0, 0.0], [0.8, 0.1], [0.0, 1.0]]), np.ones(3), np.eye(2))
-    >>> found.labels.tolist()
+    >>> rounded = discretise(np.array([[1.0, 0.0], [0.8, 0.1], [0.0, 1.0]]), np.ones(3), np.eye(2))
+    >>> rounded.labels.tolist()
     [0, 0, 1]
     """
     labels, _ = _nearest(embedding, weights, rotation)
@@ -86,13 +86,13 @@ def best_discretisation(
     >>> best_discretisation(embedding, np.ones(3), np.array([0, 2])).labels.tolist()
     [0, 0, 1]
     """
-    found = [
+    candidates = [
         discretise(embedding, weights, spread_rotation(embedding, int(row)), max_rounds=max_rounds)
         for row in rows
     ]
-    best = max(one.alignment for one in found)
+    best = max(one.alignment for one in candidates)
     # equal up to rounding counts as equal
-    return next(one for one in found if one.alignment >= best - 1e-9 * abs(best))
+    return next(one for one in candidates if one.alignment >= best - 1e-9 * abs(best))
 
 
 def spread_rotation(embedding: FloatArray, row: int) -> FloatArray:

@@ -88,9 +88,9 @@ def leading_eigenpairs(
     >>> values.round(6).tolist()
     [4.0, 4.0, 4.0]
     """
-    found = _lanczos(times, order, count, 1)
-    while found is not None:
-        values, vectors = found
+    pairs = _lanczos(times, order, count, 1)
+    while pairs is not None:
+        values, vectors = pairs
         below = 2.0 * max(abs(values[0]), abs(values[-1]))
 
         def rest(vector: FloatArray, known: FloatArray = vectors, low: float = below) -> FloatArray:
@@ -106,7 +106,7 @@ def leading_eigenpairs(
         basis, _ = np.linalg.qr(np.hstack([vectors, more[1]]))
         image = np.column_stack([times(column) for column in basis.T])
         all_values, turns = np.linalg.eigh(basis.T @ image)
-        found = all_values[::-1][:count], basis @ turns[:, ::-1][:, :count]
+        pairs = all_values[::-1][:count], basis @ turns[:, ::-1][:, :count]
     return None
 
 

@@ -17,7 +17,7 @@ from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 DENSE = 1000
 # a circle with more groups would tell nothing
 MOST_GROUPS = 20
-# how far a row is moved from the place of its group, of half the way to the next group
+# how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
 # squared singular values below this are rounding
 ROUNDING = 1e-10
@@ -87,8 +87,8 @@ def spectral_plane(
     tell at most three groups apart. For more, the p vectors are turned towards p rows that differ
     most (pivoted QR and the nearest rotation), which makes them memberships in p groups, and the
     groups are laid out on a circle, like ones side by side: a row lies between those it shares.
-    Around the place of its group it is moved a little, by the two coordinates after the trivial one of
-    the group by itself, or else a group that all members keep together would be a dot.
+    Each row is then moved a little away from the centre of its group, along two coordinates computed
+    within the group alone; otherwise a group that all members keep together would be a single dot.
 
     Examples
     --------
@@ -103,20 +103,20 @@ def spectral_plane(
     linked = np.diff(incidence.indptr) > 0
     vectors, values, scale = _singular(incidence[linked], row_weights[linked], column_weights)
     n_groups = _groups(values)
-    found = np.zeros((len(linked), 2))
+    plane = np.zeros((len(linked), 2))
     if n_groups <= 3:
         plain = fix_signs(vectors[:, 1:3] / scale[:, None])
-        found[linked, : plain.shape[1]] = plain
+        plane[linked, : plain.shape[1]] = plain
     else:
         member = _memberships(vectors[:, :n_groups])
-        found[linked] = member @ _on_circle(member, scale**2)
+        plane[linked] = member @ _on_circle(member, scale**2)
         group = np.full(len(linked), -1)
         group[linked] = np.argmax(member, axis=1)
         for number in range(n_groups):
             inside = group == number
             spread = _spread(incidence[inside], row_weights[inside], column_weights)
-            found[inside] += ROOM * np.sin(np.pi / n_groups) * spread
-    return found.astype(np.float32), n_groups
+            plane[inside] += ROOM * np.sin(np.pi / n_groups) * spread
+    return plane.astype(np.float32), n_groups
 
 
 def _singular(
@@ -203,9 +203,9 @@ def _leading(matrix: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.f
     size = matrix.shape[0]
     count = min(count, size)
     if not isinstance(matrix, np.ndarray):
-        found = leading_eigenpairs(matrix.matvec, size, min(count, size - 1))
-        if found is not None:
-            return found
+        pairs = leading_eigenpairs(matrix.matvec, size, min(count, size - 1))
+        if pairs is not None:
+            return pairs
         matrix = matrix @ np.eye(size)
     values, vectors = extreme_eigenpairs(matrix, count)
     return values[::-1], vectors[:, ::-1]

@@ -9,7 +9,7 @@ identical samples is
 
 .. math:: L = D - R^{1/2} S R^{1/2}, \qquad D = \mathrm{diag}(S r), \quad R = \mathrm{diag}(r),
 
-and a unit eigenvector x of it stands for the sample-level eigenvector :math:`y_p = x_u / \sqrt{r_u}`.
+and a unit eigenvector x of it corresponds to the sample-level eigenvector :math:`y_p = x_u / \sqrt{r_u}`.
 
 What is known without an eigensolve is not computed:
 
@@ -63,7 +63,7 @@ SHIFT = 1e-6
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
 # products with a matrix that has a smaller share of entries are faster by those alone
 SPARSE_SHARE = 0.2
-# the basis is compressed beyond so many columns for each eigenpair sought
+# the basis is compressed once it has this many columns per eigenpair sought
 BASIS_WIDTH = 8
 # where more eigenpairs than this share of the order are sought the direct solver is as fast
 ITERATED_SHARE = 1 / 40
@@ -187,7 +187,7 @@ def rank_bytes(order: int, n_clusters: int) -> float:
     """Bytes that a rank term needs for each pair, beside the matrix itself.
 
     The factor in single precision, half of the sparse matrix, and the basis with what is made of it;
-    or, where so many eigenvectors are wanted that all are found directly, three square matrices.
+    or three square matrices where most eigenvectors are wanted and all are computed directly.
 
     Examples
     --------
@@ -267,12 +267,12 @@ def smallest_embedding(
         raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
     from coterie.numerics.laplacian_kernels import sparse_half
 
-    found = None
+    pairs = None
     if np.bincount(labels).max() > DENSE_ORDER:
         half = sparse_half(matrix, SPARSE_SHARE)
         whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, half)
-        found = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
-    values, vectors = found or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
+        pairs = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
+    values, vectors = pairs or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
     shares = _shares(values, wanted, TIE_TOLERANCE * scale)
     vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
     embedding = np.concatenate(
@@ -386,7 +386,7 @@ class RoughInverse:
 
     def renew(self, laplacian: _Laplacian) -> bool:
         """Factorise; whether that was possible."""
-        # the old one goes before the new one takes its place
+        # drop the old one first, so that the two are never in memory together
         self.factor = None
         self.factor = _single_factor(laplacian)
         return self.factor is not None
@@ -415,12 +415,12 @@ def _iterated_eigenpairs(
     """Smallest non-trivial eigenpairs, with all that tie with the last; None if not worth it."""
     count = wanted + GUARD
     while count <= ITERATED_SHARE * laplacian.root.size:
-        found = _davidson(laplacian, count, wanted, start, inverse)
-        if found is None:
+        pairs = _davidson(laplacian, count, wanted, start, inverse)
+        if pairs is None:
             return None
-        values, vectors = found
+        values, vectors = pairs
         if values[-1] > values[wanted - 1] + TIE_TOLERANCE * laplacian.scale:
-            return found
+            return pairs
         start = vectors / laplacian.root[:, None]
         count *= 2
     return None
@@ -436,7 +436,7 @@ def _davidson(
     steps and no accuracy. None if the iteration does not settle.
     """
     nulls, scale = laplacian.nulls, laplacian.scale
-    # room for the widest basis, so that a wider one is no copy
+    # room for the widest basis, so that widening it copies nothing
     whole = np.empty((2, BASIS_WIDTH * count, laplacian.root.size))
     basis, image = whole[0, :count].T, whole[1, :count].T
     basis[:] = _first_basis(laplacian, nulls, count, start)

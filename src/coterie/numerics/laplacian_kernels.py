@@ -47,17 +47,17 @@ def _gather(matrix, starts, columns, values):
     n = matrix.shape[0]
     for stripe in prange((n + TILE - 1) // TILE):
         top, bottom = stripe * TILE, min((stripe + 1) * TILE, n)
-        places = starts[top:bottom].copy()
+        next_entry = starts[top:bottom].copy()
         for left in range(top, n, TILE):
             for i in range(top, bottom):
-                place = places[i - top]
+                entry = next_entry[i - top]
                 for j in range(max(left, i), min(left + TILE, n)):
                     value = matrix[i, j] + matrix[j, i]
                     if value != 0.0:
-                        columns[place] = j
-                        values[place] = 0.25 * value if i == j else 0.5 * value
-                        place += 1
-                places[i - top] = place
+                        columns[entry] = j
+                        values[entry] = 0.25 * value if i == j else 0.5 * value
+                        entry += 1
+                next_entry[i - top] = entry
 
 
 def sparse_half(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | None:
@@ -75,7 +75,7 @@ def sparse_half(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | 
     counts = np.empty(len(matrix), dtype=np.int64)
     _count(matrix, counts)
     starts = np.concatenate([[0], np.cumsum(counts)])
-    # all entries but the diagonal stand for two
+    # every entry off the diagonal counts twice
     if 2 * starts[-1] - np.count_nonzero(matrix.diagonal()) > most * matrix.size:
         return None
     columns = np.empty(starts[-1], dtype=np.int32)

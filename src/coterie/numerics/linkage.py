@@ -92,7 +92,7 @@ def weighted_linkage(
     *,
     overwrite: bool = False,
 ) -> Dendrogram:
-    """Agglomerate items of given sizes; an item of size s stands for s identical ones.
+    """Agglomerate items of given sizes; an item of size s counts as s identical ones.
 
     Parameters
     ----------

@@ -51,14 +51,14 @@ def _lists(members, starts, n_clusters):
             if members[j, u] >= 0:
                 begins[starts[j] + members[j, u] + 1] += 1
     begins = np.cumsum(begins)
-    place = begins.copy()
+    next_row = begins.copy()
     rows = np.empty(begins[-1], dtype=np.int32)
     for j in range(m):
         for u in range(n):
             if members[j, u] >= 0:
                 q = starts[j] + members[j, u]
-                rows[place[q]] = u
-                place[q] += 1
+                rows[next_row[q]] = u
+                next_row[q] += 1
     return begins, rows
 
 

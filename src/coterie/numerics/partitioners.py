@@ -349,7 +349,7 @@ def _meet_limits(
     halves: tuple[int, int],
     limit: FloatArray,
 ) -> None:
-    """Move vertices, those that add least to the cut first, until both sides keep to their limits.
+    """Move vertices, cheapest for the cut first, until both sides keep to their limits.
 
     Each side keeps at least as many vertices as it will have parts. Works in place.
     """

@@ -1,6 +1,6 @@
 r"""Spectral cuts: of the graph of rows and columns of a matrix, and of a similarity.
 
-Rows stand for microclusters. A row u of weight r_u stands for r_u equal samples, and every function
+Rows are microclusters. A row u of weight r_u counts as r_u equal samples, and every function
 here gives what it would give for the samples themselves.
 
 **Rows and columns.** With W the non-negative N x k affinity of rows and columns, its degrees
@@ -16,7 +16,7 @@ of X'X and XX' is decomposed. A *transfer cut* solves the k x k problem and carr
 
 **Similarity.** The sample-level :math:`D^{-1/2} S D^{-1/2}`, which is constant on blocks, has the non-zero
 eigenvalues of :math:`D^{-1/2} R^{1/2} S R^{1/2} D^{-1/2}` with :math:`D = \mathrm{diag}(S r)`, and a
-unit eigenvector x of that stands for :math:`x_u / \sqrt{r_u}` on the samples of u.
+unit eigenvector x of it corresponds to :math:`x_u / \sqrt{r_u}` on the samples of u.
 
 **Ties.** Where the last eigenvalue wanted is repeated and only j of its q vectors fit, which j a solver
 returns depends on the order of the rows. All q are returned instead, each times :math:`\sqrt{j/q}`: the
@@ -162,7 +162,7 @@ def tcut(
     affinity : ndarray or sparse array, shape (N, k)
         Non-negative.
     weights : ndarray, shape (N,)
-        How many samples each row stands for.
+        Number of samples of each row.
     n_clusters : int
     rng : numpy Generator
     n_init, max_iter : int
@@ -191,7 +191,7 @@ def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: 
     similarity : ndarray, shape (N, N)
         S, symmetric and non-negative, its diagonal the similarity of identical samples.
     weights : ndarray, shape (N,)
-        How many samples each row stands for.
+        Number of samples of each row.
     n_vectors : int
         How many; see the module on ties.
 
@@ -287,11 +287,11 @@ def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray,
     order = matrix.order
     count = wanted + GUARD
     while True:
-        found = None
+        pairs = None
         if order > DENSE_ORDER and LANCZOS_SHARE * count < order:
-            found = leading_eigenpairs(matrix.times, order, count)
-        values, vectors = found or _by_factorisation(matrix, min(count, order))
-        # the last one found shows whether there may be more that tie
+            pairs = leading_eigenpairs(matrix.times, order, count)
+        values, vectors = pairs or _by_factorisation(matrix, min(count, order))
+        # the last eigenvalue computed shows whether more may tie
         last = values[min(wanted, len(values)) - 1] - TIE
         if len(values) == order or values[-1] <= max(last, ZERO):
             kept = (values > ZERO) & (values > last)

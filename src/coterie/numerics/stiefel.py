@@ -77,8 +77,8 @@ def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
     # as in polar
     gap = 1.5 * np.eye(matrices.shape[2]) - 0.5 * (factors.transpose(0, 2, 1) @ factors)
     factors = factors @ gap
-    for place in np.flatnonzero(~safe):
-        factors[place, : sizes[place]] = polar(matrices[place, : sizes[place]])
+    for j in np.flatnonzero(~safe):
+        factors[j, : sizes[j]] = polar(matrices[j, : sizes[j]])
     return np.asarray(factors)
 
 
@@ -97,15 +97,15 @@ def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     n, k = matrix.shape
     order = min(n, k)
     smaller = matrix.T if k <= n else matrix
-    found = None
+    pairs = None
     if order > DENSE_ORDER:
-        found = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
-    if found is None:
+        pairs = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
+    if pairs is None:
         gram = smaller @ smaller.T
         gram = gram.toarray() if sparse.issparse(gram) else gram
         squares, vectors = extreme_eigenpairs(gram, min(count, order))
-        found = squares[::-1], vectors[:, ::-1]
-    squares, vectors = found
+        pairs = squares[::-1], vectors[:, ::-1]
+    squares, vectors = pairs
     supported = squares > NO_SUPPORT * squares[0]
     vectors = vectors[:, supported]
     if k <= n:
@@ -182,23 +182,23 @@ def minimise_quadratics(
     --------
     >>> import numpy as np
     >>> start, pull = np.eye(3)[None, :, :1], np.array([[[0.0], [3.0], [4.0]]])
-    >>> found = minimise_quadratics(start, np.ones((1, 3)), pull, np.array([3]), max_steps=9)
-    >>> found.round(6).ravel().tolist()
+    >>> minimiser = minimise_quadratics(start, np.ones((1, 3)), pull, np.array([3]), max_steps=9)
+    >>> minimiser.round(6).ravel().tolist()
     [0.0, 0.6, 0.8]
     """
     slack = (diagonal.max(axis=1, keepdims=True) - diagonal)[:, :, None]
     norm = np.sqrt(start.shape[2])
-    found = start.copy()
+    points = start.copy()
     moving = np.arange(len(start))
     for _ in range(max_steps):
-        before = found[moving]
+        before = points[moving]
         moved = polars(linear[moving] + slack[moving] * before, sizes[moving])
         steps = np.sqrt(((moved - before) ** 2).sum(axis=(1, 2)))
-        found[moving] = moved
+        points[moving] = moved
         moving = moving[steps > tol * norm]
         if len(moving) == 0:
             break
-    return found
+    return points
 
 
 def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:

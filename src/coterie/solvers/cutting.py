@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from coterie.numerics.linkage import Dendrogram, Method
 
 
-KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not tell so many apart."
+KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not separate that many."
 
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50
@@ -97,11 +97,11 @@ def cut_embedding(
     ----------
     ensemble : Ensemble
     embedding : ndarray, shape (N, d)
-        One row a microcluster.
+        One row per microcluster.
     n_clusters : int
     rng : numpy Generator
     n_init, max_iter : int
-        Starts, and the most rounds of each.
+        Number of starts, and the most rounds of each.
     weights : ndarray, shape (N,), optional
         How often each row counts; by default as often as it has samples.
     companions : pair of arrays, shapes (q, d) and (q,), optional
@@ -113,10 +113,10 @@ def cut_embedding(
     if companions is not None:
         points = np.vstack([embedding, companions[0]])
         counts = np.concatenate([counts, companions[1]])
-    found = fit_kmeans(points, n_clusters, counts, rng, n_init=n_init, max_iter=max_iter)
-    components = by_first_appearance(found.labels[:n])
+    best = fit_kmeans(points, n_clusters, counts, rng, n_init=n_init, max_iter=max_iter)
+    components = by_first_appearance(best.labels[:n])
     labels = finish_partition(ensemble, components, n_clusters, embedding=embedding)
-    return Cut(labels, components, found.inertia, found.converged)
+    return Cut(labels, components, best.inertia, best.converged)
 
 
 def cut_dendrogram(
@@ -184,7 +184,7 @@ def finish_partition(
         The learned matrix. Too many components are merged by average link on it, and where it does
         not connect any two of them, on the co-association between them.
     embedding : ndarray, shape (N, d), optional
-        The current embedding, one row a microcluster at sample scale. Too few components are split
+        The current embedding, one row per microcluster at sample scale. Too few components are split
         by it, and where it does not separate, by the members' labels.
     """
     labels = by_first_appearance(components)

@@ -3,7 +3,7 @@ r"""MCLA: meta-clustering.
 Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple partitions",
 Journal of Machine Learning Research 3 (2002).
 
-Base clusters of different members that hold much the same samples stand for one cluster. They are
+Base clusters of different members that hold much the same samples describe one cluster. They are
 grouped into c meta-clusters, and every sample goes where most of its base clusters are.
 
 Steps
@@ -26,7 +26,7 @@ they go to the meta-cluster of greater total association. A later port leaves ou
 base clusters and sums instead of averaging, which favours meta-clusters of many base clusters.
 
 Missing labels. A base cluster holds the samples that its member labelled; a sample goes by the members
-that saw it. A ``member_weight`` counts a member's base clusters so many times.
+that saw it. A ``member_weight`` of w counts a member's base clusters w times.
 """
 
 from __future__ import annotations
