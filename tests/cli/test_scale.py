@@ -174,7 +174,7 @@ def test_workers_of_its_own_and_of_a_scheduler(parts, capsys):
         (["-o", "points"], "-o points is not empty"),
         (["-o", "pool.parquet"], "-o pool.parquet is a file"),
         (["-o", "absent/out"], "there is no directory absent"),
-        (["--truth", "a"], "--truth is not read"),
+        (["--truth", "a"], "--truth does not work for rows in partitions"),
         (["--label", "nothing"], "has no column 'nothing'"),
         (["--workers", "-1"], "--workers"),
         (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "leave them out with --scheduler"),
@@ -196,7 +196,7 @@ def test_inputs_that_are_no_partitions_are_refused(parts, refused):
     assert "empty is a directory without parquet" in refused("combine", "empty", "-k", 3)
     assert "no file matches this pattern" in refused("combine", "nothing/*.parquet", "-k", 3)
     assert "parquet files only" in refused("combine", "*.csv", "-k", 3)
-    assert "parquet files only" in refused("combine", "labels.csv", "-k", 3, "--workers", 0)
+    assert "only parquet files" in refused("combine", "labels.csv", "-k", 3, "--workers", 0)
     assert "given twice" in refused(
         "combine", "pool", "pool/part-0.parquet", "-k", 3, "--workers", 0
     )
@@ -303,7 +303,7 @@ def test_a_sample_is_explained_by_its_id_in_the_written_labels(saved, capsys):
         assert found["sentence"].startswith(expected.sentence)
     rows = labels()
     same = int((rows == rows[317]).all(axis=1).sum())
-    assert f"{same} rows in all" in told[1]["sentence"]
+    assert f"which represents {same} rows" in told[1]["sentence"]
     assert "Sample w317 is in cluster" in ran(capsys, *command)
 
 
