@@ -135,7 +135,7 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     page = Path("r.html").read_text()
     assert "3 clusters of 600 samples" in page
     assert "Samples are counted by weight" in page
-    assert f"weighted rows stand for {ROWS} samples" in page
+    assert f"weighted rows represent {ROWS} samples" in page
 
 
 def test_without_an_id_rows_keep_their_order(parts, capsys):
