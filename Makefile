@@ -4,8 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .PHONY: help demo browser test lint lock docs bench bench-speed bench-docs asv golden adversarial determinism fuzz coverage mutants setup clean
-help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+help:  ## list these targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-12s %s\n", $$1, $$2}'
 
 .venv/pip.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -21,15 +21,15 @@ help:  ## list the targets
 	$(PIP) install --group $*
 	@touch $@
 
-setup: .venv/core.stamp  ## the library and its command in .venv
+setup: .venv/core.stamp  ## install the library and its command in .venv
 
-demo: .venv/core.stamp  ## cluster an embedded data set; labels and report in demo/
+demo: .venv/core.stamp  ## cluster a built-in data set; writes labels and a report to demo/
 	$(BIN)/coterie demo --out demo
 
 SPREAD := --numprocesses=auto --dist=worksteal
 
-# Debian's chromium and axe-core, for the tests of the report. What cannot be had is left out: those
-# tests then skip and say why. Remove .venv/browser.stamp to try again.
+# Debian's chromium and axe-core, for the tests of the report. If one of them cannot be installed, its
+# tests are skipped and say why. Remove .venv/browser.stamp to try again.
 APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=noninteractive apt-get -qq
 
 .venv/browser.stamp: .venv/core.stamp
@@ -41,32 +41,32 @@ APT := $(shell test "$$(id -u)" = 0 || echo "sudo -n") env DEBIAN_FRONTEND=nonin
 	  || echo "no axe-core: the accessibility tests will be skipped"
 	@touch $@
 
-browser: .venv/browser.stamp  ## a browser for the tests of the report, where it can be had
+browser: .venv/browser.stamp  ## install a browser for the tests of the report, if possible
 
-test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## all tests
+test: .venv/core.stamp .venv/test.group .venv/browser.stamp  ## run all tests
 	$(BIN)/python -m pytest $(SPREAD)
 
-lint: .venv/core.stamp .venv/lint.group  ## style, types, import layers and the list of dependencies
+lint: .venv/core.stamp .venv/lint.group  ## check style, types, import layers and locked dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.adversarial.dependencies
 
-lock: .venv/core.stamp .venv/lock.group  ## look up the dependencies anew: requirements.lock, with hashes
+lock: .venv/core.stamp .venv/lock.group  ## update requirements.lock: newest versions, with hashes
 	@grep '^#' requirements.lock >.venv/lock.txt
 	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --extra io --extra report --strip-extras --no-header \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links -o .venv/packages.txt pyproject.toml
 	@cat .venv/packages.txt >>.venv/lock.txt
 	@mv .venv/lock.txt requirements.lock
 
-docs: .venv/core.stamp .venv/docs.group  ## the documentation site in docs/_build/html
+docs: .venv/core.stamp .venv/docs.group  ## build the documentation site in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: .venv/core.stamp .venv/test.group  ## speed ratios measured in one run
+bench: .venv/core.stamp .venv/test.group  ## print speed ratios, each measured in one run
 	$(BIN)/python benchmarks/ratios.py
 
-bench-speed: .venv/core.stamp .venv/test.group  ## against n x n, scipy and the machine; peak memory; growth
+bench-speed: .venv/core.stamp .venv/test.group  ## compare speed with n x n, scipy and the machine; peak memory; growth
 	$(BIN)/python benchmarks/ratios.py compression eac twins
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/scale.py --growth
@@ -74,37 +74,37 @@ bench-speed: .venv/core.stamp .venv/test.group  ## against n x n, scipy and the 
 bench-docs: .venv/core.stamp .venv/test.group  ## run the specs and write docs/benchmarks (an hour or two)
 	$(BIN)/python benchmarks/docs.py
 
-asv: .venv/core.stamp .venv/bench.group  ## time, memory and agreement by size, with asv
+asv: .venv/core.stamp .venv/bench.group  ## measure time, memory and agreement by size with asv
 	cd benchmarks && ../$(BIN)/asv machine --yes --config asv.conf.json >/dev/null
 	cd benchmarks && ../$(BIN)/asv run --config asv.conf.json --python=same --quick
 
-golden: .venv/core.stamp .venv/test.group  ## agreement with the authors' own runs, where the data are
+golden: .venv/core.stamp .venv/test.group  ## compare with the authors' own runs, if their data are available
 	$(BIN)/python -m tests.golden.agreement
 
-adversarial: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## awkward ensembles, torn files, kills and faults; violations must be 0
+adversarial: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## attack with awkward ensembles, damaged files, kills and faults; fails on any violation
 	$(BIN)/python -m tests.adversarial --cases 100
 
-# The newest other Python, for comparing answers; without one the comparison has one row less.
+# The newest other Python, to compare results with. If there is none, that comparison is left out.
 .venv/newest.stamp: .venv/core.stamp
 	-@$(BIN)/python -m tests.adversarial.pythons .venv/newest
 	@touch $@
 
-determinism: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## one answer for all threads, BLAS kernels, Pythons
+determinism: .venv/core.stamp .venv/test.group .venv/newest.stamp  ## check that results are equal across threads, BLAS kernels and Python versions
 	$(BIN)/python -m tests.adversarial determinism
 
-fuzz: .venv/core.stamp .venv/test.group .venv/fuzz.group  ## ten minutes of coverage-guided fuzzing a reader
+fuzz: .venv/core.stamp .venv/test.group .venv/fuzz.group  ## fuzz each reader for ten minutes, guided by coverage
 	$(BIN)/python -m tests.adversarial guided --cases 600
 
-# A tracer does not see into compiled kernels, so that tests with small inputs run once more with the
-# kernels interpreted, file by file. There some run out of time, for which a failure is forgiven: whether they
-# pass is the first run's matter. Few examples a property: both runs show what is executed, not what is true.
+# Coverage cannot see into compiled kernels, so tests with small inputs run a second time with the kernels
+# interpreted, file by file. Some of them run out of time there. Such failures are ignored: the first run
+# decides whether tests pass. Each property gets few examples, because both runs only measure coverage.
 TRACED := $(BIN)/coverage run -m pytest -q --hypothesis-profile=few
 INTERPRETED := $(wildcard $(foreach place,numerics evidence,tests/$(place)/test_*.py)) \
   $(foreach method,bce ceshl rce sccbg spce trce voting,tests/solvers/test_$(method).py) \
   tests/test_consensus.py tests/scale/test_pool.py
 FORGIVING := --timeout=10 -o timeout_func_only=true --tb=no -W "ignore:overflow encountered:RuntimeWarning"
 
-coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.stamp  ## lines and branches that tests reach
+coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.stamp  ## measure the lines and branches that tests reach
 	@mkdir -p build/coverage
 	$(BIN)/coverage erase
 	$(TRACED) $(SPREAD)
@@ -114,8 +114,8 @@ coverage: .venv/core.stamp .venv/test.group .venv/coverage.group .venv/browser.s
 	$(BIN)/coverage json -q -o build/coverage/report.json
 	$(BIN)/python -m tests.adversarial.floors build/coverage/report.json
 
-mutants: .venv/core.stamp .venv/test.group .venv/mutants.group  ## a sample of changes to the code; tests must notice
+mutants: .venv/core.stamp .venv/test.group .venv/mutants.group  ## make a sample of changes to the code; tests must notice them
 	$(BIN)/python -m tests.adversarial.mutants
 
-clean:  ## remove everything that was made
+clean:  ## remove everything that these targets made
 	rm -rf .venv build demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis
