@@ -12,6 +12,7 @@ from coterie.solvers.methods import all_methods, find_method
 from tests.adversarial.ensembles import LABEL_ERROR, Case
 from tests.adversarial.outcomes import Tally
 from tests.adversarial.solvers import attack
+from tests.builders import noisy_members
 
 # not of the method itself
 _ELSEWHERE = ("n_clusters", "random_state", "callback", "memory_budget", "n_jobs")
@@ -27,14 +28,7 @@ def noisy(
     n: int, m: int, k: int, seed: int, missing: float = 0.0, wrong: float = 0.2
 ) -> np.ndarray:
     """k true clusters seen by members that label a share of the samples at random."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % k
-    labels = np.column_stack(
-        [np.where(rng.random(n) < wrong, rng.integers(0, k, n), truth) for _ in range(m)]
-    )
-    labels[rng.random(labels.shape) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return labels
+    return noisy_members(seed, n, m, k, wrong=wrong, missing=missing)[0]
 
 
 def nearly_disconnected(n: int = 24) -> np.ndarray:

@@ -14,7 +14,7 @@ from coterie.evidence.links import (
     linked_clusters,
     simrank,
 )
-from tests.naive import evidence
+from tests.builders import in_literal_order
 from tests.naive import links as naive
 from tests.strategies import label_matrices
 
@@ -28,14 +28,6 @@ def on_samples(ensemble, similarity):
     full = similarity[np.ix_(ensemble.inverse, ensemble.inverse)]
     np.fill_diagonal(full, 1.0)
     return full
-
-
-def in_literal_order(labels, ensemble):
-    """Where the literal base clusters stand in the ensemble's incidence."""
-    return [
-        ensemble.cluster_offsets[j] + ensemble.categories[j].tolist().index(q)
-        for j, q, _ in evidence.base_clusters(labels)
-    ]
 
 
 @examples

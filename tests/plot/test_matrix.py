@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,21 +14,17 @@ from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import coassociation
 from coterie.plot import matrix
 from coterie.plot.arrange import Spans, bin_shares, block_means, leaf_order, pooled_coassociation
+from tests.builders import noisy_members
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
+
+noisy = partial(noisy_members, n_classes=4)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 
 
 def drawn(ax):
     return np.asarray(ax.images[0].get_array())
-
-
-def noisy(n, m=8, k=4, seed=0):
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, k, n)
-    noise = rng.integers(0, k, (n, m))
-    return truth, np.where(rng.random((n, m)) < 0.8, truth[:, None], noise)
 
 
 # ---------------------------------------------------------------- the data drawn
@@ -87,7 +85,7 @@ def test_a_learned_matrix_takes_weights_and_labels_from_its_ensemble():
 
 
 def test_the_dendrogram_makes_every_cut_a_run_of_neighbours():
-    _, labels = noisy(120)
+    labels, _ = noisy(0, 120)
     ensemble = Ensemble.from_labels(labels)
     model = EAC(n_clusters=4).fit(ensemble)
     leaves = leaf_order(model.dendrogram_)
@@ -98,7 +96,7 @@ def test_the_dendrogram_makes_every_cut_a_run_of_neighbours():
 
 
 def test_the_order_by_dendrogram_is_that_of_average_link():
-    _, labels = noisy(80)
+    labels, _ = noisy(0, 80)
     ensemble = Ensemble.from_labels(labels)
     fitted = drawn(matrix(ensemble, dendrogram=EAC().fit(ensemble).dendrogram_))
     assert drawn(matrix(ensemble, order="dendrogram")) == pytest.approx(fitted)
@@ -143,7 +141,7 @@ def test_bins_hold_the_mean_over_pairs_of_samples(labels, bins, data):
 
 
 def test_without_the_matrix_the_means_are_the_same():
-    _, labels = noisy(300)
+    labels, _ = noisy(0, 300)
     ensemble = Ensemble.from_labels(labels, member_weight=[1, 2, 1, 1, 3, 1, 1, 1])
     order = np.arange(ensemble.n_microclusters)
     spans = Spans(order, np.zeros_like(order), ensemble.weights.astype(float))
@@ -164,7 +162,7 @@ def test_with_missing_labels_a_bin_pools_what_members_saw():
 
 
 def test_more_samples_than_rows_are_pooled_and_the_picture_says_so():
-    truth, labels = noisy(500)
+    labels, truth = noisy(0, 500)
     ax = matrix(Ensemble.from_labels(labels), labels=truth, max_rows=100)
     assert drawn(ax).shape == (100, 100)
     assert ax.get_title(loc="left") == "means over 100 bins of 5 samples each"
@@ -196,7 +194,7 @@ def test_weights_that_are_no_counts_are_called_weight():
 
 @pytest.mark.parametrize("order", ["cluster", "dendrogram"])
 def test_the_order_of_samples_and_members_leaves_no_trace(order):
-    truth, labels = noisy(150)
+    labels, truth = noisy(0, 150)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(150), rng.permutation(8)
     one = matrix(Ensemble.from_labels(labels), labels=truth, order=order)

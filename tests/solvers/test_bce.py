@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import digamma as reference_digamma
-from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.solvers.bce import BCE
 from coterie.solvers.bce import solver as steps
 from coterie.solvers.bce.kernels import digamma
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import bce as naive
-from tests.solvers.test_nmfc import noisy
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n_members=6, n_labels=4)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def split(ensemble, beta):
@@ -62,7 +57,7 @@ def test_digamma(x):
 def test_the_bound_rises_as_a_rule_where_memberships_are_exact(monkeypatch):
     monkeypatch.setattr(steps, "ROW_TOL", 1e-10)
     monkeypatch.setattr(steps, "ALPHA_TOL", 1e-10)
-    labels, _ = noisy(1, missing=0.1)
+    labels, _ = noisy(5, missing=0.1)
     ensemble = Ensemble.from_labels(labels)
     for first in steps.starts(ensemble, 3, 6, np.random.default_rng(1)):
         found = steps.follow(steps.Problem.of(ensemble), first, max_iter=100, tol=1e-4)
@@ -118,7 +113,7 @@ def test_memberships_and_chances_are_shares():
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_finds_the_classes(missing):
-    labels, truth = noisy(5, n=90, m=9, missing=missing)
+    labels, truth = noisy(5, n=90, n_members=9, missing=missing)
     assert ari(truth, fit_quietly(BCE(3, random_state=0), labels).labels_) > 0.8
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -12,24 +14,16 @@ from coterie.evaluate import ari
 from coterie.solvers.hbgf import HBGF
 from coterie.solvers.lwgp import LWGP
 from coterie.solvers.usenc import USENC
+from tests.builders import noisy_members
 from tests.naive import bipartite as naive
 from tests.naive import evidence
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n=90, n_members=8, n_classes=3, n_labels=5, wrong=0.25, repeats=1)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 METHODS = [LWGP, USENC, HBGF]
 every_method = pytest.mark.parametrize("method", METHODS)
-
-
-def noisy(seed, *, n=90, m=8, c=3, missing=0.0):
-    """Members that err in a quarter of the samples; rows repeat."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % c
-    wrong = rng.random((n, m)) < 0.25
-    labels = np.where(wrong, rng.integers(0, c + 2, (n, m)), truth[:, None])
-    labels[rng.random((n, m)) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return np.concatenate([labels, labels[: n // 3]]), np.concatenate([truth, truth[: n // 3]])
 
 
 def literal_rows(method, labels, c):
@@ -144,7 +138,7 @@ def test_one_member_is_returned(method, labels, data):
 # among so many parts some hold base clusters only
 @pytest.mark.filterwarnings("ignore:HBGF arrived at:sklearn.exceptions.ConvergenceWarning")
 def test_more_clusters_than_base_clusters(method):
-    labels, _ = noisy(2, n=60, m=3, c=2)
+    labels, _ = noisy(2, n=60, n_members=3, n_classes=2)
     model = method(20, random_state=0).fit(labels)
     assert model.ensemble_.n_base_clusters < 20 <= model.ensemble_.n_microclusters
     assert model.n_clusters_ == 20
@@ -152,12 +146,12 @@ def test_more_clusters_than_base_clusters(method):
 
 @every_method
 def test_reliable_noise_and_quality(method):
-    labels, truth = noisy(3, n=300, m=15)
+    labels, truth = noisy(3, n=300, n_members=15)
     assert ari(truth, method(3, random_state=0).fit_predict(labels)) > 0.95
 
 
 def test_balanced_parts_are_balanced():
-    labels, truth = noisy(4, n=300, m=15)
+    labels, truth = noisy(4, n=300, n_members=15)
     model = HBGF(3, partition="metis", random_state=0).fit(labels)
     assert ari(truth, model.labels_) > 0.9
     assert np.bincount(model.labels_).max() < 1.2 * len(truth) / 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,32 +15,13 @@ from threadpoolctl import threadpool_limits
 from coterie import CESHL, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import accuracy, nmi
 from coterie.solvers.ceshl import solver as steps
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import ceshl as naive
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n=48, n_classes=4, wrong=(0.05, 0.4), random_classes=True)
+
 EDGE_WEIGHTS = ["propagated", "quality", "uniform"]
-
-
-def noisy_members(seed, n=48, n_members=8, n_classes=4, missing=0.0, repeats=False):
-    """Noisy copies of a partition, and the partition; with repeated rows and gaps on demand."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_classes, size=n)
-    labels = np.repeat(truth[:, None], n_members, axis=1)
-    wrong = rng.random(labels.shape) < rng.uniform(0.05, 0.4, n_members)
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    if repeats:
-        rows = rng.integers(n, size=2 * n)
-        labels, truth = labels[rows], truth[rows]
-    return labels, truth
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def columns_of_twin(model):
@@ -75,10 +56,10 @@ def equal_to_twin(model, twin):
 
 @pytest.mark.parametrize("edge_weights", EDGE_WEIGHTS)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("repeats", [0, 2])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_compressed_equals_samples(seed, repeats, missing, edge_weights):
-    labels, _ = noisy_members(seed, missing=missing, repeats=repeats)
+    labels, _ = noisy(seed, missing=missing, repeats=repeats)
     model = fit_quietly(CESHL(4, edge_weights=edge_weights), labels)
     equal_to_twin(model, naive.ceshl(labels, 4, model.lam, edge_weights=edge_weights))
 
@@ -86,7 +67,7 @@ def test_compressed_equals_samples(seed, repeats, missing, edge_weights):
 @pytest.mark.parametrize("lam", [0.001, 0.1, 1000.0])
 @pytest.mark.parametrize("degree_floor", [0.1, 1.0])
 def test_settings_equal_samples(lam, degree_floor):
-    labels, _ = noisy_members(2, missing=0.1, repeats=True)
+    labels, _ = noisy(2, missing=0.1, repeats=2)
     model = fit_quietly(
         CESHL(5, lam=lam, degree_floor=degree_floor, rho=10.0, inner_iter=7, tol=1e-4, max_iter=12),
         labels,
@@ -98,7 +79,7 @@ def test_settings_equal_samples(lam, degree_floor):
 
 
 def test_gradient_of_the_transcription_is_that_of_its_objective():
-    labels, _ = noisy_members(3, n=12, n_members=3, n_classes=3)
+    labels, _ = noisy(3, n=12, n_members=3, n_classes=3)
     H = naive.incidence(labels)
     rng = np.random.default_rng(0)
     w = rng.uniform(0.2, 1.0, H.shape[1])
@@ -186,7 +167,7 @@ def small_problem(labels, n_clusters=3, **settings_):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_step_raises_the_objective(seed):
-    labels, _ = noisy_members(seed, missing=0.1, repeats=True)
+    labels, _ = noisy(seed, missing=0.1, repeats=2)
     ensemble, problem = small_problem(labels, n_clusters=4)
     state = steps.start(problem, ensemble, 100.0)
     for _ in range(6):
@@ -220,7 +201,7 @@ def test_hyperedge_weights_minimise_4_in_the_box(labels, lam):
 
 
 def test_the_embedding_is_orthonormal_over_samples_and_shares_ties():
-    labels, _ = noisy_members(1, repeats=True)
+    labels, _ = noisy(1, repeats=2)
     ensemble, problem = small_problem(labels, n_clusters=4)
     F = steps.spectral_embedding(problem, ensemble.incidence.toarray())
     np.testing.assert_allclose(F.T @ (problem.weights[:, None] * F), np.eye(4), atol=1e-10)
@@ -235,7 +216,7 @@ def test_the_embedding_is_orthonormal_over_samples_and_shares_ties():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_order_and_names_change_no_digit(seed):
-    labels, _ = noisy_members(seed, n=80, missing=0.2)
+    labels, _ = noisy(seed, n=80, missing=0.2)
     model = fit_quietly(CESHL(4), labels)
     rng = np.random.default_rng(seed)
     rows, members = rng.permutation(80), rng.permutation(labels.shape[1])
@@ -255,7 +236,7 @@ def test_order_and_names_change_no_digit(seed):
 
 
 def test_a_repeated_sample_is_a_weight_and_a_repeated_member_too():
-    labels, _ = noisy_members(4, missing=0.1)
+    labels, _ = noisy(4, missing=0.1)
     twice = np.arange(len(labels)) % 3 == 0
     repeated = fit_quietly(CESHL(4), np.concatenate([labels, labels[twice]]))
     weighted = fit_quietly(CESHL(4), labels, sample_weight=1 + twice.astype(int))
@@ -274,7 +255,7 @@ def test_a_repeated_sample_is_a_weight_and_a_repeated_member_too():
 
 
 def test_blas_threads_change_no_digit():
-    labels, _ = noisy_members(5, n=300)
+    labels, _ = noisy(5, n=300)
     histories = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
@@ -303,7 +284,7 @@ def test_parts_that_no_member_links_are_merged_with_a_warning():
 
 
 def test_too_few_passes_warn_once_with_advice():
-    labels, _ = noisy_members(0)
+    labels, _ = noisy(0)
     with pytest.warns(ConvergenceWarning, match="Raise max_iter") as caught:
         model = CESHL(4, max_iter=1, rho=1e-6).fit(labels)
     assert len(caught) == 1
@@ -326,14 +307,14 @@ def test_any_input_gives_exactly_n_clusters(labels, data):
 
 @pytest.mark.parametrize("extra", ["one cluster", "n clusters"])
 def test_members_that_say_nothing_do_no_harm(extra):
-    labels, truth = noisy_members(6, n=60)
+    labels, truth = noisy(6, n=60)
     column = np.zeros(60, dtype=int) if extra == "one cluster" else np.arange(60)
     model = fit_quietly(CESHL(4), np.column_stack([labels, column]))
     assert adjusted_rand_score(truth, model.labels_) > 0.8
 
 
 def test_callback_sees_every_pass():
-    labels, _ = noisy_members(0)
+    labels, _ = noisy(0)
     seen = []
     model = fit_quietly(CESHL(4, callback=seen.append), labels)
     assert seen == model.history_
@@ -359,13 +340,13 @@ def test_parameters_outside_their_domain_are_named(name, value):
 
 
 def test_a_small_memory_budget_is_refused_with_advice():
-    labels, _ = noisy_members(0)
+    labels, _ = noisy(0)
     with pytest.raises(MemoryBudgetError, match="Take fewer members"):
         CESHL(4, memory_budget="10kB").fit(labels)
 
 
 def test_numbers_that_are_not_finite_are_raised_with_the_step():
-    labels, _ = noisy_members(0)
+    labels, _ = noisy(0)
     _, problem = small_problem(labels)
     shape = (problem.edges.shape[0], problem.edge_weights.size)
     fit = steps.Fit(problem, np.full((shape[0], 3), np.inf), 1.0)

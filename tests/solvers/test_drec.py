@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,22 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.drec import DREC, Mixture, Problem
+from tests.builders import noisy_members
 from tests.naive import drec as naive
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n=45, wrong=0.15)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy_members(seed, n=45, n_members=8, n_classes=3, missing=0.0):
-    """Noisy copies of a partition, with gaps on demand, some rows repeated."""
-    rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(n)[:, None] % n_classes, n_members, axis=1)
-    wrong = rng.random(labels.shape) < 0.15
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    return labels
 
 
 def at_samples(matrix, rows):
@@ -36,7 +29,7 @@ def at_samples(matrix, rows):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("rounds", [1, 5])
 def test_equal_to_systems_column_by_column(lam, missing, rounds):
-    labels = noisy_members(0, missing=missing)
+    labels, _ = noisy(0, missing=missing)
     model = DREC(3, lam=lam, max_iter=rounds, random_state=0).fit(labels)
     twin = naive.drec(labels, lam, rounds=rounds)
     np.testing.assert_allclose(
@@ -69,7 +62,7 @@ def test_small_cases_equal_systems_column_by_column(labels, lam):
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 100.0])
 def test_the_objective_never_rises(lam):
-    labels = noisy_members(1, missing=0.1)
+    labels, _ = noisy(1, missing=0.1)
     seen = []
     model = DREC(3, lam=lam, max_iter=30, callback=seen.append, random_state=0).fit(labels)
     values = np.array([record["objective"] for record in model.history_])
@@ -79,7 +72,7 @@ def test_the_objective_never_rises(lam):
 
 
 def test_a_round_solves_its_own_ridge_regression():
-    labels = noisy_members(2, n=20)
+    labels, _ = noisy(2, n=20)
     problem = Problem.of(Ensemble.from_labels(labels), 7.0)
     first = Mixture.start(problem).again(problem)
     Z = (first.coefficients @ problem.rows.T).T
@@ -97,7 +90,7 @@ def test_three_microclusters():
 
 
 def test_how_often_a_row_occurs_does_not_matter():
-    rows = np.unique(noisy_members(3), axis=0)
+    rows = np.unique(noisy(3)[0], axis=0)
     counts = np.random.default_rng(0).integers(1, 6, len(rows))
     once = DREC(3, random_state=0).fit(rows)
     often = DREC(3, random_state=0).fit(np.repeat(rows, counts, axis=0))
@@ -110,7 +103,7 @@ def test_how_often_a_row_occurs_does_not_matter():
 
 
 def test_repeated_members_are_member_weights():
-    labels = noisy_members(4, missing=0.1)
+    labels, _ = noisy(4, missing=0.1)
     counts = np.array([1, 3, 1, 2, 1, 1, 2, 1])
     repeated = DREC(3, random_state=0).fit(np.repeat(labels, counts, axis=1))
     weighted = DREC(3, random_state=0).fit(labels, member_weight=counts)
@@ -123,7 +116,7 @@ def test_repeated_members_are_member_weights():
 
 
 def test_order_and_names_do_not_matter():
-    labels = noisy_members(5, missing=0.1)
+    labels, _ = noisy(5, missing=0.1)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
     renamed = np.where(labels >= 0, (labels + 2) % 3 * 10, -1)

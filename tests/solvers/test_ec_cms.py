@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numba
 import numpy as np
@@ -20,33 +20,17 @@ from coterie.evidence.coassociation import coassociation
 from coterie.evidence.enhancement import kernels, passes
 from coterie.evidence.enhancement import problem as posing
 from coterie.solvers.ec_cms import ECCMS
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import ec_cms as naive
 from tests.strategies import label_matrices
+
+noisy = partial(noisy_members, n_classes=4, wrong=(0.05, 0.3), random_classes=True)
 
 CHANGES = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
 
 
 def locally_weighted(ensemble):
     return posing._similarity(ensemble, "lwca", cluster_reliability(ensemble, 0.4))
-
-
-def noisy_members(seed, n=60, n_members=8, n_classes=4, missing=0.0, repeats=False):
-    """Noisy copies of a partition, with repeated rows and gaps on demand."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_classes, size=n)
-    labels = np.repeat(truth[:, None], n_members, axis=1)
-    wrong = rng.random(labels.shape) < rng.uniform(0.05, 0.3, n_members)
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    return labels[rng.integers(n, size=2 * n)] if repeats else labels
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def at_samples(model, matrix=None):
@@ -91,9 +75,9 @@ def equal_to_twin(model, twin, H, **rules):
 
 @pytest.mark.parametrize(("alpha", "lam"), [(0.8, 0.4), (0.75, 0.01), (0.5, 5.0)])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("repeats", [0, 2])
 def test_compressed_equals_samples(alpha, lam, missing, repeats):
-    labels = noisy_members(3, missing=missing, repeats=repeats)
+    labels, _ = noisy(3, missing=missing, repeats=repeats)
     model = fit_quietly(ECCMS(4, alpha=alpha, lam=lam), labels)
     H = naive.high_confidence(labels, alpha)
     twin = naive.enhance(naive.locally_weighted(labels), H, lam)
@@ -104,7 +88,7 @@ def test_compressed_equals_samples(alpha, lam, missing, repeats):
 @pytest.mark.parametrize("evidence", ["ca", "pts"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_other_evidence_equals_samples(evidence, missing):
-    labels = noisy_members(7, missing=missing, repeats=True)
+    labels, _ = noisy(7, missing=missing, repeats=2)
     model = fit_quietly(ECCMS(4, evidence=evidence), labels)
     H = naive.high_confidence(labels, 0.8)
     equal_to_twin(model, naive.enhance(evidence_at_samples(evidence, labels), H, 0.4), H)
@@ -112,7 +96,7 @@ def test_other_evidence_equals_samples(evidence, missing):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_without_kept_pairs_equals_samples(missing):
-    labels = noisy_members(5, missing=missing, repeats=True)
+    labels, _ = noisy(5, missing=missing, repeats=2)
     model = fit_quietly(ECCMS(4, keep_confident=False), labels)
     H = naive.high_confidence(labels, 0.8)
     twin = naive.enhance(naive.locally_weighted(labels), H, 0.4, keep_confident=False)
@@ -142,7 +126,7 @@ def test_every_pass_equals_samples(labels, alpha, lam, passes):
 
 
 def test_without_propagation_the_evidence_is_the_optimum():
-    labels = noisy_members(2, repeats=True)
+    labels, _ = noisy(2, repeats=2)
     model = ECCMS(4, propagate=False).fit(labels)
     A, H = naive.locally_weighted(labels), naive.high_confidence(labels, 0.8)
     np.testing.assert_allclose(
@@ -155,7 +139,7 @@ def test_without_propagation_the_evidence_is_the_optimum():
 
 
 def test_transcription_with_pinned_diagonal_has_the_same_optimum_between_samples():
-    labels = noisy_members(4, n=30)
+    labels, _ = noisy(4, n=30)
     A, H = naive.locally_weighted(labels), naive.high_confidence(labels, 0.8)
     runs = [
         naive.enhance(A, H, 0.4, tol=1e-10, max_iter=20_000, pin_diagonal=pin).similarity
@@ -170,7 +154,7 @@ def test_transcription_with_pinned_diagonal_has_the_same_optimum_between_samples
 @pytest.mark.parametrize(("alpha", "lam"), [(0.8, 0.4), (0.6, 0.05)])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_tight_tolerance_reaches_the_kkt_point(alpha, lam, missing):
-    labels = noisy_members(6, n=40, missing=missing, repeats=True)
+    labels, _ = noisy(6, n=40, missing=missing, repeats=2)
     model = ECCMS(4, alpha=alpha, lam=lam, tol=1e-10, max_iter=100_000).fit(labels)
     A, H = naive.locally_weighted(labels), naive.high_confidence(labels, alpha)
     twin = naive.enhance(A, H, lam, tol=1e-10, max_iter=100_000)
@@ -185,7 +169,7 @@ def test_tight_tolerance_reaches_the_kkt_point(alpha, lam, missing):
 
 def test_distance_to_the_optimum_never_grows():
     """The alternating direction method's own measure: |Y - Y*|^2 + |(E, F) - (E*, F*)|^2."""
-    ensemble = Ensemble.from_labels(noisy_members(8, n=40, missing=0.1, repeats=True))
+    ensemble = Ensemble.from_labels(noisy(8, n=40, missing=0.1, repeats=2)[0])
     lam, r = 0.4, ensemble.weights.astype(float)
     problem = posing.Problem.pose(
         locally_weighted(ensemble),
@@ -317,7 +301,7 @@ def test_mean_over_the_draws_of_the_paper(shared_data, pool, alpha, lam, publish
 
 
 def test_order_and_names_do_not_matter():
-    labels = noisy_members(9, missing=0.1, repeats=True)
+    labels, _ = noisy(9, missing=0.1, repeats=2)
     rng = np.random.default_rng(0)
     model = ECCMS(4).fit(labels)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
@@ -335,7 +319,7 @@ def test_order_and_names_do_not_matter():
 
 
 def test_repeated_samples_are_weights():
-    labels = np.unique(noisy_members(10), axis=0)
+    labels = np.unique(noisy(10)[0], axis=0)
     counts = np.random.default_rng(1).integers(1, 5, len(labels))
     repeated = ECCMS(4).fit(np.repeat(labels, counts, axis=0))
     weighted = ECCMS(4).fit(labels, sample_weight=counts)
@@ -344,7 +328,7 @@ def test_repeated_samples_are_weights():
 
 
 def test_threads_do_not_matter(monkeypatch):
-    labels = noisy_members(11, n=300, n_members=10, missing=0.05)
+    labels, _ = noisy(11, n=300, n_members=10, missing=0.05)
     serial = fit_quietly(ECCMS(4), labels)
     monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
     before = numba.get_num_threads()
@@ -373,7 +357,7 @@ def test_blocks_whose_factors_fill_up_are_inverted():
 
 
 def test_factors_and_inverses_do_the_same(monkeypatch):
-    labels = noisy_members(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=True)
+    labels, _ = noisy(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=2)
     runs, posed, blocks_of = [], [], posing._blocks
     monkeypatch.setattr(
         posing, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
@@ -395,7 +379,7 @@ def test_factors_and_inverses_do_the_same(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.5, 0.8])
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_single_precision_learns_the_same(alpha, missing):
-    labels = noisy_members(5, n=400, n_members=10, n_classes=6, missing=missing, repeats=True)
+    labels, _ = noisy(5, n=400, n_members=10, n_classes=6, missing=missing, repeats=2)
     double = fit_quietly(ECCMS(6, alpha=alpha), labels)
     single = fit_quietly(ECCMS(6, alpha=alpha, precision="single"), labels)
     assert double.consensus_matrix_.dtype == single.consensus_matrix_.dtype == np.float64
@@ -431,7 +415,7 @@ def test_panels_do_not_matter(monkeypatch):
     # inverses are what panels are for
     monkeypatch.setattr(posing, "SPARSE_SHARE", 0.0)
     monkeypatch.setattr(posing, "SMALL_BLOCK", 1)
-    labels = noisy_members(12, n=200, n_members=10)
+    labels, _ = noisy(12, n=200, n_members=10)
     whole = fit_quietly(ECCMS(4), labels)
     monkeypatch.setattr(posing, "PANEL_BYTES", 1)
     panels = fit_quietly(ECCMS(4), labels)
@@ -484,7 +468,7 @@ def test_no_certain_pair_leaves_the_evidence():
 
 
 def test_certain_pairs_keep_their_value_and_form_groups():
-    labels = noisy_members(13, repeats=True)
+    labels, _ = noisy(13, repeats=2)
     model = ECCMS(4, tol=1e-9, max_iter=50_000).fit(labels)
     H, A = naive.high_confidence(labels, 0.8), naive.locally_weighted(labels)
     np.testing.assert_allclose(at_samples(model)[H > 0], A[H > 0], atol=1e-6)
@@ -518,7 +502,7 @@ def test_enhance_a_matrix():
 
 
 def test_enhance_with_confidence_from_labels():
-    labels = noisy_members(14, n=30)
+    labels, _ = noisy(14, n=30)
     S = similarity_of(1)
     H = naive.high_confidence(labels, 0.7)
     expected = naive.enhance(S, H, 0.2).similarity
@@ -530,7 +514,7 @@ def test_enhance_with_confidence_from_labels():
 
 
 def test_enhance_an_ensemble_is_the_estimators_matrix():
-    ensemble = Ensemble.from_labels(noisy_members(15, missing=0.1, repeats=True))
+    ensemble = Ensemble.from_labels(noisy(15, missing=0.1, repeats=2)[0])
     model = ECCMS(4, evidence="ca", lam=0.1).fit(ensemble)
     enhanced = enhance(ensemble, evidence="ca", lam=0.1)
     np.testing.assert_allclose(enhanced, model.consensus_matrix_, atol=1e-12)
@@ -546,7 +530,7 @@ def test_enhance_an_ensemble_is_the_estimators_matrix():
 
 
 def test_own_evidence_of_samples_or_microclusters():
-    labels = noisy_members(16, repeats=True)
+    labels, _ = noisy(16, repeats=2)
     expected = ECCMS(4).fit(labels)
     ensemble = expected.ensemble_
     at_sample_level = ECCMS(4, evidence=naive.locally_weighted(labels)).fit(labels)
@@ -568,7 +552,7 @@ def test_enhance_warns_once_and_calls_back():
 
 
 def test_history_callback_and_warning():
-    labels = noisy_members(17)
+    labels, _ = noisy(17)
     records = []
     with pytest.warns(ConvergenceWarning, match="ECCMS did not converge in 5 passes") as caught:
         model = ECCMS(4, max_iter=5, callback=records.append).fit(labels)
@@ -590,7 +574,7 @@ def test_parameters_survive_cloning():
 
 
 def test_member_weights_follow_reliability():
-    labels = noisy_members(18, n=200, n_members=6)
+    labels, _ = noisy(18, n=200, n_members=6)
     labels[:, 5] = np.random.default_rng(0).integers(0, 4, 200)
     weights = ECCMS(4).fit(labels).member_weights_
     assert weights.argmin() == 5
@@ -615,12 +599,12 @@ def test_member_weights_follow_reliability():
 )
 def test_parameters_outside_their_domain(parameters, words):
     with pytest.raises(ParameterError, match=words):
-        ECCMS(4, **parameters).fit(noisy_members(0))
+        ECCMS(4, **parameters).fit(noisy(0)[0])
 
 
 def test_enhance_refuses_with_reasons():
     S = similarity_of(3)
-    ensemble = Ensemble.from_labels(noisy_members(0, n=20))
+    ensemble = Ensemble.from_labels(noisy(0, n=20)[0])
     with pytest.raises(ParameterError, match="source has 30 samples, but confidence has 20"):
         enhance(S, confidence=ensemble)
     with pytest.raises(ParameterError, match="confidence goes with a matrix"):
@@ -633,7 +617,7 @@ def test_enhance_refuses_with_reasons():
 
 def test_memory_is_asked_for_first():
     with pytest.raises(MemoryBudgetError, match="N = "):
-        ECCMS(4, memory_budget=1000).fit(noisy_members(0))
+        ECCMS(4, memory_budget=1000).fit(noisy(0)[0])
     with pytest.raises(MemoryBudgetError, match="n = 30 samples"):
         enhance(similarity_of(0), memory_budget=1000)
 
@@ -641,4 +625,4 @@ def test_memory_is_asked_for_first():
 def test_non_finite_numbers_are_raised(monkeypatch):
     monkeypatch.setattr(passes, "propagate", lambda problem, state: np.nan)
     with pytest.raises(FloatingPointError, match="pass 1"):
-        ECCMS(4).fit(noisy_members(0))
+        ECCMS(4).fit(noisy(0)[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,32 +16,15 @@ from coterie.numerics.linkage import weighted_linkage
 from coterie.solvers.ecpcs_hc import ECPCSHC
 from coterie.solvers.ecpcs_mc import ECPCSMC, group_votes
 from coterie.solvers.similarity import SimilarityConsensus
+from tests.builders import in_literal_order, noisy_members
 from tests.naive import ecpcs as naive
-from tests.naive import evidence
 from tests.strategies import label_matrices
+
+noisy = partial(noisy_members, n=40, n_members=7, n_classes=3, n_labels=4, wrong=0.25, repeats=1)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 POOLS = ["ecoli", "aggregation", "umist", "spf"]
 both = pytest.mark.parametrize("method", [ECPCSHC, ECPCSMC])
-
-
-def noisy(seed, *, n=40, m=7, c=3, missing=0.0):
-    """Members that err in a quarter of the samples; rows repeat."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % c
-    wrong = rng.random((n, m)) < 0.25
-    labels = np.where(wrong, rng.integers(0, c + 1, (n, m)), truth[:, None])
-    labels[rng.random((n, m)) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return np.concatenate([labels, labels[: n // 2]]), np.concatenate([truth, truth[: n // 2]])
-
-
-def in_literal_order(labels, ensemble):
-    """Where the literal base clusters stand in the ensemble's incidence."""
-    return [
-        ensemble.cluster_offsets[j] + ensemble.categories[j].tolist().index(q)
-        for j, q, _ in evidence.base_clusters(labels)
-    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -148,7 +133,7 @@ def test_member_weights_count_in_the_votes():
 @both
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_finds_what_members_agree_on(method, missing):
-    labels, truth = noisy(6, m=14, missing=missing)
+    labels, truth = noisy(6, n_members=14, missing=missing)
     assert ari(truth, method(3, random_state=0).fit_predict(labels)) > 0.9
 
 

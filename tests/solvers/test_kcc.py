@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,33 +15,14 @@ from coterie import Ensemble, ParameterError
 from coterie.evaluate import ari, nmi
 from coterie.solvers._label_kmeans import LabelRows, follow
 from coterie.solvers.kcc import KCC, cost_table
+from tests.builders import canonical, members_of_sizes
 from tests.naive import kcc as naive
 from tests.strategies import label_matrices
 
+noisy = partial(members_of_sizes, repeats=2)
+
 UTILITIES = ["U_c", "U_H", "U_cos", "U_Lp"]
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy(seed, n=60, m=6, missing=0.0, sizes=(3, 4, 5)):
-    """Members that split three classes, with errors, gaps and repeated rows."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(3, size=n)
-    columns = []
-    for j in range(m):
-        size = sizes[j % len(sizes)]
-        column = np.where(truth < size - 1, truth, rng.integers(size, size=n))
-        columns.append(np.where(rng.random(n) < 0.15, rng.integers(size, size=n), column))
-    labels = np.stack(columns, axis=1)
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(m, size=n)] = False
-    labels[gaps] = -1
-    rows = rng.integers(n, size=2 * n)
-    return labels[rows], truth[rows]
-
-
-def canonical(labels, **weights):
-    ensemble = Ensemble.from_labels(labels, **weights)
-    return ensemble.reorder_members(ensemble.canonical_member_order)
 
 
 # ---------------------------------------------------------------- equal to the literal method
@@ -221,7 +204,7 @@ def test_shuffling_and_renaming(utility):
 @pytest.mark.parametrize("missing", [0.0, 0.25])
 @pytest.mark.parametrize("utility", UTILITIES)
 def test_finds_the_classes(utility, missing):
-    labels, truth = noisy(8, n=90, m=9, missing=missing)
+    labels, truth = noisy(8, n=90, n_members=9, missing=missing)
     found = KCC(3, utility=utility, random_state=0).fit_predict(labels)
     assert nmi(truth, found) > 0.7
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,21 +16,17 @@ from coterie.solvers import _late_fusion as steps
 from coterie.solvers import imvc, osimvc
 from coterie.solvers.imvc import IMVC
 from coterie.solvers.osimvc import OSIMVC
+from tests.builders import fit_quietly, members_of_sizes, noisy_members
 from tests.naive import late_fusion as naive
-from tests.solvers.test_kcc import noisy
-from tests.solvers.test_nmfc import noisy as erring
 from tests.strategies import label_matrices
+
+noisy = partial(members_of_sizes, repeats=2)
+erring = partial(noisy_members, n_members=6, n_labels=4)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 SOLVERS = [IMVC, OSIMVC]
 # clusters per member where n_clusters is 3: the paper's case, fewer, more, and all of these
 SIZES = [(3,), (2,), (5,), (2, 3, 5)]
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def same_space(one, other):
@@ -157,7 +153,7 @@ def test_shuffling_and_renaming(solver):
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_finds_the_classes(solver, missing):
     # three classes that every member knows, unlike those of noisy members of three clusters
-    labels, truth = erring(4, n=90, m=12, missing=missing)
+    labels, truth = erring(4, n=90, n_members=12, missing=missing)
     assert ari(truth, fit_quietly(solver(3, random_state=0), labels).labels_) > 0.8
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -12,31 +14,15 @@ from coterie.evaluate import ari
 from coterie.evidence.links import linked_clusters
 from coterie.solvers.hbgf import HBGF
 from coterie.solvers.lce import LCE, refined_matrix
-from tests.naive import bipartite, evidence
+from tests.builders import in_literal_order, noisy_members
+from tests.naive import bipartite
 from tests.naive import links as naive
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n=40, n_members=6, n_classes=3, n_labels=4, wrong=0.25, repeats=1)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 every_kind = pytest.mark.parametrize("kind", ["triples", "quality"])
-
-
-def noisy(seed, *, n=40, m=6, c=3, missing=0.0):
-    """Members that err in a quarter of the samples; rows repeat."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % c
-    wrong = rng.random((n, m)) < 0.25
-    labels = np.where(wrong, rng.integers(0, c + 1, (n, m)), truth[:, None])
-    labels[rng.random((n, m)) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return np.concatenate([labels, labels[: n // 2]]), np.concatenate([truth, truth[: n // 2]])
-
-
-def in_literal_order(labels, ensemble):
-    """Where the literal base clusters stand in the ensemble's incidence."""
-    return [
-        ensemble.cluster_offsets[j] + ensemble.categories[j].tolist().index(q)
-        for j, q, _ in evidence.base_clusters(labels)
-    ]
 
 
 @every_kind
@@ -95,7 +81,7 @@ def test_a_vanishing_decay_is_the_plain_graph():
 @every_kind
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_finds_what_members_agree_on(kind, missing):
-    labels, truth = noisy(6, m=14, missing=missing)
+    labels, truth = noisy(6, n_members=14, missing=missing)
     assert ari(truth, LCE(3, links=kind, random_state=0).fit_predict(labels)) > 0.9
 
 

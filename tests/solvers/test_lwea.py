@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.solvers.lwea import LWEA
+from tests.builders import noisy_members
 from tests.naive import evidence
 from tests.naive import lwea as naive
 
+noisy = partial(noisy_members, n=80, n_members=9, n_classes=4, n_labels=5, wrong=0.3, repeats=1)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy(seed, n=80, m=9, missing=0.0):
-    rng = np.random.default_rng(seed)
-    labels = np.where(
-        rng.random((n, m)) < 0.3, rng.integers(0, 5, (n, m)), (np.arange(n) % 4)[:, None]
-    )
-    labels[rng.random((n, m)) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return np.concatenate([labels, labels[: n // 2]])
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("theta", [0.2, 0.4, 1.0])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_the_literal_dendrogram(seed, theta, missing):
-    labels = noisy(seed, missing=missing)
+    labels, _ = noisy(seed, missing=missing)
     model = LWEA(4, theta=theta).fit(labels)
     assert model.ensemble_.n_microclusters < len(labels)
     # further down, pairs that share one base cluster only tie, and SciPy takes them by position
@@ -57,7 +52,7 @@ def test_the_small_example():
 
 
 def test_reliabilities_are_in_the_users_order():
-    labels = noisy(4)
+    labels, _ = noisy(4)
     model = LWEA(4).fit(labels)
     ensemble = Ensemble.from_labels(labels)
     values = evidence.reliability(labels, 0.4)
@@ -79,7 +74,7 @@ def test_reliabilities_are_in_the_users_order():
 
 
 def test_theta_without_bound_is_evidence_accumulation():
-    labels = noisy(5)
+    labels, _ = noisy(5)
     heights = LWEA(4, theta=1e12).fit(labels).dendrogram_.heights
     assert np.allclose(heights, EAC(4).fit(labels).dendrogram_.heights)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,20 +15,13 @@ from coterie import Ensemble
 from coterie.core.errors import PartitionerMissing
 from coterie.evaluate import ari
 from coterie.solvers.mcla import MCLA, first_choice, likeness_graph
+from tests.builders import noisy_members
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n=120, n_members=10, n_classes=4)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy(seed: int, n: int = 120, m: int = 10, c: int = 4, missing: float = 0.0):
-    rng = np.random.default_rng(seed)
-    truth = rng.permutation(np.repeat(np.arange(c), n // c))
-    labels = np.where(rng.random((n, m)) < 0.2, rng.integers(0, c, (n, m)), truth[:, None])
-    if missing:
-        labels[rng.random(labels.shape) < missing] = -1
-        labels[(labels < 0).all(axis=1), 0] = 0
-    return labels, truth
 
 
 def by_the_ensemble(labels):

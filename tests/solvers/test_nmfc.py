@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,27 +14,13 @@ from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.solvers import nmfc as steps
 from coterie.solvers.nmfc import NMFC
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import nmfc as naive
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n_members=6, n_labels=4)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy(seed, n=60, m=6, missing=0.0):
-    """Members that err about three classes, with gaps and repeated rows."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % 3
-    labels = np.where(rng.random((n, m)) < 0.2, rng.integers(4, size=(n, m)), truth[:, None])
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(m, size=n)] = False
-    labels[gaps] = -1
-    return labels, truth
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -91,7 +77,7 @@ def test_the_best_start_is_kept():
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_finds_the_classes(missing):
-    labels, truth = noisy(3, n=90, m=9, missing=missing)
+    labels, truth = noisy(3, n=90, n_members=9, missing=missing)
     assert ari(truth, fit_quietly(NMFC(3, random_state=0), labels).labels_) > 0.8
 
 

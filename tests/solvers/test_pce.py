@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,8 +18,11 @@ from coterie.numerics.discretise import discretise
 from coterie.numerics.stiefel import polar
 from coterie.solvers.pce import PCE
 from coterie.solvers.pce import solver as steps
+from tests.builders import fit_quietly, members_of_sizes
 from tests.naive import pce as naive
 from tests.strategies import label_matrices
+
+noisy = partial(members_of_sizes, n_classes=4, sizes=(4,), wrong=0.2)
 
 ABLATIONS = [
     {},
@@ -32,32 +35,6 @@ ABLATIONS = [
 ]
 # clusters per member where n_clusters is 4: the paper's case, fewer, and both fewer and more
 SIZES = [(4,), (2, 4, 3), (4, 7, 9, 2)]
-
-
-def noisy_members(seed, n=60, n_members=6, sizes=(4,), missing=0.0, repeats=False, noise=0.2):
-    """Members that merge or split four classes, with errors, gaps and repeated rows on demand."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(4, size=n)
-    columns = []
-    for member in range(n_members):
-        size = sizes[member % len(sizes)]
-        column = (truth + 4 * rng.integers(-(-size // 4), size=n)) % size
-        wrong = rng.random(n) < noise
-        columns.append(np.where(wrong, rng.integers(size, size=n), column))
-    labels = np.stack(columns, axis=1)
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    if repeats:
-        rows = rng.integers(n, size=2 * n)
-        return labels[rows], truth[rows]
-    return labels, truth
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def history(model, name):
@@ -91,7 +68,7 @@ def twin_of(model, **options):
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_compressed_equals_samples(options, sizes, missing):
-    labels, _ = noisy_members(1, sizes=sizes, missing=missing, repeats=True)
+    labels, _ = noisy(1, sizes=sizes, missing=missing, repeats=2)
     model = fit_quietly(PCE(4, max_iter=12, tol=0.0, random_state=0, **options), labels)
     ablation = {name: value for name, value in options.items() if name not in ("scale", "evidence")}
     twin = twin_of(model, unit_columns=options.get("scale") == "paper", **ablation)
@@ -123,7 +100,7 @@ def test_objective_never_rises(labels, n_clusters, options):
     ["weigh_samples", "fit_embedding", "impute_labels", "weigh_members", "align_members", "rotate"],
 )
 def test_each_step_lowers_the_objective(step, diversity):
-    labels, _ = noisy_members(2, sizes=(4, 7, 3), missing=0.4)
+    labels, _ = noisy(2, sizes=(4, 7, 3), missing=0.4)
     model = PCE(4, diversity=diversity, random_state=0)
     problem = steps.Problem.of(Ensemble.from_labels(labels), model, np.random.default_rng(0))
     state = steps.start(problem)
@@ -195,7 +172,7 @@ def test_a_seed_gives_the_same_digits(pixraw):
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_gaps_are_filled_with_what_the_others_suggest(sizes):
-    whole, _ = noisy_members(3, n=200, n_members=10, sizes=sizes, noise=0.1)
+    whole, _ = noisy(3, n=200, n_members=10, sizes=sizes, wrong=0.1)
     rng = np.random.default_rng(0)
     gaps = rng.random(whole.shape) < 0.3
     gaps[np.arange(200), rng.integers(10, size=200)] = False
@@ -221,8 +198,8 @@ def test_completed_labels_are_in_the_members_own_names():
 
 
 def test_a_large_incidence_stays_sparse(monkeypatch):
-    labels, truth = noisy_members(4, n=150, n_members=8, missing=0.3, noise=0.1)
-    whole, _ = noisy_members(4, n=150, n_members=8, noise=0.1)
+    labels, truth = noisy(4, n=150, n_members=8, missing=0.3, wrong=0.1)
+    whole, _ = noisy(4, n=150, n_members=8, wrong=0.1)
     dense, complete = PCE(4, random_state=0).fit(labels), PCE(4, random_state=0).fit(whole)
     monkeypatch.setattr(steps, "DENSE_CELLS", 0)
     thin = PCE(4, random_state=0).fit(labels)
@@ -233,8 +210,8 @@ def test_a_large_incidence_stays_sparse(monkeypatch):
 
 
 def test_evidence_follows_the_numbers_of_clusters():
-    same, _ = noisy_members(5)
-    other, _ = noisy_members(5, sizes=(4, 8))
+    same, _ = noisy(5)
+    other, _ = noisy(5, sizes=(4, 8))
     for labels, meant in ((same, "coassociation"), (other, "projections")):
         chosen = fit_quietly(PCE(4, random_state=0), labels)
         named = fit_quietly(PCE(4, evidence=meant, random_state=0), labels)
@@ -247,7 +224,7 @@ def test_evidence_follows_the_numbers_of_clusters():
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_no_order_and_no_name_matters(missing, sizes):
-    labels, _ = noisy_members(6, sizes=sizes, missing=missing, repeats=True)
+    labels, _ = noisy(6, sizes=sizes, missing=missing, repeats=2)
     model = fit_quietly(PCE(4, random_state=3), labels)
     rng = np.random.default_rng(0)
     samples, members = rng.permutation(len(labels)), rng.permutation(6)
@@ -262,7 +239,7 @@ def test_no_order_and_no_name_matters(missing, sizes):
 
 
 def test_repeated_samples_are_weights():
-    labels, _ = noisy_members(7, missing=0.2)
+    labels, _ = noisy(7, missing=0.2)
     counts = np.random.default_rng(0).integers(1, 4, len(labels))
     repeated = fit_quietly(PCE(4, random_state=0), np.repeat(labels, counts, axis=0))
     weighted = fit_quietly(PCE(4, random_state=0), labels, sample_weight=counts)
@@ -271,7 +248,7 @@ def test_repeated_samples_are_weights():
 
 
 def test_identical_samples_stay_together():
-    labels, _ = noisy_members(8, missing=0.5, repeats=True)
+    labels, _ = noisy(8, missing=0.5, repeats=2)
     model = fit_quietly(PCE(4, random_state=0), labels)
     inverse = model.ensemble_.inverse
     for values in (model.labels_, model.sample_reliability_, model.component_labels_):
@@ -279,7 +256,7 @@ def test_identical_samples_stay_together():
 
 
 def test_any_number_of_threads_gives_the_same():
-    labels, _ = noisy_members(9, n=400, n_members=12, sizes=(4, 9), missing=0.2)
+    labels, _ = noisy(9, n=400, n_members=12, sizes=(4, 9), missing=0.2)
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -339,7 +316,7 @@ def test_degenerate_inputs(labels, n_clusters, options):
 
 
 def test_a_sample_that_no_member_saw_does_no_harm():
-    labels, _ = noisy_members(13, n_members=8, missing=0.3, noise=0.1)
+    labels, _ = noisy(13, n_members=8, missing=0.3, wrong=0.1)
     labels[-1] = -1
     with pytest.warns(UserWarning, match="1 sample without a label in any member"):
         model = PCE(4, random_state=0).fit(labels)
@@ -353,7 +330,7 @@ def test_a_sample_that_no_member_saw_does_no_harm():
 
 
 def test_finds_the_classes_of_noisy_partial_members():
-    labels, truth = noisy_members(10, n=200, n_members=12, missing=0.4)
+    labels, truth = noisy(10, n=200, n_members=12, missing=0.4)
     model = PCE(4, random_state=0).fit(labels)
     assert adjusted_rand_score(model.labels_, truth) > 0.8
     assert model.converged_
@@ -364,7 +341,7 @@ def test_finds_the_classes_of_noisy_partial_members():
 
 def test_callback_sees_every_pass():
     seen = []
-    labels, _ = noisy_members(11, missing=0.2)
+    labels, _ = noisy(11, missing=0.2)
     model = fit_quietly(PCE(4, callback=seen.append, random_state=0), labels)
     assert [record["pass"] for record in seen] == list(range(1, model.n_iter_ + 1))
     assert seen == model.history_
@@ -374,7 +351,7 @@ def test_callback_sees_every_pass():
 
 
 def test_warns_once_when_the_passes_run_out():
-    labels, _ = noisy_members(12, missing=0.2)
+    labels, _ = noisy(12, missing=0.2)
     with pytest.warns(ConvergenceWarning, match="did not converge in 2 passes") as caught:
         model = PCE(4, max_iter=2, random_state=0).fit(labels)
     assert len(caught) == 1

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rce import RCE
 from coterie.solvers.rce.kernels import _error
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import rce as naive
 
+noisy = partial(noisy_members, n=16, n_members=5, repeats=1)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def noisy_members(seed, n=16, n_members=5, n_classes=3, missing=0.0):
-    """Noisy copies of a partition, with gaps on demand, rows drawn with repeats."""
-    rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(n)[:, None] % n_classes, n_members, axis=1)
-    wrong = rng.random(labels.shape) < 0.2
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    return labels[rng.integers(n, size=n)]
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def at_samples(model):
@@ -75,7 +59,7 @@ def test_errors_minimise_their_own_cost(lam):
 @pytest.mark.parametrize(("lam1", "lam2"), [(1.0, 1.0), (10.0, 0.1), (0.1, 10.0), (100.0, 100.0)])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_equal_to_the_samples(lam1, lam2, missing):
-    labels = noisy_members(0, missing=missing)
+    labels, _ = noisy(0, missing=missing)
     assert Ensemble.from_labels(labels).n_microclusters < len(labels)
     twin = naive.rce(labels, lam1, lam2, passes=4, steps=5)
     model = fit_quietly(
@@ -105,7 +89,7 @@ def test_three_microclusters():
 
 @pytest.mark.parametrize("lam1", [1.0, 10.0])
 def test_the_objective_falls(lam1):
-    labels = noisy_members(1, n=60, n_members=8)
+    labels, _ = noisy(1, n=60, n_members=8)
     model = RCE(3, lam1=lam1, lam2=0.1, tol=0.0, random_state=0).fit(labels)
     values = np.array([record["objective"] for record in model.history_])
     assert (np.diff(values) <= 1e-6 * values[:-1]).all()
@@ -113,7 +97,7 @@ def test_the_objective_falls(lam1):
 
 
 def test_tol_ends_passes_early_and_keeps_the_partition():
-    labels = noisy_members(2, n=90, n_members=8)
+    labels, _ = noisy(2, n=90, n_members=8)
     every = RCE(3, tol=0.0, random_state=0).fit(labels)
     model = RCE(3, random_state=0).fit(labels)
     assert model.n_iter_ < every.n_iter_ == 20
@@ -136,7 +120,7 @@ def test_noisy_members(missing):
 
 
 def test_no_rank_term():
-    labels = noisy_members(4)
+    labels, _ = noisy(4)
     twin = naive.rce(labels, 1.0, 0.0, passes=3, steps=4)
     model = fit_quietly(
         RCE(3, lam1=1.0, lam2=0.0, max_iter=3, max_iter_inner=4, tol=0.0, random_state=0), labels
@@ -156,7 +140,7 @@ def test_a_pair_that_no_member_saw_has_no_link():
 
 
 def test_repeated_samples_are_weights():
-    labels = np.unique(noisy_members(5, n=40), axis=0)
+    labels = np.unique(noisy(5, n=40)[0], axis=0)
     counts = np.random.default_rng(1).integers(1, 5, len(labels))
     repeated = RCE(3, random_state=0).fit(np.repeat(labels, counts, axis=0))
     weighted = RCE(3, random_state=0).fit(labels, sample_weight=counts)
@@ -166,7 +150,7 @@ def test_repeated_samples_are_weights():
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_repeated_members_are_member_weights(missing):
-    labels = noisy_members(6, n=40, missing=missing)
+    labels, _ = noisy(6, n=40, missing=missing)
     counts = np.array([1, 3, 1, 2, 1])
     repeated = RCE(3, random_state=0).fit(np.repeat(labels, counts, axis=1))
     weighted = RCE(3, random_state=0).fit(labels, member_weight=counts)
@@ -175,7 +159,7 @@ def test_repeated_members_are_member_weights(missing):
 
 
 def test_order_and_names_do_not_matter():
-    labels = noisy_members(7, n=40, missing=0.1)
+    labels, _ = noisy(7, n=40, missing=0.1)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
     renamed = np.where(labels >= 0, (labels + 2) % 3 * 10, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,28 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.rsec import RSECH, RSECZ
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import rsec as naive
+
+noisy = partial(noisy_members, n=36, n_members=7, wrong=0.15, repeats=1)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 both = pytest.mark.parametrize("solver", [RSECH, RSECZ])
-
-
-def noisy_members(seed, n=36, n_members=7, n_classes=3, missing=0.0):
-    """Noisy copies of a partition, with gaps on demand, rows drawn with repeats."""
-    rng = np.random.default_rng(seed)
-    labels = np.repeat(np.arange(n)[:, None] % n_classes, n_members, axis=1)
-    wrong = rng.random(labels.shape) < 0.15
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    return labels[rng.integers(n, size=n)]
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def at_samples(model):
@@ -59,7 +44,7 @@ def equal_to_twin(model, twin):
 @pytest.mark.parametrize(("lam1", "lam2"), [(0.1, 0.1), (0.5, 0.5), (0.1, 0.01), (0.02, 0.5)])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_equal_to_full_matrices_of_the_samples(lam1, lam2, missing):
-    labels = noisy_members(0, missing=missing)
+    labels, _ = noisy(0, missing=missing)
     twin = naive.rsec(labels, 3, lam1, lam2, passes=60)
     model = fit_quietly(
         RSECH(3, lam1=lam1, lam2=lam2, max_iter=60, tol=0.0, random_state=0), labels
@@ -87,7 +72,7 @@ def test_the_range_of_s_may_be_everything():
 
 
 def test_both_stop_by_the_same_rule():
-    labels = noisy_members(2)
+    labels, _ = noisy(2)
     twin = naive.rsec(labels, 3, 0.1, 0.1, passes=500, tol=1e-5)
     model = RSECH(3, lam1=0.1, lam2=0.1, random_state=0).fit(labels)
     assert model.converged_
@@ -152,7 +137,7 @@ def test_noisy_members(solver):
 
 @both
 def test_repeated_samples_are_weights(solver):
-    labels = np.unique(noisy_members(4), axis=0)
+    labels = np.unique(noisy(4)[0], axis=0)
     counts = np.random.default_rng(1).integers(1, 5, len(labels))
     repeated = solver(3, random_state=0).fit(np.repeat(labels, counts, axis=0))
     weighted = solver(3, random_state=0).fit(labels, sample_weight=counts)
@@ -162,7 +147,7 @@ def test_repeated_samples_are_weights(solver):
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_repeated_members_are_member_weights(missing):
-    labels = noisy_members(5, missing=missing)
+    labels, _ = noisy(5, missing=missing)
     counts = np.array([1, 3, 1, 2, 1, 1, 2])
     repeated = RSECH(3, random_state=0).fit(np.repeat(labels, counts, axis=1))
     weighted = RSECH(3, random_state=0).fit(labels, member_weight=counts)
@@ -172,7 +157,7 @@ def test_repeated_members_are_member_weights(missing):
 
 @both
 def test_order_and_names_do_not_matter(solver):
-    labels = noisy_members(6, missing=0.1)
+    labels, _ = noisy(6, missing=0.1)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
     renamed = np.where(labels >= 0, (labels + 2) % 3 * 10, -1)
@@ -218,7 +203,7 @@ def test_a_penalty_that_leaves_nothing_says_so(solver):
 
 def test_too_few_passes_say_so():
     with pytest.warns(ConvergenceWarning, match="RSECH did not converge in 9 passes"):
-        model = RSECH(3, max_iter=9, random_state=0).fit(noisy_members(7))
+        model = RSECH(3, max_iter=9, random_state=0).fit(noisy(7)[0])
     assert not model.converged_
     assert model.n_iter_ == 9
 

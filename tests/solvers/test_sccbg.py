@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,22 +15,13 @@ from coterie import Ensemble, MemoryBudgetError
 from coterie.evaluate import ari
 from coterie.solvers.sccbg import SCCBG
 from coterie.solvers.sccbg import solver as steps
+from tests.builders import canonical, fit_quietly, in_literal_order, noisy_members
 from tests.naive import sccbg as naive
-from tests.solvers.test_nmfc import noisy
 from tests.strategies import label_matrices
 
+noisy = partial(noisy_members, n_members=6, n_labels=4)
+
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
-
-
-def canonical(labels, **weights):
-    ensemble = Ensemble.from_labels(labels, **weights)
-    return ensemble.reorder_members(ensemble.canonical_member_order)
 
 
 # ---------------------------------------------------------------- the whole method
@@ -39,13 +30,13 @@ def canonical(labels, **weights):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("gamma", [1e-3, 1e-2, 1e-1])
 def test_the_literal_method(gamma, missing):
-    labels, _ = noisy(0, n=36, m=4, missing=missing)
+    labels, _ = noisy(0, n=36, n_members=4, missing=missing)
     ensemble = canonical(labels)
     assert ensemble.n_microclusters < len(labels)
     raw = ensemble.expand(ensemble.labels).astype(np.int64)
     S, W, counts = naive.sccbg(raw, 3, gamma, passes=8)
     seen = []
-    problem = steps.Problem.of(ensemble, 3, gamma)
+    problem = steps.Problem.of(ensemble, 3, gamma, None)
     state = steps.start(problem)
     for _ in counts:
         steps.weigh_entries(problem, state)
@@ -69,7 +60,7 @@ def test_the_small_example(gamma, passes):
 
 
 def test_parts_of_the_graph_are_the_clusters():
-    labels, truth = noisy(1, n=90, m=9)
+    labels, truth = noisy(1, n=90, n_members=9)
     model = SCCBG(3).fit(labels)
     assert ari(truth, model.labels_) > 0.8
     assert model.gamma_ == pytest.approx(1 / (2 * 90 * 9))
@@ -87,8 +78,8 @@ def test_parts_of_the_graph_are_the_clusters():
 @pytest.mark.parametrize("coupling", [1e-3, 0.1, 10.0, 1000.0])
 def test_the_graph_step_solves_its_programs(coupling):
     rng = np.random.default_rng(0)
-    ensemble = canonical(noisy(2, n=30, m=5)[0])
-    problem = steps.Problem.of(ensemble, 3, coupling)
+    ensemble = canonical(noisy(2, n=30, n_members=5)[0])
+    problem = steps.Problem.of(ensemble, 3, coupling, None)
     programs = problem.programs
     n, k = programs.target.shape
     W, S = rng.random((n, k)), rng.random((n, k))
@@ -110,8 +101,8 @@ def test_the_graph_step_solves_its_programs(coupling):
 
 def test_the_pace_step_never_raises_its_programs():
     rng = np.random.default_rng(1)
-    ensemble = canonical(noisy(3, n=30, m=5)[0])
-    problem = steps.Problem.of(ensemble, 3, 0.05)
+    ensemble = canonical(noisy(3, n=30, n_members=5)[0])
+    problem = steps.Problem.of(ensemble, 3, 0.05, None)
     programs = problem.programs
     n, k = programs.target.shape
     S, W = rng.random((n, k)), rng.random((n, k))
@@ -152,18 +143,18 @@ def test_a_weight_is_a_number_of_rows(labels, data):
 
 def test_a_member_weight_of_two_is_the_member_twice():
     # one pass from equal entries: later ones meet the two copies one after the other in step 1
-    labels, _ = noisy(4, n=30, m=4)
+    labels, _ = noisy(4, n=30, n_members=4)
     once = Ensemble.from_labels(labels, member_weight=[1, 1, 1, 2])
     twice = Ensemble.from_labels(labels[:, [0, 1, 2, 3, 3]])
     graphs = []
-    for ensemble in (once, twice):
-        problem = steps.Problem.of(ensemble, 3, 0.01)
+    for ensemble, members in ((once, labels), (twice, labels[:, [0, 1, 2, 3, 3]])):
+        problem = steps.Problem.of(ensemble, 3, 0.01, None)
         state = steps.start(problem)
         state.pace[:] = 1.0
         steps.learn_graph(problem, state)
         steps.embed(problem, state)
         steps.learn_graph(problem, state)
-        graphs.append(ensemble.expand(state.graph))
+        graphs.append(ensemble.expand(state.graph)[:, in_literal_order(members, ensemble)])
     assert np.allclose(graphs[0], graphs[1][:, : graphs[0].shape[1]], atol=1e-6)
 
 
@@ -179,7 +170,7 @@ def test_shuffling_and_renaming():
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_finds_the_classes(missing):
-    labels, truth = noisy(6, n=90, m=9, missing=missing)
+    labels, truth = noisy(6, n=90, n_members=9, missing=missing)
     assert ari(truth, fit_quietly(SCCBG(3), labels).labels_) > 0.8
 
 

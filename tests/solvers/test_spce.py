@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import partial
 
 import numba
 import numpy as np
@@ -15,27 +15,11 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.spce import SPCE, kernels
 from coterie.solvers.spce import solver as steps
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import spce as naive
 from tests.strategies import label_matrices
 
-
-def noisy_members(seed, n=50, n_members=8, n_classes=4, missing=0.0, repeats=False):
-    """Noisy copies of a partition, with repeated rows and gaps on demand."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_classes, size=n)
-    labels = np.repeat(truth[:, None], n_members, axis=1)
-    wrong = rng.random(labels.shape) < rng.uniform(0.05, 0.3, n_members)
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    return labels[rng.integers(n, size=n)] if repeats else labels
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
+noisy = partial(noisy_members, n=50, n_classes=4, wrong=(0.05, 0.3), random_classes=True)
 
 
 def at_samples(model, matrix):
@@ -70,9 +54,9 @@ def never_rises(model):
 
 @pytest.mark.parametrize("theta", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("repeats", [0, 1])
 def test_compressed_equals_samples(theta, missing, repeats):
-    labels = noisy_members(3, missing=missing, repeats=repeats)
+    labels, _ = noisy(3, missing=missing, repeats=repeats)
     model = fit_quietly(SPCE(4, theta=theta, tol=0.0), labels)
     equal_to_twin(model, naive.spce(labels, 4, theta))
     never_rises(model)
@@ -81,7 +65,7 @@ def test_compressed_equals_samples(theta, missing, repeats):
 @pytest.mark.parametrize("self_paced", [False, "fixed"])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_ablations_equal_samples(self_paced, missing):
-    labels = noisy_members(5, missing=missing, repeats=True)
+    labels, _ = noisy(5, missing=missing, repeats=1)
     model = fit_quietly(SPCE(4, self_paced=self_paced, tol=0.0), labels)
     equal_to_twin(model, naive.spce(labels, 4, 0.2, self_paced=self_paced))
     never_rises(model)
@@ -136,7 +120,7 @@ def test_transcription_agrees_with_golden_runs(shared_data, authors_rank_test):
 
 
 def test_order_and_names_do_not_matter():
-    labels = noisy_members(9, missing=0.1, repeats=True)
+    labels, _ = noisy(9, missing=0.1, repeats=1)
     rng = np.random.default_rng(0)
     model = fit_quietly(SPCE(4), labels)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
@@ -154,7 +138,7 @@ def test_order_and_names_do_not_matter():
 
 
 def test_repeated_samples_are_weights():
-    labels = np.unique(noisy_members(10), axis=0)
+    labels = np.unique(noisy(10)[0], axis=0)
     counts = np.random.default_rng(1).integers(1, 5, len(labels))
     repeated = fit_quietly(SPCE(4), np.repeat(labels, counts, axis=0))
     weighted = fit_quietly(SPCE(4), labels, sample_weight=counts)
@@ -164,7 +148,7 @@ def test_repeated_samples_are_weights():
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_repeated_members_are_member_weights(missing):
-    labels = noisy_members(11, missing=missing)
+    labels, _ = noisy(11, missing=missing)
     counts = np.array([1, 3, 1, 2, 1, 1, 2, 1])
     repeated = fit_quietly(SPCE(4), np.repeat(labels, counts, axis=1))
     weighted = fit_quietly(SPCE(4), labels, member_weight=counts)
@@ -179,7 +163,7 @@ def test_repeated_members_are_member_weights(missing):
 
 def test_threads_do_not_matter(monkeypatch):
     monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
-    labels = noisy_members(12, n=300, n_members=10, missing=0.05)
+    labels, _ = noisy(12, n=300, n_members=10, missing=0.05)
     before = numba.get_num_threads()
     try:
         runs = []
@@ -231,7 +215,7 @@ def test_any_number_of_clusters_from_one_to_all(labels, theta):
 
 def test_a_member_that_equals_the_consensus_does_not_divide_by_zero():
     truth = np.repeat([0, 1, 2], 10)
-    labels = noisy_members(13, n=30, n_members=5)
+    labels, _ = noisy(13, n=30, n_members=5)
     labels[:, 0] = truth
     labels[:, 1:4] = truth[:, None]
     labels[::7, 4] = (labels[::7, 4] + 1) % 4
@@ -284,7 +268,7 @@ def test_worse_members_count_less():
 
 def test_callback_sees_every_pass():
     seen = []
-    model = fit_quietly(SPCE(4, callback=seen.append), noisy_members(7))
+    model = fit_quietly(SPCE(4, callback=seen.append), noisy(7)[0])
     assert [dict(record) for record in seen] == model.history_
     assert [record["pass"] for record in seen] == list(range(1, model.n_iter_ + 1))
     assert sorted({record["stage"] for record in seen}) == [0.5, 0.6, 0.7, 0.8, 0.9]
@@ -293,7 +277,7 @@ def test_callback_sees_every_pass():
 
 
 def test_one_warning_with_advice():
-    labels = noisy_members(8)
+    labels, _ = noisy(8)
     with pytest.warns(ConvergenceWarning, match=r"Lower theta \(now 0.95\)") as caught:
         model = SPCE(2, theta=0.95).fit(labels)
     assert len(caught) == 1
@@ -306,7 +290,7 @@ def test_one_warning_with_advice():
 
 
 def test_bad_parameters():
-    labels = noisy_members(0)
+    labels, _ = noisy(0)
     for wrong, text in [
         ({"theta": 1.0}, r"theta must be a number in \[0, 1\), but is 1.0"),
         ({"self_paced": "slow"}, "self_paced must be one of True, False, 'fixed'"),
@@ -325,4 +309,4 @@ def test_numbers_that_are_not_finite_are_refused(monkeypatch):
 
     monkeypatch.setattr(steps, "weigh_members", broken)
     with pytest.raises(FloatingPointError, match="SPCE: the consensus step"):
-        SPCE(3).fit(noisy_members(1))
+        SPCE(3).fit(noisy(1)[0])

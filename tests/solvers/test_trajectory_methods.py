@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -13,25 +15,17 @@ from coterie.evidence import trajectory_similarity
 from coterie.solvers.pta import PTA
 from coterie.solvers.ptgp import PTGP
 from coterie.solvers.similarity import SimilarityConsensus
+from tests.builders import noisy_members
 from tests.naive import bipartite
 from tests.naive import trajectories as naive
 from tests.strategies import label_matrices
+
+noisy = partial(noisy_members, n=80, n_members=8, n_classes=4, n_labels=5, wrong=0.25, repeats=1)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 LINKAGES = {"average": "pta_al", "complete": "pta_cl", "single": "pta_sl"}
 POOLS = ["ecoli", "aggregation", "umist", "spf"]
 both = pytest.mark.parametrize("method", [PTA, PTGP])
-
-
-def noisy(seed, *, n=80, m=8, c=4, missing=0.0):
-    """Members that err in a quarter of the samples; rows repeat."""
-    rng = np.random.default_rng(seed)
-    truth = np.arange(n) % c
-    wrong = rng.random((n, m)) < 0.25
-    labels = np.where(wrong, rng.integers(0, c + 1, (n, m)), truth[:, None])
-    labels[rng.random((n, m)) < missing] = -1
-    labels[(labels < 0).all(axis=1), 0] = 0
-    return np.concatenate([labels, labels[: n // 2]]), np.concatenate([truth, truth[: n // 2]])
 
 
 @pytest.mark.parametrize("linkage", LINKAGES)
@@ -127,7 +121,7 @@ def test_sizes_enter_through_the_walk_only():
 @both
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_finds_what_members_agree_on(method, missing):
-    labels, truth = noisy(6, m=14, missing=missing)
+    labels, truth = noisy(6, n_members=14, missing=missing)
     assert ari(truth, method(4, random_state=0).fit_predict(labels)) > 0.9
 
 

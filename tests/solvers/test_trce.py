@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
+from functools import partial
 
 import numba
 import numpy as np
@@ -15,33 +15,16 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.solvers.trce import TRCE
 from coterie.solvers.trce import solver as steps
+from tests.builders import fit_quietly, noisy_members
 from tests.naive import trce as naive
 from tests.strategies import label_matrices
 
+noisy = partial(
+    noisy_members, n=70, n_members=9, n_classes=4, wrong=(0.05, 0.4), random_classes=True
+)
+
 # the paper's useful range and one value beyond each end
 LAMBDAS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
-
-
-def noisy_members(seed, n=70, n_members=9, n_classes=4, missing=0.0, repeats=False):
-    """Noisy copies of a partition, and the partition; with repeated rows and gaps on demand."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_classes, size=n)
-    labels = np.repeat(truth[:, None], n_members, axis=1)
-    wrong = rng.random(labels.shape) < rng.uniform(0.05, 0.4, n_members)
-    labels[wrong] = rng.integers(n_classes, size=int(wrong.sum()))
-    gaps = rng.random(labels.shape) < missing
-    gaps[np.arange(n), rng.integers(n_members, size=n)] = False
-    labels[gaps] = -1
-    if repeats:
-        rows = rng.integers(n, size=2 * n)
-        labels, truth = labels[rows], truth[rows]
-    return labels, truth
-
-
-def fit_quietly(model, labels, **weights):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(labels, **weights)
 
 
 def at_samples(model, matrix):
@@ -71,9 +54,9 @@ def equal_to_twin(model, twin):
 
 @pytest.mark.parametrize("lam", LAMBDAS)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("repeats", [0, 2])
 def test_compressed_equals_samples(lam, missing, repeats):
-    labels, _ = noisy_members(3, missing=missing, repeats=repeats)
+    labels, _ = noisy(3, missing=missing, repeats=repeats)
     model = fit_quietly(TRCE(4, lam=lam, max_iter=10), labels)
     equal_to_twin(model, naive.trce(labels, 4, lam))
 
@@ -81,7 +64,7 @@ def test_compressed_equals_samples(lam, missing, repeats):
 @pytest.mark.parametrize("level", ["member_level", "instance_level", "graph_level"])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_ablations_equal_samples(level, missing):
-    labels, _ = noisy_members(5, missing=missing, repeats=True)
+    labels, _ = noisy(5, missing=missing, repeats=2)
     off = {level: False}
     model = fit_quietly(TRCE(4, lam=0.1, max_iter=6, **off), labels)
     equal_to_twin(model, naive.trce(labels, 4, 0.1, max_iter=6, **off))
@@ -144,7 +127,7 @@ def test_exactly_n_clusters_on_a_pool(shared_data):
 
 def moving(lam=0.3, missing=0.2, passes=0, **levels):
     """Problem and state after some passes, taken step by step."""
-    labels, _ = noisy_members(11, missing=missing, repeats=True)
+    labels, _ = noisy(11, missing=missing, repeats=2)
     ensemble = Ensemble.from_labels(labels)
     problem = steps.Problem.of(ensemble, TRCE(4, lam=lam, **levels))
     state = steps.start(problem, ensemble)
@@ -222,7 +205,7 @@ def test_rows_of_a_satisfy_the_kkt_conditions(passes):
 
 
 def test_noise_sums_to_zero_and_leaves_a_walk():
-    labels, _ = noisy_members(2, repeats=True)
+    labels, _ = noisy(2, repeats=2)
     model = fit_quietly(TRCE(4), labels)
     weights = model.ensemble_.weights
     walk = model.consensus_matrix_ + model.noise_
@@ -235,7 +218,7 @@ def test_noise_sums_to_zero_and_leaves_a_walk():
 
 
 def test_recovers_a_noisy_partition():
-    labels, truth = noisy_members(1, n=150, n_members=15)
+    labels, truth = noisy(1, n=150, n_members=15)
     model = TRCE(4).fit(labels)
     assert adjusted_rand_score(model.labels_, truth) > 0.9
     assert model.converged_
@@ -246,7 +229,7 @@ def test_recovers_a_noisy_partition():
 
 
 def test_bad_members_and_hard_samples_lose_weight():
-    labels, _ = noisy_members(1, n=150, n_members=15)
+    labels, _ = noisy(1, n=150, n_members=15)
     rng = np.random.default_rng(0)
     labels[:, 3] = rng.integers(4, size=150)
     labels[7] = rng.integers(4, size=15)
@@ -256,7 +239,7 @@ def test_bad_members_and_hard_samples_lose_weight():
 
 
 def test_ablations_do_what_they_say():
-    labels, _ = noisy_members(6)
+    labels, _ = noisy(6)
     equal = fit_quietly(TRCE(4, member_level=False), labels)
     np.testing.assert_allclose(equal.member_weights_, 1 / 9)
     full = fit_quietly(TRCE(4, instance_level=False), labels)
@@ -270,14 +253,14 @@ def test_ablations_do_what_they_say():
 
 def test_callback_sees_every_pass():
     seen = []
-    labels, _ = noisy_members(4)
+    labels, _ = noisy(4)
     model = fit_quietly(TRCE(4, callback=seen.append), labels)
     assert seen == model.history_
     assert [record["pass"] for record in seen] == list(range(1, len(seen) + 1))
 
 
 def test_tol_asks_for_a_settled_graph():
-    labels, _ = noisy_members(4)
+    labels, _ = noisy(4)
     quick = TRCE(4).fit(labels)
     settled = TRCE(4, tol=1e-3, max_iter=200).fit(labels)
     assert settled.converged_
@@ -288,7 +271,7 @@ def test_tol_asks_for_a_settled_graph():
 
 
 def test_too_few_passes_warn_and_still_give_n_clusters():
-    labels, _ = noisy_members(4)
+    labels, _ = noisy(4)
     with pytest.warns(ConvergenceWarning, match=r"components instead of 4 clusters.*max_iter"):
         model = TRCE(4, lam=100.0, max_iter=1).fit(labels)
     assert not model.converged_
@@ -314,7 +297,7 @@ def test_parameters_outside_their_domain_are_named(name, value):
 
 
 def test_memory_budget_is_respected():
-    labels, _ = noisy_members(0)
+    labels, _ = noisy(0)
     with pytest.raises(MemoryBudgetError, match="microclusters"):
         TRCE(4, memory_budget=1000).fit(labels)
 
@@ -352,14 +335,14 @@ def test_unlinked_parts_beyond_n_clusters_are_merged():
 
 
 def test_one_cluster():
-    labels, _ = noisy_members(4)
+    labels, _ = noisy(4)
     model = TRCE(1).fit(labels)
     assert (model.labels_ == 0).all()
     assert model.converged_
 
 
 def test_every_microcluster_its_own_cluster():
-    labels, _ = noisy_members(4, n=12, repeats=True)
+    labels, _ = noisy(4, n=12, repeats=2)
     ensemble = Ensemble.from_labels(labels)
     model = fit_quietly(TRCE(ensemble.n_microclusters), ensemble)
     assert adjusted_rand_score(model.labels_, ensemble.inverse) == 1.0
@@ -367,7 +350,7 @@ def test_every_microcluster_its_own_cluster():
 
 @pytest.mark.parametrize("extra", ["one cluster", "every sample apart"])
 def test_members_that_say_nothing(extra):
-    labels, truth = noisy_members(1, n=120, n_members=12)
+    labels, truth = noisy(1, n=120, n_members=12)
     column = np.zeros(120) if extra == "one cluster" else np.arange(120)
     model = TRCE(4).fit(np.column_stack([labels, column.astype(int)]))
     assert adjusted_rand_score(model.labels_, truth) > 0.85
@@ -391,7 +374,7 @@ def test_any_small_input_gives_n_clusters(labels):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_order_and_names_do_not_matter(missing):
-    labels, _ = noisy_members(8, missing=missing)
+    labels, _ = noisy(8, missing=missing)
     model = fit_quietly(TRCE(4), labels)
     rng = np.random.default_rng(1)
     rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
@@ -404,7 +387,7 @@ def test_order_and_names_do_not_matter(missing):
 
 
 def test_repeated_samples_are_weights():
-    labels, _ = noisy_members(9, missing=0.2)
+    labels, _ = noisy(9, missing=0.2)
     counts = np.random.default_rng(2).integers(1, 4, size=len(labels))
     repeated = fit_quietly(TRCE(4), np.repeat(labels, counts, axis=0))
     weighted = fit_quietly(TRCE(4), labels, sample_weight=counts)
@@ -413,7 +396,7 @@ def test_repeated_samples_are_weights():
 
 
 def test_a_member_given_twice_is_a_weight_of_two():
-    labels, _ = noisy_members(10, missing=0.2)
+    labels, _ = noisy(10, missing=0.2)
     twice = fit_quietly(TRCE(4), np.column_stack([labels, labels[:, 2]]))
     weight = np.where(np.arange(9) == 2, 2.0, 1.0)
     weighted = fit_quietly(TRCE(4), labels, member_weight=weight)
@@ -428,13 +411,13 @@ def test_a_member_given_twice_is_a_weight_of_two():
 
 
 def test_fractional_sample_weights_are_taken():
-    labels, _ = noisy_members(9)
+    labels, _ = noisy(9)
     model = fit_quietly(TRCE(4), labels, sample_weight=np.full(len(labels), 0.01))
     assert model.n_clusters_ == 4
 
 
 def test_threads_do_not_change_a_bit():
-    labels, _ = noisy_members(12, n=120, repeats=True)
+    labels, _ = noisy(12, n=120, repeats=2)
     before = numba.get_num_threads()
     try:
         numba.set_num_threads(1)

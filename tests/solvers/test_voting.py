@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from coterie import Ensemble
 from coterie.evaluate import ari, nmi
 from coterie.solvers import voting as steps
 from coterie.solvers.voting import MajorityVoting
+from tests.builders import members_of_sizes
 from tests.naive import voting as naive
-from tests.solvers.test_kcc import noisy
 from tests.strategies import label_matrices
+
+noisy = partial(members_of_sizes, repeats=2)
 
 T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]])
 quiet = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -116,7 +119,7 @@ def test_a_single_vote_does_not_warn():
 
 @pytest.mark.parametrize("missing", [0.0, 0.25])
 def test_finds_the_classes(missing):
-    labels, truth = noisy(2, n=90, m=9, missing=missing)
+    labels, truth = noisy(2, n=90, n_members=9, missing=missing)
     assert ari(truth, MajorityVoting(3, random_state=0).fit_predict(labels)) > 0.8
 
 
