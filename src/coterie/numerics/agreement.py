@@ -1,4 +1,4 @@
-"""Agreement of every member with every other, from joint counts that are never stored."""
+"""Agreement (NMI) of every pair of members, without storing their contingency tables."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _x_log_x(x):
 def _compare(by_first, first, second, weights, inside, other, touched):
     """Mutual information, the two entropies, and whether the partitions are the same.
 
-    Over the microclusters that both label; NaN where there are none.
+    Only microclusters that both members label count. The three numbers are NaN if there are none.
 
-    ``by_first`` lists the microclusters with the first member's clusters one after the other; the
-    joint counts of one of its clusters at a time fill ``inside``.
+    ``by_first`` lists the microclusters sorted by the first member's label. ``inside`` holds one row
+    of the contingency table: the joint counts of one cluster of the first member.
     """
     other[:] = 0.0
     total = joint = rows = 0.0

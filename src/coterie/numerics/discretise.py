@@ -5,10 +5,11 @@ and one cluster y_u per row that maximise the alignment
 
 .. math:: \sum_u r_u (h_u R)_{y_u},
 
-which is minimising :math:`\|Y - H R\|^2` over the samples: the norms of both are fixed. Each of two
-exact steps raises it: y_u is the largest entry of the row :math:`h_u R`, and R the polar factor of
-:math:`H' \mathrm{diag}(r) Y`. It has local maxima, so it is started from several rotations whose
-columns are rows of H as far from parallel as can be found one after the other, and the best is kept.
+which is the same as minimising :math:`\|Y - H R\|^2` over the samples, because the norms of Y and H R
+are fixed. Two exact steps alternate, and neither lowers the alignment: y_u becomes the column of the
+largest entry of :math:`h_u R`, and R becomes the polar factor of :math:`H' \mathrm{diag}(r) Y`. There
+are local maxima, so several rotations are tried and the best result is kept. The columns of each first
+rotation are rows of H, chosen greedily to be as far from parallel as possible.
 
 S. X. Yu and J. Shi, "Multiclass spectral clustering", IEEE International Conference on Computer
 Vision (2003).
@@ -24,7 +25,7 @@ from scipy import sparse
 from coterie.core.types import FloatArray, IntArray
 from coterie.numerics.stiefel import polar
 
-# relative gain of the alignment below which two rounds are the same
+# the rounds stop when the alignment grows by less than this, relative to its value
 GAIN = 1e-12
 
 
@@ -50,7 +51,7 @@ class Discretisation:
 def discretise(
     embedding: FloatArray, weights: FloatArray, rotation: FloatArray, *, max_rounds: int = 100
 ) -> Discretisation:
-    """Raise the alignment from a given rotation until it settles.
+    """Start from a given rotation and raise the alignment until it stops growing.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def discretise(
     [0, 0, 1]
     """
     labels, _ = _nearest(embedding, weights, rotation)
-    # the first columns need not be orthonormal, so what they align to compares with nothing
+    # the first columns need not be orthonormal, so their alignment cannot be compared with later ones
     alignment = -np.inf
     for _ in range(max_rounds):
         rotation = polar(cross_product(embedding, weights, labels, embedding.shape[1]))
@@ -90,16 +91,18 @@ def best_discretisation(
         discretise(embedding, weights, spread_rotation(embedding, int(row)), max_rounds=max_rounds)
         for row in rows
     ]
-    best = max(one.alignment for one in candidates)
-    # equal up to rounding counts as equal
-    return next(one for one in candidates if one.alignment >= best - 1e-9 * abs(best))
+    best = max(candidate.alignment for candidate in candidates)
+    # alignments that are equal up to rounding tie
+    threshold = best - 1e-9 * abs(best)
+    return next(candidate for candidate in candidates if candidate.alignment >= threshold)
 
 
 def spread_rotation(embedding: FloatArray, row: int) -> FloatArray:
-    """Columns for a first rotation: a row, then always the row least parallel to those before.
+    """Columns for a first rotation: the given row, then repeatedly the row least parallel to the ones chosen.
 
-    Rows are made unit first, lest the shortest ones count as least parallel; rows of no length are
-    never taken. Turned into a rotation by the first round of :func:`discretise`.
+    Rows are scaled to unit length first, because otherwise short rows would count as least parallel.
+    Rows of length zero are never chosen. The columns need not be orthonormal: the first round of
+    :func:`discretise` replaces them by a rotation.
 
     Examples
     --------

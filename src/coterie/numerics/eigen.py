@@ -1,4 +1,4 @@
-"""Eigenpairs of a symmetric matrix, also where the fast algorithm gives up."""
+"""Eigenpairs of a symmetric matrix, with a slower algorithm where the fast one fails."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from coterie.core.types import FloatArray
 
 Times = Callable[[FloatArray], FloatArray]
 
-# eigenvalues closer than this, next to the largest, are one repeated
+# eigenvalues closer than this, relative to the largest, count as one repeated eigenvalue
 TIE = 1e-9
-# the part that the golden mean leaves of whole numbers: starts that favour no coordinate
+# fractional part of the golden ratio: its multiples modulo 1 make start vectors that favour no coordinate
 GOLDEN = 0.6180339887498949
 
 
 def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues, ascending, and orthonormal eigenvectors in columns.
 
-    Divide and conquer, the fastest, fails now and then on matrices with large clusters of eigenvalues
-    at zero; QR iteration does not.
+    The fastest algorithm, divide and conquer, sometimes fails on matrices with many eigenvalues near
+    zero. Then QR iteration is used.
 
     Examples
     --------
@@ -44,8 +44,8 @@ def extreme_eigenpairs(
 ) -> tuple[FloatArray, FloatArray]:
     """The ``count`` largest (or smallest) eigenvalues, ascending, and their eigenvectors in columns.
 
-    Relatively robust representations, which find some pairs for less than all, fail now and then on
-    eigenvalues that nearly coincide; then all are found and the others dropped.
+    LAPACK computes a subset of the pairs by relatively robust representations, which sometimes fail on
+    eigenvalues that nearly coincide. Then all pairs are computed and the others dropped.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def extreme_eigenpairs(
         values, vectors = linalg.eigh(
             matrix, subset_by_index=[first, first + count - 1], check_finite=False
         )
-        # the other way to fail: fewer pairs than were asked for
+        # LAPACK can also fail by returning fewer pairs than requested
         if len(values) == count:
             return values, vectors
     except np.linalg.LinAlgError:
@@ -76,10 +76,10 @@ def leading_eigenpairs(
 ) -> tuple[FloatArray, FloatArray] | None:
     """The ``count`` largest eigenvalues, descending, and their vectors, by products with the matrix.
 
-    Lanczos sees one vector of a repeated eigenvalue from one start, and the others only by rounding: of
-    a graph in six parts it may find five. So it is asked again on what is orthogonal to all that was
-    found, until nothing larger is left there. The negative eigenvalues must not be larger than twice
-    the positive ones. None where it does not settle.
+    From one start vector, Lanczos finds one vector of a repeated eigenvalue; it finds the others only by
+    rounding. For a graph of six parts it may find five. So Lanczos is repeated on the space orthogonal to
+    the vectors found, until no larger eigenvalue is left there. Negative eigenvalues must be at most
+    twice as large as the positive ones. Returns None if Lanczos does not converge.
 
     Examples
     --------

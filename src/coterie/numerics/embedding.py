@@ -1,4 +1,4 @@
-"""Two coordinates for a picture: principal components of features, spectral ones of an incidence."""
+"""Two coordinates for a plot: principal components of features, or spectral coordinates of an incidence."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 # up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
 DENSE = 1000
-# a circle with more groups would tell nothing
+# more groups than this cannot be told apart on a circle
 MOST_GROUPS = 20
 # how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
 # squared singular values below this are rounding
 ROUNDING = 1e-10
-# rows of features centred at a time
+# number of rows of features that are centred at once
 BLOCK = 65536
 
 
@@ -79,16 +79,16 @@ def spectral_plane(
     row_weights: NDArray[np.float64],
     column_weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.float32], int]:
-    """Two coordinates of rows that share columns, N x 2, and the number of groups they show.
+    """Two spectral coordinates of the rows of an incidence, N x 2, and the number of groups they show.
 
     With B the incidence weighted by rows and columns and its marginals r and c, the singular
-    vectors of diag(r)^-1/2 B diag(c)^-1/2 separate the groups of the graph of rows and columns;
-    their number p is where the singular values drop most. Two coordinates after the trivial one
-    tell at most three groups apart. For more, the p vectors are turned towards p rows that differ
-    most (pivoted QR and the nearest rotation), which makes them memberships in p groups, and the
-    groups are laid out on a circle, like ones side by side: a row lies between those it shares.
-    Each row is then moved a little away from the centre of its group, along two coordinates computed
-    within the group alone; otherwise a group that all members keep together would be a single dot.
+    vectors of diag(r)^-1/2 B diag(c)^-1/2 separate the groups of the bipartite graph of rows and columns.
+    The number p of groups is where the singular values drop most. Two coordinates after the trivial one
+    separate at most three groups. For more groups, the p vectors are rotated towards the p rows that
+    differ most (pivoted QR and the nearest rotation), which turns them into memberships in p groups. The
+    groups are then placed on a circle, similar groups side by side, and a row lies between the groups it
+    belongs to. Finally each row is moved a little away from the centre of its group, along two
+    coordinates computed within the group; otherwise a group that no member splits would be a single dot.
 
     Examples
     --------
@@ -148,17 +148,17 @@ def _singular(
 
 
 def _groups(values: NDArray[np.float64]) -> int:
-    """Where the values drop most, after at least two."""
+    """Number of groups, at least two: the values drop most after this many."""
     if len(values) <= 2:
         return len(values)
     if len(values) <= MOST_GROUPS:
-        # there are no more: the last drop is to nothing
+        # all values are known, so the last drop is the one to zero
         values = np.append(values, 0.0)
     return 2 + int(np.argmax(values[1:-1] - values[2:]))
 
 
 def _memberships(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shares of each row in as many groups as there are vectors."""
+    """Share of each row in each group; there are as many groups as vectors."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     p = unit.shape[1]
     _, pivots = qr(vectors.T, mode="r", pivoting=True)
@@ -168,7 +168,7 @@ def _memberships(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _on_circle(member: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where each group lies on a circle, like ones side by side."""
+    """Position of each group on a circle, similar groups side by side."""
     p = member.shape[1]
     alike = member.T @ (member * weights[:, None])
     order = [int(np.argmax(weights @ member))]
@@ -185,7 +185,7 @@ def _spread(
     row_weights: NDArray[np.float64],
     column_weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How rows of one group differ, N x 2, all inside the unit circle."""
+    """Offsets of the rows of one group from its centre, N x 2, inside the unit circle."""
     out = np.zeros((len(row_weights), 2))
     used = np.asarray(incidence.sum(axis=0)) > 0
     if len(row_weights) < 2:
@@ -194,7 +194,7 @@ def _spread(
     plain = fix_signs(vectors[:, 1:3] / scale[:, None])
     out[:, : plain.shape[1]] = plain
     length = np.linalg.norm(out, axis=1, keepdims=True)
-    # most rows lie within a few times the root mean square, and none may leave
+    # keeps every row inside the unit circle; most rows have a length of a few at most
     return out / (length + 1.0)
 
 

@@ -4,11 +4,11 @@ A point of weight w counts as w equal points: in the centres, in the objective
 
 .. math:: \sum_u w_u \|x_u - \mu_{y_u}\|^2
 
-and in the chance to be drawn as a first centre. Each start is seeded by greedy k-means++ (several
-candidates are drawn in proportion to their share of the objective, the one that lowers it most is
-taken) and followed by Lloyd's rounds. A cluster that loses its last point takes the point farthest
-from its own centre, so none stays empty while there are distinct points to give. Points no farther
-apart than rounding count as one.
+and in the probability of being drawn as a first centre. Each start is seeded by greedy k-means++: several
+candidates are drawn in proportion to their share of the objective, and the one that lowers it most is
+kept. Lloyd's iterations follow. A cluster that loses its last point takes the point farthest from its own
+centre, so no cluster stays empty while there are enough distinct points. Points whose distance is below
+rounding error count as equal.
 
 Why not scikit-learn's ``KMeans`` with ``sample_weight``: where distances tie (12 points of a 3 x 3 grid,
 6 clusters), weights and repeated rows gave different partitions in 13 of 40 cases with its own seeding and
@@ -31,23 +31,23 @@ from scipy import sparse
 
 from coterie.core.types import FloatArray, IntArray
 
-# squared distance, relative to the largest squared length, below which two points are the same
+# squared distance, relative to the largest squared length, below which two points count as equal
 SAME_POINT = 1e-18
-# share of the objective below which two starts, or two rounds, are equally good
+# relative difference of the objective below which two starts, or two rounds, are equally good
 GAIN = 1e-12
-# entries of the table of distances held at once
+# largest number of distances held in memory at once
 BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
 class KMeans:
-    """The best start.
+    """Result of the best start.
 
     Attributes
     ----------
     labels : ndarray, shape (N,)
-        Cluster of each point, 0 .. K - 1 without gaps, K the lesser of ``n_clusters`` and the
-        number of distinct points.
+        Cluster of each point, 0 .. K - 1 without gaps. K is ``n_clusters``, or the number of
+        distinct points if that is smaller.
     centres : ndarray, shape (K, d)
     inertia : float
         The objective.
@@ -75,7 +75,7 @@ def weighted_kmeans(
 ) -> IntArray:
     """Labels of the best of several starts; see :func:`fit_kmeans`.
 
-    Exactly ``n_clusters`` clusters where there are as many distinct points, else one per point.
+    There are exactly ``n_clusters`` clusters, or one per distinct point if there are fewer points.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def fit_kmeans(
     n_init: int = 10,
     max_iter: int = 300,
 ) -> KMeans:
-    """The best of ``n_init`` starts; where two are equally good, the first.
+    """The best of ``n_init`` starts; the first of them in a tie.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def fit_kmeans(
         Positive.
     rng : numpy Generator
     n_init : int, default 10
-        Starts.
+        Number of starts.
     max_iter : int, default 300
-        Most rounds of a start.
+        Maximum number of rounds per start.
 
     Examples
     --------
@@ -131,11 +131,11 @@ def fit_kmeans(
             f"but are {n_clusters}, {n_init} and {max_iter}"
         )
     origin = weights @ points / weights.sum()
-    # about the mean, because squared distances are taken from products
+    # centring limits cancellation: squared distances are computed from inner products
     centred = np.ascontiguousarray(points - origin)
     scatter = np.einsum("ud,ud->u", centred, centred)
     lengths = np.einsum("ud,ud->u", points, points)
-    # the lengths before centring say how large the rounding is
+    # rounding errors of the input scale with its lengths before centring
     noise = SAME_POINT * float(lengths.max(initial=0.0))
     cloud = _Cloud(centred, scatter, weights, noise)
     best: KMeans | None = None
@@ -151,7 +151,7 @@ def fit_kmeans(
 
 @dataclass(frozen=True)
 class _Cloud:
-    """Points about their mean, their squared lengths, weights, and the square of what is rounding."""
+    """Centred points, squared lengths, weights, and the squared distance that counts as zero."""
 
     points: FloatArray
     lengths: FloatArray
@@ -159,9 +159,9 @@ class _Cloud:
     noise: float
 
     def squares_to(self, rows: IntArray) -> FloatArray:
-        """Squared distances of all points to some of them, one row each, rounding cleared."""
+        """Squared distances of all points to the given ones, one row each; rounding errors set to 0."""
         squares = self.lengths + self.lengths[rows][:, None] - 2 * self.points[rows] @ self.points.T
-        # products lose half of the digits near zero: there the difference itself is taken
+        # inner products lose half of the digits near zero, so small distances are computed directly
         doubtful = squares <= 1e-7 * (self.lengths + self.lengths[rows][:, None])
         where, which = np.nonzero(doubtful)
         squares[where, which] = ((self.points[which] - self.points[rows[where]]) ** 2).sum(axis=1)
@@ -190,7 +190,7 @@ class _Cloud:
         return sums / np.where(mass > 0, mass, 1.0)[:, None], mass
 
     def squares_from(self, centres: FloatArray, labels: IntArray) -> FloatArray:
-        """Squared distance of each point from its own centre, rounding cleared."""
+        """Squared distance of each point from its own centre; rounding errors set to 0."""
         apart = self.points - centres[labels]
         squares = np.einsum("ud,ud->u", apart, apart)
         squares[squares <= self.noise] = 0.0
@@ -214,7 +214,7 @@ def _one_start(cloud: _Cloud, n_clusters: int, rng: np.random.Generator, max_ite
 
 
 def _seeds(cloud: _Cloud, n_clusters: int, rng: np.random.Generator) -> IntArray:
-    """Greedy k-means++: fewer than asked for where all points are taken."""
+    """Indices of the first centres by greedy k-means++; fewer if there are fewer distinct points."""
     n_trials = 2 + int(np.log(n_clusters))
     first = _draw(cloud.weights, rng.random(1))
     closest = cloud.squares_to(first)[0]
@@ -232,19 +232,19 @@ def _seeds(cloud: _Cloud, n_clusters: int, rng: np.random.Generator) -> IntArray
 
 
 def _draw(share: FloatArray, where: FloatArray) -> IntArray:
-    """Indices drawn in proportion to their share, at the given points of the unit interval."""
+    """Indices drawn in proportion to their share; ``where`` are uniform numbers in [0, 1)."""
     total = np.cumsum(share)
     drawn = np.searchsorted(total, where * total[-1], side="right")
-    # rounding may lead beyond the last index that has a share
+    # rounding may lead beyond the last index with a positive share
     return np.minimum(drawn, np.flatnonzero(share)[-1])
 
 
 def _without_empty(cloud: _Cloud, labels: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
-    """Centres and squared distances to them; empty clusters take the farthest points, in place."""
+    """Centres and squared distances to them. Empty clusters take the farthest points; changes ``labels``."""
     centres, mass = cloud.centres_of(labels, count)
     squares = cloud.squares_from(centres, labels)
     for empty in np.flatnonzero(mass == 0):
-        # not empty in the meantime, and a point off its centre does not leave its cluster empty
+        # a point away from its centre shares its cluster with others, so that cluster stays non-empty
         farthest = int(np.argmax(squares))
         labels[cloud.squares_to(np.array([farthest]))[0] == 0] = empty
         centres, _ = cloud.centres_of(labels, count)

@@ -11,17 +11,18 @@ identical samples is
 
 and a unit eigenvector x of it corresponds to the sample-level eigenvector :math:`y_p = x_u / \sqrt{r_u}`.
 
-What is known without an eigensolve is not computed:
+An eigenproblem is solved only for what is not known otherwise:
 
 - the rank is n minus the number of connected components, which is counted;
 - with c components or more, the null space is spanned by the normalised component indicators
   (:func:`component_embedding`);
 - with k < c components L is block diagonal over them and one null vector of each block is known, so only
-  the c - k smallest non-zero eigenvalues are sought (:func:`smallest_embedding`): block by block where
-  the blocks are small, else by an iteration that needs products with S and a rough inverse. A factor
-  in single precision will do, and from one pass to the next the old one mostly still does.
+  the c - k smallest non-zero eigenvalues are computed (:func:`smallest_embedding`): block by block if
+  the blocks are small, else by an iteration that needs products with S and an approximate inverse. A
+  Cholesky factor in single precision is accurate enough, and the factor of one pass can usually be reused
+  in the next.
 
-With ``symmetric=False`` S need not be symmetric; its symmetric part is meant, and never formed.
+With ``symmetric=False`` S need not be symmetric. Its symmetric part is used, without forming it.
 
 One pass of a solver is then ``rank = rank.follow(S)``:
 
@@ -52,20 +53,21 @@ from coterie.numerics.eigen import extreme_eigenpairs
 TIE_TOLERANCE = 1e-10
 # up to this order the whole spectrum of a block costs little, and shows every tie
 DENSE_ORDER = 300
-# eigenpairs sought beyond those wanted: they speed up the iteration and show ties
+# additional eigenpairs computed: they speed up the iteration and show ties
 GUARD = 4
-# residual of an eigenpair, relative to the largest degree; of the first one beyond, to see a tie
+# accepted residual of a wanted eigenpair, and of the first additional one (enough to see a tie);
+# both relative to the largest degree
 RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
 # added to the diagonal before factorising in single precision, relative to the largest degree
 SHIFT = 1e-6
 # steps that a new factor takes to settle, order at which making one costs another step, steps after
 # which an old factor is judged, and steps with a new one before giving up
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
-# products with a matrix that has a smaller share of entries are faster by those alone
+# a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2
-# the basis is compressed once it has this many columns per eigenpair sought
+# the basis is compressed once it has this many columns per computed eigenpair
 BASIS_WIDTH = 8
-# where more eigenpairs than this share of the order are sought the direct solver is as fast
+# with more eigenpairs than this share of the order, the direct solver is as fast
 ITERATED_SHARE = 1 / 40
 
 
@@ -78,7 +80,7 @@ class RankTerm:
     weights : ndarray of shape (N,)
         Multiplicities r of the microclusters.
     n_clusters : int
-        The number c of components aimed at.
+        The target number c of components.
     penalty : float
         rho, to be used by the next pass.
     embedding : ndarray of shape (N, p)
@@ -91,9 +93,9 @@ class RankTerm:
     component_labels : ndarray of shape (N,)
         Component of every microcluster, numbered by first appearance.
     symmetric : bool
-        Whether the matrices are symmetric; if not, their symmetric parts are meant.
+        Whether the matrices are symmetric; if not, their symmetric parts are used.
     inverse : RoughInverse
-        What the next pass can use of this one's work; it saves time and changes nothing else.
+        A factor that the next pass can reuse. It saves time and does not change the result.
     """
 
     weights: FloatArray
@@ -122,8 +124,8 @@ class RankTerm:
         labels, n_components = dense_components(matrix)
         inverse = RoughInverse()
         if n_components >= n_clusters:
-            # no choice of c among more null vectors is better than another; all of them together
-            # say the same about every linked pair: its ends have equal rows
+            # with more than c null vectors no choice of c is better than another, so all are kept;
+            # linked microclusters have equal rows either way
             embedding, trace = component_embedding(labels, weights), 0.0
         else:
             embedding, trace = smallest_embedding(
@@ -139,7 +141,7 @@ class RankTerm:
         return self.n_components == self.n_clusters
 
     def release(self) -> None:
-        """Let go of what only another pass would use."""
+        """Free the memory that only a further pass would need."""
         self.inverse.factor = None
 
     def follow(self, matrix: FloatArray) -> RankTerm:
@@ -184,10 +186,10 @@ class RankTerm:
 
 
 def rank_bytes(order: int, n_clusters: int) -> float:
-    """Bytes that a rank term needs for each pair, beside the matrix itself.
+    """Bytes that a rank term needs per pair of microclusters, in addition to the matrix.
 
-    The factor in single precision, half of the sparse matrix, and the basis with what is made of it;
-    or three square matrices where most eigenvectors are wanted and all are computed directly.
+    The iteration holds a factor in single precision, half of the sparse matrix, and the basis with its
+    products. If many eigenvectors are wanted, the direct solver holds three square matrices instead.
 
     Examples
     --------
@@ -235,15 +237,15 @@ def smallest_embedding(
     matrix, weights : ndarray
         S (non-negative) and r.
     n_vectors : int
-        How many eigenvectors, more than there are components and at most N.
+        Number of eigenvectors: more than the number of components, at most N.
     labels : ndarray, shape (N,)
         The components of ``matrix``.
     start : ndarray, shape (N, p), optional
         An earlier embedding, from which the iteration starts.
     inverse : RoughInverse, optional
-        What an earlier call has left.
+        The factor of an earlier call, to be reused.
     symmetric : bool
-        Whether S is symmetric; if not, its symmetric part is meant.
+        Whether S is symmetric; if not, its symmetric part is used.
 
     Returns
     -------
@@ -254,10 +256,10 @@ def smallest_embedding(
 
     Notes
     -----
-    When the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j is
-    a minimiser, and which one a solver returns depends on the order of the rows. All q are returned
-    instead, each scaled by ``sqrt(j/q)``: the mean of the projectors of all choices, which is a
-    minimiser over their convex hull and the same for any order. p exceeds ``n_vectors`` by q - j then.
+    If the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j vectors
+    is a minimiser, and the choice of an eigensolver depends on the order of the rows. Therefore all q
+    are returned, each scaled by ``sqrt(j/q)``. This is the mean of the projectors of all choices: a
+    minimiser over their convex hull, independent of the order. p is then ``n_vectors + q - j``.
     """
     n_components = int(labels.max()) + 1
     wanted = n_vectors - n_components
@@ -347,10 +349,10 @@ def _block_eigenpairs(
 
 @dataclass(frozen=True)
 class _Laplacian:
-    """L as products.
+    """The Laplacian L as a linear operator.
 
-    ``nulls`` are its null vectors, orthonormal; ``half`` and its transpose sum up to the symmetric part
-    of the matrix, if that is sparse.
+    ``nulls`` are its orthonormal null vectors. ``half`` plus its transpose is the symmetric part of the
+    matrix; None if that is not sparse.
     """
 
     matrix: FloatArray
@@ -379,20 +381,20 @@ class _Laplacian:
 
 
 class RoughInverse:
-    """An approximate inverse of a Laplacian away from its null vectors: a factor, maybe an old one."""
+    """Approximate inverse of a Laplacian outside its null space: a factor, possibly of an earlier pass."""
 
     def __init__(self) -> None:
         self.factor: NDArray[np.float32] | None = None
 
     def renew(self, laplacian: _Laplacian) -> bool:
-        """Factorise; whether that was possible."""
+        """Factorise; returns whether that was possible."""
         # drop the old one first, so that the two are never in memory together
         self.factor = None
         self.factor = _single_factor(laplacian)
         return self.factor is not None
 
     def times(self, vectors: FloatArray) -> FloatArray:
-        """The product with some vectors."""
+        """Product of the approximate inverse with the given vectors."""
         solved, _ = lapack.spotrs(self.factor, vectors.astype(np.float32, order="F"), lower=0)
         return np.asarray(solved, dtype=np.float64)
 
@@ -429,11 +431,11 @@ def _iterated_eigenpairs(
 def _davidson(
     laplacian: _Laplacian, count: int, wanted: int, start: FloatArray | None, inverse: RoughInverse
 ) -> tuple[FloatArray, FloatArray] | None:
-    """So many smallest eigenpairs off the null space; the wanted ones accurate, the others roughly.
+    """The ``count`` smallest eigenpairs outside the null space; only the first ``wanted`` are accurate.
 
-    A basis grows by the rough inverse of the residuals, Rayleigh-Ritz picks the best of it. With an
-    exact inverse this is block inverse iteration in a Krylov space; a rough one costs a few more
-    steps and no accuracy. None if the iteration does not settle.
+    Each step adds the approximate inverse times the residuals to a basis; Rayleigh-Ritz finds the best
+    vectors in it. With an exact inverse this is block inverse iteration in a Krylov space. With an
+    approximate one it takes a few more steps and is as accurate. Returns None if it does not converge.
     """
     nulls, scale = laplacian.nulls, laplacian.scale
     # room for the widest basis, so that widening it copies nothing
@@ -468,10 +470,10 @@ def _davidson(
             for part in (basis, image):
                 part[:, :width] = part @ mix[:, :width]
             basis, image = whole[0, :width].T, whole[1, :width].T
-        # what is accurate to the last digit has nothing more to say
+        # residuals at the level of rounding would only add noise to the basis
         step = inverse.times(residuals[:, errors > 0.1 * RESIDUAL * scale])
         step -= nulls @ (nulls.T @ step)
-        # twice is enough for orthogonality to rounding
+        # orthogonalising twice gives orthogonality up to rounding
         for _ in range(2):
             step -= basis @ (basis.T @ step)
             step, _ = linalg.qr(step, mode="economic", check_finite=False)
@@ -492,7 +494,7 @@ def _too_slow(progress: list[float], order: int) -> bool:
 def _first_basis(
     laplacian: _Laplacian, nulls: FloatArray, count: int, start: FloatArray | None
 ) -> FloatArray:
-    """Orthonormal columns to start from: earlier vectors, then rough ones that leave nothing out."""
+    """Orthonormal columns to start from: earlier vectors, then quasi-random ones."""
     size = laplacian.root.size
     columns = np.arange(1, count + 1) * np.sqrt(5.0)
     rough = np.modf(np.arange(1, size + 1)[:, None] * columns)[0] - 0.5
@@ -501,6 +503,6 @@ def _first_basis(
             [laplacian.root[:, None] * start, 1e-3 / np.sqrt(size) * rough], axis=1
         )
     rough -= nulls @ (nulls.T @ rough)
-    # columns that say nothing new, such as indicators of a component, fall behind
+    # pivoting puts linearly dependent columns, such as component indicators, last
     basis, _, _ = linalg.qr(rough, mode="economic", pivoting=True, check_finite=False)
     return np.asarray(basis[:, :count])

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from coterie.core.threads import needs_threads
 
-# side of the tiles that an entry and its mirror are met in
+# side of the square tiles in which an entry and its transpose are read together
 TILE = 64
 
 
@@ -63,7 +63,7 @@ def _gather(matrix, starts, columns, values):
 def sparse_half(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | None:
     """An upper triangular U with U + U' = (S + S') / 2 for a non-negative S, in compressed rows.
 
-    None where more than a share ``most`` of the symmetric part is not 0.
+    None if more than a share ``most`` of the entries of the symmetric part are non-zero.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def sparse_half(matrix: NDArray[np.float64], most: float) -> sparse.csr_array | 
 def lower_laplacian(
     matrix: NDArray[np.float64], root: NDArray[np.float64], diagonal: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """diag(d) - R^1/2 (S + S') / 2 R^1/2 on and below the diagonal; above it is not set.
+    """diag(d) - R^1/2 (S + S') / 2 R^1/2 on and below the diagonal; entries above it are undefined.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _root(parent, item):
 
 @njit(cache=True, nogil=True)
 def _unite(matrix, above):
-    """Row by row, so that either triangle is read in the order of memory; ends at one component."""
+    """Union-find, row by row in the order of memory; stops early when one component is left."""
     n = matrix.shape[0]
     parent = np.arange(n)
     count = n
@@ -125,7 +125,7 @@ def _unite(matrix, above):
             break
         here = _root(parent, u)
         for v in range(n):
-            # most are united already, and point to the root at once
+            # most items are united already and point to the root directly
             if matrix[u, v] > above and parent[v] != here:
                 there = _root(parent, v)
                 if there != here:
@@ -151,7 +151,8 @@ def dense_components(
 ) -> tuple[NDArray[np.int64], int]:
     """Labels and number of components; an edge is an entry above ``above`` in either triangle.
 
-    Components are numbered by their lowest item. For sparse matrices SciPy has its own.
+    Components are numbered by their lowest item. For sparse matrices use
+    :func:`scipy.sparse.csgraph.connected_components`.
     """
     label, count = _unite(matrix, above)
     return label, int(count)

@@ -1,11 +1,11 @@
 """Agglomerative linkage of weighted items by the nearest-neighbour chain.
 
-Co-association values tie all the time, and the partition depends on how ties are broken. The rule
-here is one total order of pairs: dissimilarity, then the lower index, then the other index, where
-a cluster's index is the lowest of its items'; under single link two clusters rank as the closest pair
-of their items does. Dissimilarities that differ by less than 2^-32 of the largest count as equal,
-because rounding must not decide. With that order the dendrogram is unique: the chain gives what plain
-agglomeration gives, with weights what repeated items give, for any start.
+Co-association values often tie, and the partition depends on how ties are broken. Here pairs of clusters
+have a total order: by dissimilarity, then by the lower index, then by the higher index. The index of a
+cluster is the lowest index of its items; under single link, two clusters are ranked by their closest pair
+of items. Dissimilarities that differ by less than 2^-32 of the largest count as equal, so that rounding
+does not decide. This order makes the dendrogram unique. The chain gives the same merges as plain
+agglomeration, weighted items the same as repeated items, and the start of the chain does not matter.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Dendrogram:
         parent = np.arange(n)
         merged = self.pairs[: n - n_clusters]
         parent[merged[:, 1]] = merged[:, 0]
-        # a parent is always lower than its child, so jumping doubles what is resolved each time
+        # pointer jumping: each round doubles the length of the resolved paths
         while True:
             higher = parent[parent]
             if np.array_equal(higher, parent):
@@ -63,7 +63,7 @@ class Dendrogram:
     def lifetimes(self) -> NDArray[np.float64]:
         """How long, in height, a partition into 2, 3, ... N clusters lasts before the next merge.
 
-        Entry i belongs to i + 2 clusters; the last one to every item alone, from height 0 on.
+        Entry i belongs to i + 2 clusters. The last entry belongs to N clusters, which exist from height 0.
         """
         return np.diff(np.concatenate([[0.0], self.heights]))[::-1]
 
@@ -92,14 +92,14 @@ def weighted_linkage(
     *,
     overwrite: bool = False,
 ) -> Dendrogram:
-    """Agglomerate items of given sizes; an item of size s counts as s identical ones.
+    """Agglomerate items of given sizes. An item of size s counts as s identical items.
 
     Parameters
     ----------
     dissimilarity : ndarray, shape (N, N)
         Symmetric and non-negative; the diagonal is not read.
     sizes : ndarray, shape (N,)
-        Positive weights; they matter to average linkage only.
+        Positive weights. They matter for average linkage only.
     method : {"average", "complete", "single"}
     overwrite : bool
         Whether the matrix may be used as working memory.
@@ -125,7 +125,7 @@ def weighted_linkage(
 def _as_agglomerated(
     pairs: NDArray[np.int64], keys: NDArray[np.float64], n: int
 ) -> NDArray[np.int64]:
-    """The chain finds merges in its own order; put them as plain agglomeration would make them."""
+    """Sort the merges that the chain found into the order of plain agglomeration."""
     last_merge = np.full(n, -1)
     waiting_for = np.zeros(len(pairs), dtype=np.int64)
     unlocks: list[list[int]] = [[] for _ in pairs]
@@ -153,7 +153,7 @@ def _as_agglomerated(
 
 
 def _clusters_of_edges(edges: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Edges between items, in merge order, as merges of clusters named by their lowest item."""
+    """Turn edges between items, in merge order, into merges of clusters named by their lowest item."""
     root = list(range(n))
 
     def find(item: int) -> int:
@@ -163,8 +163,8 @@ def _clusters_of_edges(edges: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         return item
 
     pairs = np.empty_like(edges)
-    for step, (one, other) in enumerate(edges.tolist()):
-        low, high = sorted((find(one), find(other)))
+    for step, (first, second) in enumerate(edges.tolist()):
+        low, high = sorted((find(first), find(second)))
         pairs[step] = low, high
         root[high] = low
     return pairs
@@ -206,7 +206,7 @@ def _chain(distance, size, scale, average):
                 y += 1
             if length > 1 and chain[length - 2] == y:
                 break
-            # averages that tie after rounding can lead back into the chain: resume from there
+            # averages that tie after rounding can lead back into the chain: continue from that cluster
             if on_chain[y]:
                 while chain[length - 1] != y:
                     length -= 1

@@ -30,7 +30,7 @@ def weighted_median(values: FloatArray, weights: NDArray[Any], *, lower: bool = 
     ...     values, np.array([1, 1, 2]), lower=True)
     (0.3, 0.1)
     """
-    # equal values in the order of their weights: the sums do not depend on the order of the input
+    # sort equal values by weight, so that the sums do not depend on the order of the input
     order = np.lexsort((weights, values))
     reached = np.cumsum(weights[order])
     half = reached[-1] / 2

@@ -28,7 +28,7 @@ def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
                 best = share
                 votes[:] = 0.0
             if share == best:
-                # what was seen by more members says more
+                # a comparison over more members counts more
                 votes[clusters[u]] += weights[u] * seen
         out[i] = np.argmax(votes)
 
@@ -42,8 +42,9 @@ def nearest_clusters(
 ) -> NDArray[np.int64]:
     """For each new row, the cluster of the microclusters that share most labels with it.
 
-    The share counts members that labelled both (-1: not labelled). Where several microclusters
-    share most, their clusters are weighed by samples and members seen; then the lower cluster wins.
+    The share is taken over the members that labelled both rows (-1: not labelled). If several
+    microclusters have the largest share, each votes for its cluster with its number of samples times
+    the weight of the members compared. The lower cluster wins a tie.
     """
     out = np.empty(len(new), dtype=np.int64)
     n_clusters = int(clusters.max()) + 1

@@ -1,4 +1,4 @@
-"""Counts over pairs of microclusters: how many members put both together, or saw both."""
+"""For each pair of microclusters: how many members put both together, and how many label both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.core.threads import needs_threads
 def _agreements(members, out):
     m, n = members.shape
     for u in prange(n):
-        # as narrow as the labels: the more of them are compared at once
+        # the narrowest integer type, so that one vector instruction compares more labels
         row = np.zeros(n, dtype=members.dtype)
         for j in range(m):
             label = members[j, u]
@@ -123,5 +123,5 @@ def _count_type(m: int) -> type[np.int16] | type[np.int32]:
 
 
 def _by_member(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    # a member's labels side by side, so that the inner loop runs over neighbours in memory
+    # the labels of a member are contiguous, because the inner loops run over samples
     return np.ascontiguousarray(labels.T)

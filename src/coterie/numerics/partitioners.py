@@ -15,8 +15,8 @@ of parts that net e touches, there are two objectives, the same for two parts:
     \text{connectivity} = \sum_e w_e\, (\lambda_e - 1).
 
 Balance. A part may weigh up to :math:`1 + \varepsilon` times its fair share of all vertex weight.
-Vertices are never split: a vertex heavier than that limit gets a part of its own, and where whole
-vertices cannot meet the limit, it is raised to what packing them heaviest first attains. Every part
+Vertices are never split, so a vertex heavier than that limit gets a part of its own. If whole vertices
+cannot meet the limit, it is raised to the limit that greedy packing (heaviest first) meets. Every part
 has at least one vertex.
 
 Graphs are bisected recursively, one METIS call per bisection, because METIS's own recursion prints to
@@ -24,8 +24,8 @@ standard output and returns empty parts where a side has fewer vertices than par
 weight limit is spread over the bisections to come. Mt-KaHyPar divides a hypergraph into all parts at
 once, with its deterministic preset.
 
-Both libraries keep their generator in the process, so calls are made one at a time. The same seed
-gives the same parts, whatever the number of threads.
+Both libraries have one random generator per process, so a lock serialises the calls. The same seed
+gives the same parts for any number of threads.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from coterie.core.types import FloatArray, IntArray
 
 Objective = Literal["cut", "connectivity"]
 
-# both libraries count in whole numbers; sums must stay far from the limit of a 32-bit build
+# both libraries use integer weights; their sums must not overflow in a 32-bit build
 LARGEST_TOTAL = 1e8
-# beyond this an imbalance no longer restricts anything, and its products would overflow
+# a larger imbalance no longer restricts anything, and its products would overflow
 LOOSEST = 1e12
 
 _METIS_LOCK = threading.Lock()
@@ -170,7 +170,7 @@ def partition_hypergraph(
     pins = sparse.csc_array(nets[vertices])
     pins.sort_indices()
     size = np.diff(pins.indptr)
-    # a net that already lost vertices to a part of its own is cut: under "cut" it costs no more
+    # a net with a vertex that was set apart is cut already: under "cut" its cost is fixed
     whole = np.bincount(nets.indices, minlength=nets.shape[1]) == size
     counts = (size > 1) & (whole | (objective == "connectivity"))
     parts = _by_mtkahypar(
@@ -214,7 +214,7 @@ def hypergraph_cut(
     labels: ArrayLike,
     objective: Objective = "cut",
 ) -> float:
-    """Total weight of the nets that are cut, or of the parts they touch beyond the first.
+    """Cost of a partition: each cut net counts its weight once, or once per part beyond the first.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def _library(module: str, name: str) -> Any:
 
 
 def _whole_numbers(weight: FloatArray) -> IntArray:
-    """Weights as whole numbers of at least one, scaled unless they are whole already."""
+    """Weights as integers of at least 1; scaled unless they are integers already."""
     if (weight == np.rint(weight)).all() and weight.sum() < LARGEST_TOTAL:
         return weight.astype(np.int64)
     return np.maximum(1, np.rint(weight * (LARGEST_TOTAL / weight.sum()))).astype(np.int64)
@@ -315,13 +315,13 @@ def _whole_numbers(weight: FloatArray) -> IntArray:
 def _set_heavy_apart(
     weight: FloatArray, n_parts: int, imbalance: float
 ) -> tuple[IntArray, IntArray, int]:
-    """Give vertices heavier than a part may be the first parts.
+    """Give each vertex that is heavier than the limit a part of its own.
 
-    Returns the labels so far, the vertices without one, and how many parts are taken.
+    Returns the labels, the vertices that have no part yet, and the number of parts used.
     """
     labels = np.zeros(len(weight), dtype=np.int64)
     left = np.ones(len(weight), dtype=bool)
-    # the last part takes what is left, whatever it weighs
+    # the last part takes all remaining vertices, whatever they weigh
     for n_alone in range(n_parts - 1):
         heaviest = int(np.argmax(np.where(left, weight, 0.0)))
         if weight[heaviest] <= (1.0 + imbalance) * weight[left].sum() / (n_parts - n_alone):
@@ -332,7 +332,7 @@ def _set_heavy_apart(
 
 
 def _side_limits(weight: FloatArray, halves: tuple[int, int], ceiling: float) -> FloatArray:
-    """Most weight of either side, so that no part has to exceed the ceiling in the end."""
+    """Largest weight of each side for which the final parts can stay below the ceiling."""
     fair = weight.sum() * np.array(halves) / sum(halves)
     levels = int(np.ceil(np.log2(sum(halves))))
     room = max(1.0, ceiling * sum(halves) / weight.sum()) ** (1.0 / levels)
@@ -349,7 +349,7 @@ def _meet_limits(
     halves: tuple[int, int],
     limit: FloatArray,
 ) -> None:
-    """Move vertices, cheapest for the cut first, until both sides keep to their limits.
+    """Move vertices until both sides are within their limits, the best move for the cut first.
 
     Each side keeps at least as many vertices as it will have parts. Works in place.
     """
@@ -365,7 +365,7 @@ def _meet_limits(
             giver = int(np.argmax(over / limit))
             if over[giver] <= 1e-9 * limit[giver] or count[giver] == halves[giver]:
                 return
-            # a move may not make the other side exceed its limit by as much
+            # a move must leave the other side less overloaded than this side is now
             movable = (side == giver) & (weight + over[1 - giver] < over[giver])
             if not movable.any():
                 return

@@ -18,7 +18,7 @@ from coterie.core.types import FloatArray, IntArray
 Average = Literal["arithmetic", "max", "min", "geometric"]
 # mutual information below this is rounding
 NO_INFORMATION = 1e-15
-# so is this share of the greatest number of pairs by which an index could exceed chance
+# room between the expected and the largest index that is rounding, as a share of the largest
 NO_ROOM = 1e-12
 
 
@@ -58,7 +58,7 @@ class Overlaps:
 
     @classmethod
     def of_tables(cls, tables: sparse.sparray, offsets: ArrayLike) -> Overlaps:
-        """From tables one below the other: rows offsets[t] .. offsets[t + 1] are those of table t.
+        """From stacked tables: rows offsets[t] to offsets[t + 1] - 1 belong to table t.
 
         Examples
         --------
@@ -75,7 +75,7 @@ class Overlaps:
         entries = tables.tocoo()
         row, label = (np.asarray(index, dtype=np.int64) for index in entries.coords)
         weight = entries.data.astype(np.float64)
-        # one partition may stand in every table: its clusters are counted table by table
+        # the tables can share the second partition, so its clusters are counted per table
         codes, column = np.unique(row_table[row] * tables.shape[1] + label, return_inverse=True)
         return cls(
             weight,
@@ -92,8 +92,8 @@ class Overlaps:
     def of_labels(cls, first: IntArray, second: IntArray, weights: FloatArray) -> Overlaps:
         """From label vectors, or from matrices with one pair of vectors per row.
 
-        Labels are whole numbers. A negative label is missing: a pair of partitions is compared over
-        the items that both label.
+        Labels are integers, and a negative label is missing. Two partitions are compared over the
+        items that both label.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class Overlaps:
         return np.where(self.totals > 0, values, np.nan)
 
     def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Pairs of items together in both partitions, in the first, in the second, and all."""
+        """Number of pairs of items together in both partitions, in the first, in the second, and in all."""
         return (
             self._sums(_pairs(self.weight), self.table),
             self._sums(_pairs(self.row_sizes), self.row_table),
@@ -190,9 +190,9 @@ def normalised_information(
     same: NDArray[np.bool_],
     average: Average = "arithmetic",
 ) -> FloatArray:
-    """Mutual information over an average of the two entropies, in [0, 1].
+    """Mutual information divided by an average of the two entropies, in [0, 1].
 
-    Equal partitions (``same``) score 1, also where both are a single cluster and have no entropy.
+    Equal partitions (``same``) score 1, also if both are a single cluster and have zero entropy.
     """
     if average == "arithmetic":
         scale = (first + second) / 2

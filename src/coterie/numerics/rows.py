@@ -1,4 +1,4 @@
-"""Distinct rows by hashing: one pass, equality verified, no sort."""
+"""Find distinct rows by hashing, in one pass without sorting. Equal hashes are verified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 @njit(cache=True, nogil=True)
 def _hash_rows(codes, hashes):
-    """Two labels at a time, because each step waits for the one before."""
+    """Hash two labels per step: each step waits for the one before, so fewer steps are faster."""
     n, m = codes.shape
     for i in range(n):
         h = np.uint64(0x9E3779B97F4A7C15)
@@ -29,11 +29,11 @@ def _hash_rows(codes, hashes):
 
 @njit(cache=True, nogil=True)
 def _insert(codes, hashes, begin, ids, slots, tags, rows, n_rows):
-    """Give each row of ``codes`` from ``begin`` on its number; stop early when the table is full.
+    """Number the rows of ``codes`` from ``begin`` on; stop early when the table is full.
 
     Returns the first row not handled and the number of distinct rows so far. ``slots`` is an
-    open-addressing table with linear probing, its length a power of two: the row's number in the
-    low half of a word and half of its hash in the high half, so that a probe reads one word.
+    open-addressing table with linear probing, its length a power of two. The low half of each word is
+    the number of a row and the high half is half of its hash, so that a probe reads one word.
     """
     mask = slots.shape[0] - 1
     low_half = np.uint64(0xFFFFFFFF)

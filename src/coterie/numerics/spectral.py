@@ -1,7 +1,7 @@
-r"""Spectral cuts: of the graph of rows and columns of a matrix, and of a similarity.
+r"""Spectral cuts of a bipartite graph (rows and columns of a matrix) and of a similarity.
 
 Rows are microclusters. A row u of weight r_u counts as r_u equal samples, and every function
-here gives what it would give for the samples themselves.
+here gives the same result as for the samples themselves.
 
 **Rows and columns.** With W the non-negative N x k affinity of rows and columns, its degrees
 :math:`D = \mathrm{diag}(W 1)` of a sample and :math:`\Delta = \mathrm{diag}(W' r)` of a column, the
@@ -18,10 +18,10 @@ of X'X and XX' is decomposed. A *transfer cut* solves the k x k problem and carr
 eigenvalues of :math:`D^{-1/2} R^{1/2} S R^{1/2} D^{-1/2}` with :math:`D = \mathrm{diag}(S r)`, and a
 unit eigenvector x of it corresponds to :math:`x_u / \sqrt{r_u}` on the samples of u.
 
-**Ties.** Where the last eigenvalue wanted is repeated and only j of its q vectors fit, which j a solver
-returns depends on the order of the rows. All q are returned instead, each times :math:`\sqrt{j/q}`: the
-distances between rows are then the mean over all choices. Vectors of eigenvalue zero tell nothing
-and are left out. So the number of columns may differ from the number asked for.
+**Ties.** If the last eigenvalue wanted is repeated and only j of its q vectors fit, the choice of an
+eigensolver depends on the order of the rows. Therefore all q are returned, each times :math:`\sqrt{j/q}`:
+the squared distances between rows are then the mean over all choices. Vectors of eigenvalue zero carry no
+information and are left out. So the number of columns may differ from ``n_vectors``.
 
 Z. Li, X.-M. Wu, S.-F. Chang, "Segmentation using superpixels: a bipartite graph partitioning
 approach", IEEE Conference on Computer Vision and Pattern Recognition (2012). A. Ng, M. Jordan, Y. Weiss,
@@ -45,14 +45,14 @@ from coterie.numerics.kmeans import weighted_kmeans
 
 # eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
-# eigenpairs sought beyond those wanted, to see ties
+# additional eigenpairs computed, to see ties
 GUARD = 2
 # up to this order all eigenpairs cost little
 WHOLE_ORDER = 300
-# above this order few eigenpairs are sought by products instead of a factorisation
+# above this order a few eigenpairs are computed by Lanczos instead of a factorisation
 DENSE_ORDER = 2000
 LANCZOS_SHARE = 20
-# what the consensus functions of the transfer cut use
+# defaults of the consensus methods that use the transfer cut
 TCUT_STARTS = 3
 TCUT_ROUNDS = 100
 
@@ -77,7 +77,7 @@ class BipartiteSpectrum:
 
 
 def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> BipartiteSpectrum:
-    """Leading vectors of the graph of rows and columns.
+    """Leading vectors of the bipartite graph of rows and columns.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> 
     weights : ndarray, shape (N,)
         r.
     n_vectors : int
-        How many; see the module on ties and zeros.
+        Number of vectors; see the module's docstring on ties and zeros.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> 
 
 
 def tcut_embedding(affinity: Any, weights: NDArray[Any], n_vectors: int) -> FloatArray:
-    """Rows of unit length in which the transfer cut looks for clusters, N x p.
+    """The embedding of the transfer cut: rows of unit length, N x p.
 
     A row without affinity stays zero.
 
@@ -152,10 +152,10 @@ def tcut(
     n_init: int = TCUT_STARTS,
     max_iter: int = TCUT_ROUNDS,
 ) -> IntArray:
-    """Transfer cut of the graph of rows and columns: clusters of the rows.
+    """Transfer cut of the bipartite graph of rows and columns. Returns clusters of the rows.
 
-    k-means on :func:`tcut_embedding`, so there are fewer than ``n_clusters`` clusters where it has
-    fewer distinct rows.
+    k-means on :func:`tcut_embedding`. There are fewer than ``n_clusters`` clusters if the embedding
+    has fewer distinct rows.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def tcut(
     n_clusters : int
     rng : numpy Generator
     n_init, max_iter : int
-        Starts of k-means, and the most rounds of each.
+        Number of k-means starts, and the maximum number of rounds per start.
 
     Examples
     --------
@@ -183,8 +183,8 @@ def tcut(
 def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:
     """Rows of unit length from the leading eigenvectors of the normalised similarity, N x p.
 
-    Vectors of eigenvalue zero or less are left out: on samples, zero belongs to vectors that tell
-    identical samples apart. A row without any similarity stays zero.
+    Vectors of eigenvalue zero or less are left out: on samples, vectors that separate identical
+    samples have eigenvalue zero. A row without any similarity stays zero.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: 
     weights : ndarray, shape (N,)
         Number of samples of each row.
     n_vectors : int
-        How many; see the module on ties.
+        Number of vectors; see the module's docstring on ties.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: 
 
 
 def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:
-    """The vectors of :func:`leading_embedding` as they are on samples: orthonormal there, N x p.
+    """The vectors of :func:`leading_embedding` before rows are scaled, N x p; orthonormal over the samples.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: in
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:
-    """Rows scaled to unit length; rows of no length stay zero.
+    """Rows scaled to unit length; rows of length zero stay zero.
 
     Examples
     --------
@@ -238,14 +238,14 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     [[0.6, 0.8], [0.0, 0.0]]
     """
     lengths = np.linalg.norm(rows, axis=1)
-    # a row that is zero but for rounding has no direction
+    # a row that is zero up to rounding has no direction
     some = lengths > 1e-12 * lengths.max(initial=0.0)
     return np.where(some[:, None], rows, 0.0) / np.where(some, lengths, 1.0)[:, None]
 
 
 @dataclass(frozen=True)
 class _Scaled:
-    """diag(scale) S diag(scale), formed only where it is decomposed whole."""
+    """The matrix diag(scale) S diag(scale), formed only for a dense decomposition."""
 
     similarity: FloatArray
     scale: FloatArray
@@ -266,7 +266,7 @@ class _Scaled:
 
 @dataclass(frozen=True)
 class _Product:
-    """A A' of an A that may be sparse."""
+    """The matrix A A'; A may be sparse."""
 
     factor: Any
 

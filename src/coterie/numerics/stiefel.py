@@ -1,4 +1,4 @@
-r"""Matrices with orthonormal columns: the nearest, leading singular vectors, quadratic minima.
+r"""Matrices with orthonormal columns: polar factors, leading singular vectors, quadratic minimisers.
 
 The polar factor of B = U S V' is U V'. Among all matrices Q with orthonormal columns (orthonormal rows
 where B is wide) it has the largest tr(Q' B), which solves the Procrustes problem.
@@ -24,7 +24,7 @@ from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray
 from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
-# below this ratio of the Gram matrix's extreme eigenvalues half of the digits are gone
+# below this ratio of the smallest to the largest eigenvalue of the Gram matrix, half of the digits are lost
 SAFE_GRAM = 1e-8
 # squared singular values below this, relative to the largest, are rounding
 NO_SUPPORT = 1e-10
@@ -48,20 +48,20 @@ def polar(matrix: FloatArray) -> FloatArray:
         values, vectors = np.linalg.eigh(matrix.T @ matrix)
         if values[0] > SAFE_GRAM * values[-1]:
             factor = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
-            # one step of Newton and Schulz makes up for the squared condition number
+            # a Newton-Schulz step restores the digits lost by squaring the condition number
             return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return left @ right
 
 
 def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
-    """The polar factors of several tall matrices, each with rows of zeros below its own.
+    """The polar factors of several tall matrices, stacked and padded with rows of zeros.
 
     Parameters
     ----------
     matrices : ndarray, shape (count, rows, columns)
     sizes : ndarray, shape (count,)
-        How many rows each has, at least as many as columns.
+        Number of rows of each matrix without the padding, at least the number of columns.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
 def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     """Left singular vectors of the ``count`` largest singular values, signs fixed.
 
-    Where the matrix (dense or sparse, rows at least ``count``) has a smaller rank, directions of its
-    first rows make up the number.
+    The matrix is dense or sparse and has at least ``count`` rows. If its rank is smaller, the vectors are
+    completed by unit vectors of the first rows.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def minimise_quadratic(
     scale : float
         s.
     max_steps : int
-        Most steps.
+        Maximum number of steps.
     tol : float
         Stops once a step moves X by less than this, relative to its norm.
 
@@ -173,10 +173,10 @@ def minimise_quadratics(
     max_steps: int,
     tol: float = 1e-10,
 ) -> FloatArray:
-    """Several of :func:`minimise_quadratic` with scale 1, of non-negative diagonals, step by step.
+    """Solve several problems of :func:`minimise_quadratic` at once, with scale 1 and non-negative D.
 
-    All come in arrays of shape (count, rows, columns), or (count, rows), with zeros below the rows
-    that ``sizes`` gives each of them.
+    The problems are stacked in arrays of shape (count, rows, columns), or (count, rows) for D, and
+    padded with zeros below the number of rows that ``sizes`` gives.
 
     Examples
     --------
