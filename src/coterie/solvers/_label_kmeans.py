@@ -5,8 +5,8 @@ j labelled. The distance of a sample from the centre is a sum over the members t
 
 .. math:: \sum_j w_j \, d(y_j, p_l^j),
 
-and every d here is one for which those shares are the best centre of any set of samples: neither a
-round's assignment nor its new centres can raise the sum of all distances.
+and for every d used here, these shares are the best centre of any set of samples. So neither the
+assignment nor the new centres of a round can raise the sum of all distances.
 
 A microcluster of weight r counts r times. Products with the sparse incidence N x k do all the work:
 O(N m c) per round, O(N (m + c) + k c) memory.
@@ -24,11 +24,11 @@ from scipy import sparse
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 
-# what a label that never occurs in a cluster counts as, so that its logarithm stays finite
+# added to the shares, so that the logarithm of a label that never occurs in a cluster is finite
 EPSILON = 2.0**-52
 # distances closer than this, relative to the largest, tie; ties go to the lower cluster
 TIE = 1e-10
-# most rounds and tolerance where another method starts from the partition
+# maximum number of rounds and tolerance of a k-means that another method starts from
 ROUNDS, DROP = 100, 1e-6
 
 
@@ -74,7 +74,10 @@ class LabelRows:
         return np.asarray(np.add.reduceat(values, self.offsets[:-1], axis=0))
 
     def centres(self, labels: IntArray, n_clusters: int) -> FloatArray:
-        """Shares p, k x c; those of all samples where a member labelled none of a cluster's."""
+        """Shares p of each cluster, k x c.
+
+        If a member labelled no sample of a cluster, its shares among all samples are used.
+        """
         n = len(labels)
         chosen = sparse.csr_array((self.weights, labels, np.arange(n + 1)), shape=(n, n_clusters))
         counts = np.asarray((self.incidence.T @ chosen).toarray())
@@ -86,17 +89,17 @@ class LabelRows:
         """The centres of clusters that hold one microcluster each, k x len(rows)."""
         labels = np.full(len(self.weights), len(rows))
         labels[rows] = np.arange(len(rows))
-        # all others go to one more cluster, which is dropped
+        # all other microclusters go to an extra cluster, which is dropped
         return self.centres(labels, len(rows) + 1)[:, : len(rows)]
 
 
-# from the rows and centres (k x c) to what each label costs in each cluster (k x c)
+# maps the rows and the centres (k x c) to the cost of each label in each cluster (k x c)
 Costs = Callable[[LabelRows, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
 class LabelKMeans:
-    """Where a start ended: labels without an empty cluster, and the objective round by round."""
+    """Result of one start: labels without an empty cluster, and the objective of each round."""
 
     labels: IntArray
     objectives: tuple[float, ...]
@@ -148,7 +151,7 @@ def label_kmeans(
     max_iter: int,
     tol: float,
 ) -> LabelKMeans:
-    """The best of several starts from the rows of random samples; the first of equally good ones."""
+    """The best of several starts from the rows of random samples; the first of them in a tie."""
     best: LabelKMeans | None = None
     chance = rows.weights / rows.weights.sum()
     for _ in range(n_init):
@@ -177,7 +180,7 @@ def follow(
         objective = float(rows.weights @ distances[np.arange(len(moved)), moved])
         if not np.isfinite(objective):
             raise FloatingPointError("k-means of label rows: the distances are not finite")
-        # rounding may raise it by a last digit: what was there before is then as good
+        # rounding may raise the objective in its last digit; the previous labels are then as good
         risen = bool(objectives) and objective > objectives[-1]
         if labels is None or not risen:
             labels = moved
@@ -196,7 +199,7 @@ def _nearest(distances: FloatArray) -> IntArray:
 
 
 def _without_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> IntArray:
-    """Empty clusters take the row farthest from its centre, from a cluster that has another."""
+    """Give each empty cluster the row farthest from its centre, from a cluster with at least two rows."""
     count = np.bincount(labels, minlength=n_clusters)
     own = distances[np.arange(len(labels)), labels]
     for empty in np.flatnonzero(count == 0):

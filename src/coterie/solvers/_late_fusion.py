@@ -6,12 +6,12 @@ of :math:`\mathrm{tr}(G' \sum_p \beta_p H_p W_p)` have closed solutions, with po
 
 - turning: :math:`W_p = \mathrm{polar}(H_p' G)`, of k_p x c
 - filling: the unknown rows are :math:`\mathrm{polar}(G W_p')` on those rows
-- weighing: :math:`\beta_p = f_p / \|f\|`, :math:`f_p = \mathrm{tr}(G' H_p W_p)`, nothing below zero
+- weighing: :math:`\beta_p = f_p / \|f\|` with :math:`f_p = \max(\mathrm{tr}(G' H_p W_p), 0)`
 
 On microclusters with multiplicities R the polar factor of a matrix with repeated rows is
-:math:`R^{-1/2} \mathrm{polar}(R^{1/2} M)`, and every product over samples has an R in it. Where a matrix does
-not have full rank, its polar factor is taken on its range only: any completion would treat identical
-samples differently.
+:math:`R^{-1/2} \mathrm{polar}(R^{1/2} M)`, and every product over samples contains R. If a matrix does
+not have full rank, its polar factor is computed on its range only, because any completion would treat
+identical samples differently.
 
 Members need not have c clusters. With k_p < c the rows of :math:`W_p` are orthonormal, which is what zero
 columns in :math:`H_p` would give; with k_p > c its columns are, and the filled rows are
@@ -32,7 +32,7 @@ from coterie.numerics.stiefel import leading_left_vectors
 
 # singular values below this share of the largest are rounding
 NO_SUPPORT = 1e-10
-# the same for squares of singular values: those above the first are safe, those below the second zero
+# the same for squared singular values: above the first share they are accurate, below the second zero
 SAFE_GRAM, ROUNDING = 1e-8, 1e-14
 
 
@@ -188,11 +188,11 @@ def supported_polar(matrix: FloatArray) -> FloatArray:
         squares, vectors = np.linalg.eigh(matrix.T @ matrix)
         top = squares[-1]
         held = squares > SAFE_GRAM * top
-        # squaring costs half of the digits: between safe and zero it does not tell which is which
+        # squaring loses half of the digits, so values between the two limits cannot be told from zero
         if not ((squares > ROUNDING * top) & ~held).any():
             frame = vectors[:, held]
             factor = matrix @ ((frame / np.sqrt(squares[held])) @ frame.T)
-            # one step of Newton and Schulz makes up for the squared condition number
+            # a Newton-Schulz step restores the digits lost by squaring the condition number
             return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
     U, values, Vt = np.linalg.svd(matrix, full_matrices=False)
     held = values > NO_SUPPORT * values.max(initial=0.0)
@@ -200,5 +200,5 @@ def supported_polar(matrix: FloatArray) -> FloatArray:
 
 
 def _full_rank(W: FloatArray) -> bool:
-    """Whether the columns are orthonormal, and not fewer because of a deficient product."""
+    """Whether all columns are orthonormal; False if the product that W comes from was rank deficient."""
     return bool(abs((W**2).sum() - W.shape[1]) < 0.5)

@@ -31,7 +31,7 @@ from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
-# values of the parameters that many methods take, unless a method's own domains differ
+# allowed values of parameters that many methods share; a method's own domains take precedence
 SHARED_DOMAINS: Mapping[str, Domain] = {
     "n_clusters": Integer(1),
     "n_init": Integer(1),
@@ -72,8 +72,8 @@ class MethodInfo:
     grid : mapping
         The parameter values that the paper tries.
     domains : mapping
-        The values that each parameter may take. Parameters that many methods share (n_clusters,
-        max_iter, tol, memory_budget, ...) are known already; list only others, and exceptions.
+        Allowed values of each parameter. Parameters that many methods share (n_clusters, max_iter,
+        tol, memory_budget, ...) have common domains; list only other parameters and exceptions.
     """
 
     name: str = ""
@@ -155,7 +155,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     @classmethod
     def method_name(cls) -> str:
         """Name of the method in results and reports."""
-        # a subclass that says nothing about itself is not the method it inherits from
+        # a subclass without its own ``about`` is not the method it inherits from
         own = vars(cls).get("about")
         return own.name if own and own.name else cls.__name__
 
@@ -192,7 +192,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order
-        # the last digits of a BLAS product depend on its threads, and labels can on those digits
+        # the last digits of a BLAS product depend on the number of threads, and can change labels
         with one_blas_thread():
             partition = self._solve(
                 ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
@@ -211,7 +211,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return self.fit(labels, y, **fit_parameters).labels_
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        """The partition of the microclusters. Every method writes this.
+        """Find the partition of the microclusters. Every method must define this.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
         self.n_iter_ = len(self.history_)
-        # scikit-learn asks how wide the input was
+        # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():
             setattr(self, name, ensemble.expand(values))

@@ -18,14 +18,13 @@ Steps
   3. partition it into c parts with METIS (:mod:`coterie.numerics.partitioners`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
-samples together. Without the balance splitting them never lowers the cut; with it the partition of the
-n samples may split some, so the two are not the same problem. A microcluster heavier than a cluster may
-be gets a cluster of its own.
+samples together. Splitting identical samples never lowers the cut, but the balance may require it, so the
+two problems differ. A microcluster that is heavier than the limit of a cluster gets a cluster of its own.
 
 Cost: O(N^2 m) time and 48 bytes per pair of microclusters. Needs pymetis (extra ``graph``).
 
 Where paper and programs differ. ClusterPack calls METIS 4 (recursive bisection, weights scaled to a sum of
-1e8, no vertex weights, for it works on samples); so does this with METIS 5 through pymetis, on
+1e8, no vertex weights, because it works on samples). Here METIS 5 is called through pymetis, on
 microclusters. A hierarchical clustering of the co-association that some packages call CSPA is EAC.
 
 Missing labels. The share is taken among the members that saw both samples.
@@ -74,7 +73,7 @@ class CSPA(LabelConsensus):
 
     Notes
     -----
-    Clusters of about equal size by construction: a poor choice where the true ones differ much.
+    Clusters have about equal size by construction: a poor choice if the true sizes differ much.
 
     Examples
     --------

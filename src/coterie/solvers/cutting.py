@@ -1,10 +1,9 @@
 """Exactly n_clusters clusters: the cuts that methods share, and the rule that corrects the number.
 
 An embedding is cut by k-means, a dissimilarity by linkage, a graph into balanced parts. k-means and
-balanced parts can leave fewer clusters of samples than asked for, and the papers that learn a graph
-return as many clusters as it has components. :func:`finish_partition` merges what is too many and
-splits what is too few, by a rule that does not depend on any order, and
-:func:`warn_if_unfinished` tells the user.
+balanced parts can leave fewer clusters of samples than requested, and methods that learn a graph find
+as many clusters as it has components. :func:`finish_partition` merges surplus clusters or splits
+existing ones, by a rule that does not depend on any order, and :func:`warn_if_unfinished` warns the user.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ TWO_MEANS_ROUNDS = 50
 
 @dataclass(frozen=True)
 class Cut:
-    """Clusters of the microclusters, and what they were before there were exactly n_clusters.
+    """Clusters of the microclusters, before and after they are adjusted to exactly n_clusters.
 
     Attributes
     ----------
     labels : ndarray, shape (N,)
     components : ndarray, shape (N,)
-        What the method arrived at.
+        Clusters that the method found.
     objective : float
         The sum of squares of k-means, or the height of the last merge.
     converged : bool
@@ -58,7 +57,7 @@ class Cut:
 
     @property
     def n_components(self) -> int:
-        """Number of clusters that the method arrived at."""
+        """Number of clusters that the method found."""
         return int(self.components.max()) + 1
 
     def partition(
@@ -101,7 +100,7 @@ def cut_embedding(
     n_clusters : int
     rng : numpy Generator
     n_init, max_iter : int
-        Number of starts, and the most rounds of each.
+        Number of starts, and the maximum number of rounds per start.
     weights : ndarray, shape (N,), optional
         How often each row counts; by default as often as it has samples.
     companions : pair of arrays, shapes (q, d) and (q,), optional
@@ -177,15 +176,15 @@ def finish_partition(
     ----------
     ensemble : Ensemble
     components : ndarray, shape (N,)
-        What the method arrived at.
+        Clusters that the method found.
     n_clusters : int
         At most N.
     similarity : ndarray, shape (N, N), optional
-        The learned matrix. Too many components are merged by average link on it, and where it does
-        not connect any two of them, on the co-association between them.
+        The learned matrix. If there are too many components, they are merged by average link on this
+        matrix, or on the co-association between them if it does not connect any two.
     embedding : ndarray, shape (N, d), optional
-        The current embedding, one row per microcluster at sample scale. Too few components are split
-        by it, and where it does not separate, by the members' labels.
+        The current embedding, one row per microcluster at sample scale. If there are too few
+        components, they are split by it, or by the members' labels if it does not separate them.
     """
     labels = by_first_appearance(components)
     count = int(labels.max()) + 1
@@ -198,7 +197,7 @@ def finish_partition(
 
 
 class Settings(Protocol):
-    """The parameters of an iterative solver that its ending depends on."""
+    """The parameters of an iterative solver that :func:`finished` uses."""
 
     n_clusters: int
     max_iter: int
@@ -228,12 +227,12 @@ def finished(
         Called from its ``_solve``, so that the warning points to the caller of ``fit``.
     ensemble : Ensemble
     components : ndarray, shape (N,)
-        What the method arrived at, kept as ``component_labels_`` and ``n_components_``.
+        Clusters that the method found, kept as ``component_labels_`` and ``n_components_``.
     history : sequence of mappings
         One record per pass; the last gives ``objective_`` and ``residual_``.
     converged : bool
     advice : str
-        What to do where it did not converge, or arrived at another number of clusters.
+        What to do if the method did not converge, or found another number of clusters.
     member_weights : ndarray, shape (m,)
     similarity, embedding : ndarray, optional
         As in :func:`finish_partition`.

@@ -8,7 +8,7 @@ clusters that microcluster u lies in, and X the k x N matrix of these columns, t
 .. math:: \min_Z \; \|X - X Z\|_{2,1} + \lambda \|Z\|_F^2 .
 
 The norm sums the lengths of the columns, not their squares, so a microcluster that fits nowhere
-may stay unexplained. A ridge penalty leaves every microcluster a part in every mixture: Z is dense.
+may stay unexplained. With a ridge penalty every microcluster has a share in every mixture: Z is dense.
 
 Steps
   1. weights d = 1; then ``max_iter`` rounds of
@@ -24,17 +24,17 @@ residual has the length :math:`|s (c_u - v_u)|`; and U = V U_c where U_c are the
 the q x N matrix of the c_u. Rounds cost O(N q) each. Each is a minimisation of a majorant, so the
 objective never rises (with the length taken as :math:`\sqrt{\cdot + 10^{-10}}`).
 
-Microclusters count once each, however many samples they have: the method is defined so. Giving a
-sample twice, or a ``sample_weight``, changes nothing but the order in which equal choices are tried. A
+Microclusters count once each, however many samples they have: the method is defined that way. Giving a
+sample twice, or a ``sample_weight``, changes only the order in which equal choices are tried. A
 ``member_weight`` of 2 is the same as giving that member twice.
 
 Cost: O(N k q) for the decomposition of X, O(N^2 q) for the affinity, O(N^3) for its eigenvectors up to
 N = 2,000 and O(N^2) per Lanczos step above; 32 bytes per pair of microclusters.
 
-Where paper and program differ. A program that follows the paper's takes five rounds whatever
-happens; so does this one by default. Its comment penalises the norm of Z, its update solves for the
-squared norm, as here. Its lambda is 100; here it is 10, which was no worse than 100 on any of six
-public pools. Below 1 every microcluster explains itself and the affinity nears the identity.
+Where paper and program differ. A program that follows the paper always takes five rounds; so does this
+one by default. Its comment penalises the norm of Z, but its update solves for the squared norm, as here.
+Its lambda is 100; here it is 10, which was at least as good as 100 on each of six public pools. Below 1
+every microcluster explains itself and the affinity approaches the identity.
 
 Missing labels. A member that has no label for a sample adds nothing to the sample's column x_u. Its
 direction, not its length, decides in step 2, so a sample with gaps is placed by the labels that it has.
@@ -58,21 +58,21 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
-# what keeps the weight of a perfectly explained column finite
+# keeps the weight of a perfectly explained column finite
 SMOOTHING = 1e-10
-# singular values of Z below this share of the largest say nothing
+# singular values of Z below this share of the largest are left out
 LEAST_SINGULAR = 1e-4
 # singular values of X below this share of the largest are rounding
 ROUNDING = 1e-12
-# most rounds of a start of k-means
+# maximum number of rounds per k-means start
 KMEANS_ROUNDS = 300
 
 
 class DREC(LabelConsensus):
     """Dense representation ensemble clustering.
 
-    Writes every microcluster as a mixture of all of them, takes mixtures that point the same way as
-    alike, and cuts the resulting graph. Samples that resemble nothing are allowed to stay so.
+    Writes every microcluster as a mixture of all of them, compares the mixtures by their direction, and
+    cuts the resulting graph. Samples that resemble no others may stay unexplained.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ class DREC(LabelConsensus):
     consensus_matrix_ : ndarray, shape (N, N)
         The affinity of microclusters, in [0, 1].
     sample_residual_ : ndarray, shape (n,)
-        Length of what the mixture leaves unexplained of each sample's labels, as a share of their
-        own length; the largest belong to samples that resemble no others.
+        Length of the unexplained part of each sample's labels, relative to their length. It is large
+        for samples that resemble no others.
     objective_ : float
         The objective after the last round.
     n_components_, component_labels_ : int and ndarray, shape (n,)
@@ -237,9 +237,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The coefficients of Z = V C, one row per microcluster, and what they leave unexplained.
+    """The coefficients of Z = V C, one row per microcluster, and the length of the residuals.
 
-    ``damping`` holds lambda / d of the round that comes next.
+    ``damping`` holds lambda / d of the next round.
     """
 
     coefficients: FloatArray

@@ -13,10 +13,10 @@ Steps
      two merges (the lifetime criterion) where n_clusters is None
 
 Exactness. Samples of one microcluster are at dissimilarity 0 and the linkages are reducible, so the
-dendrogram of the n samples is that of the microclusters with their weights. Co-association values tie
-all the time: ties go to the pair of lowest index, microclusters being numbered from the heaviest
-down (see :class:`coterie.Ensemble`), so the answer does not depend on the order of the samples. An
-n x n linkage that breaks ties by position gives another answer for another order of the same rows.
+dendrogram of the n samples is that of the microclusters with their weights. Co-association values
+often tie. Ties go to the pair of lowest index, and microclusters are numbered from the heaviest down
+(see :class:`coterie.Ensemble`), so the result does not depend on the order of the samples. An n x n
+linkage that breaks ties by position can give another result for another order of the same rows.
 
 Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 """

@@ -3,8 +3,8 @@ r"""EC-CMS: a co-association matrix that enhances itself.
 Jia, Tao, Wang and Wang, "Ensemble clustering via co-association matrix self-enhancement", IEEE
 Transactions on Neural Networks and Learning Systems (2023).
 
-Pairs that most members put together are few but nearly always right; pairs that some put together
-are many and often wrong. So a similarity A of the samples (any evidence) is taken as a clean
+Pairs that most members put together are few but nearly always right. Pairs that only some members put
+together are many and often wrong. So a similarity A of the samples (any evidence) is taken as a clean
 matrix C plus an error E, C agrees with A on the high-confidence pairs Omega, and samples joined by
 such a pair have similar rows in C. Problem (5):
 
@@ -43,8 +43,8 @@ as a sparse matrix; a block where that fails is inverted. Cost of a pass: the en
 (about a hundredth of |block|^2) times N for step 2 and N^2 for step 3; 48 bytes per pair of microclusters,
 26 in single precision.
 
-Where paper and program differ. The paper prints squared norms in the stopping rule, the program and
-the published numbers use plain ones, and so does this. Neither rule waits for the optimum: at the
+Where paper and program differ. The paper prints squared norms in the stopping rule. The program and
+the published numbers use plain norms, as here. Neither rule waits for the optimum: at the
 default tol of 0.01, C is some percent away from it, and a run to 1e-7 takes some thousand passes and
 may end in other labels. The program clusters the lower triangle of C, which is not quite symmetric
 when it stops; here the symmetric part is clustered, clipped to [0, 1]. Omega is without the diagonal
@@ -93,10 +93,10 @@ class ECCMS(LabelConsensus):
         Number of clusters.
     alpha : float, default 0.8
         Share of the members that must put a pair together for the pair to be certain. The paper
-        advises 0.7 to 0.8; fewer pairs are certain with more.
+        advises 0.7 to 0.8; with a larger value fewer pairs are certain.
     lam : float, default 0.4
-        Price of departing from the evidence. Useful from 0.01 to 1; from 100 on the evidence is
-        hardly changed.
+        Penalty for departing from the evidence. Useful values are 0.01 to 1; from 100 on the evidence
+        hardly changes.
     evidence : {"lwca", "ca", "pts"} or array, default "lwca"
         The similarity to be enhanced: locally weighted co-association, plain co-association,
         probability trajectories, or a matrix of one's own with entries in [0, 1]. That is n x n in

@@ -3,8 +3,8 @@ r"""ECPCS-HC: propagated similarities of base clusters, carried over to samples,
 Huang, Wang, Peng, Lai and Kwoh, "Enhanced ensemble clustering via fast propagation of cluster-wise
 similarities", IEEE Transactions on Systems, Man, and Cybernetics: Systems 51 (2021).
 
-The co-association says 0 of two samples wherever a member separates them, however close the two base
-clusters are. Here base clusters are compared with those of the other members by a random walk, and a pair
+In the co-association, a member that separates two samples counts 0, however close their two base clusters
+are. Here base clusters are compared by a random walk among the base clusters of all members, and a pair
 that a member separates gets the similarity of its two base clusters.
 
 Steps
@@ -22,8 +22,8 @@ microclusters with their weights.
 
 Cost: O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters and 40 per pair of base clusters.
 
-Where paper and program differ. Not in a way that matters. With t = 20 all similarities are close to 1;
-only their order counts.
+Where paper and program differ. There is no difference that matters. With t = 20 all similarities are close
+to 1; only their order counts.
 
 Missing labels. Base clusters hold the samples that were seen; ECA is the mean over the members that saw
 both, 0 where none did.

@@ -21,10 +21,10 @@ Cost: O(N m + t k^3) time, O(N m + k^2) memory.
 Where paper and program differ. The paper writes the links of step 3 as entries of the walk but means
 Z; the half added to the diagonal is the program's. The program starts the rotation once, from a row
 drawn at random, and two runs of it may differ; here the best of several is kept. The paper settles tied
-votes at random. A group that wins no sample leaves fewer than c clusters, in the program too; here
-the widest cluster is split then, by the votes, and a warning says so. With two members every link goes
-from one to the other, walkers that start in different members never meet, and Z tells nothing of
-what belongs together; here walkers rest at every other step then, which the paper does not consider.
+votes at random. A group that wins no sample leaves fewer than c clusters, also in the program; here
+the widest cluster is then split by the votes, with a warning. With two members every link goes from one
+member to the other, walkers that start in different members never meet, and Z does not show which base
+clusters belong together. Here walkers then rest in every other step, which the paper does not consider.
 
 Missing labels. Base clusters hold the samples that were seen, and a sample votes with the labels it has.
 """
@@ -50,7 +50,7 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import Cut, finish_partition, warn_if_unfinished
 from coterie.solvers.partition import Partition
 
-# similarities below this are none, and the links of every base cluster with itself get stronger
+# smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
 LEAST_LINK = 1e-6
 SELF_LINK = 0.5
 # how often a walker stays where it is when there are two members

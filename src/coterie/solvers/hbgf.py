@@ -4,8 +4,8 @@ Fern and Brodley, "Solving cluster ensemble problems by bipartite graph partitio
 Conference on Machine Learning (2004).
 
 Samples and base clusters are the vertices of one graph; a sample is linked to each base cluster it lies
-in. The whole graph is cut into c parts and samples keep the part they fall into. Base clusters are
-placed along with the samples, which no method on the co-association does.
+in. The whole graph is cut into c parts and samples keep their part. Unlike with methods on the
+co-association, base clusters are assigned to the parts as well.
 
 Steps of the spectral cut, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)` and
 :math:`\Delta = \mathrm{diag}(B' r)`

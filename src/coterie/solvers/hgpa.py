@@ -18,8 +18,8 @@ Steps
   3. partition it into c parts with Mt-KaHyPar (:mod:`coterie.numerics.partitioners`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
-samples together. Splitting them never lowers the cut; only the balance can ask for it. A microcluster
-heavier than a cluster may be gets a cluster of its own.
+samples together. Splitting identical samples never lowers the cut; only the balance may require it. A
+microcluster that is heavier than the limit of a cluster gets a cluster of its own.
 
 Cost: O(N m c) time and O(N m) memory: no matrix of pairs. Needs mtkahypar (extra ``graph``).
 
@@ -75,8 +75,8 @@ class HGPA(LabelConsensus):
 
     Notes
     -----
-    A base cluster that is cut costs the same however it is cut, so members with as many clusters as are
-    wanted say little; members with more clusters say more.
+    A base cluster that is cut costs the same however it is cut. So members with about n_clusters clusters
+    carry little information, and members with more clusters carry more.
 
     Examples
     --------

@@ -22,15 +22,15 @@ Steps of a pass, each the exact maximum in its block (:mod:`coterie.solvers._lat
   4. :math:`\beta_p` in proportion to :math:`\mathrm{tr}(H' H_p W_p)`
 Stop when a pass raises the objective by less than ``tol`` of it. Then rows of H to unit length, and k-means.
 
-Exactness. All steps are row-wise or sums over samples: see the module of the steps. A ``member_weight`` of 2
-is the same as giving that member twice.
+Exactness. All steps are row-wise or sums over samples, see :mod:`coterie.solvers._late_fusion`. A
+``member_weight`` of 2 is the same as giving that member twice.
 
-Missing labels are what the method is for.
+Missing labels. The method is made for them: missing rows are filled in step 3.
 
-Where programs differ from this: the authors' program takes kernels, whose eigenvectors stand for :math:`H_p`,
+Where programs differ from this: the authors' program takes kernels, uses their eigenvectors as :math:`H_p`,
 centres them, needs c columns in each, and starts with :math:`W_p = I`. Column-normalised indicators are the
-eigenvectors of a label kernel, any rotation apart, so starting from I would depend on the names of the
-labels. Centring would leave them c - 1 dimensions and is not done. Members may have any number of
+eigenvectors of a label kernel up to a rotation, so a start from I would depend on the names of the labels.
+Indicators are not centred here, because that would leave c - 1 dimensions. Members may have any number of
 clusters.
 
 Cost: O(N m c + N c^2 + k c^2) per pass and O(N_p c^2) for each member's N_p missing rows; the start is an

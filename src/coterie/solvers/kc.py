@@ -15,16 +15,15 @@ clusters and p is their sum over members. For a root L L' of :math:`P B' R B P` 
 
 .. math:: \|A_{i:} - A_{j:}\|^2 = (b_i - b_j)' P B' R B P (b_i - b_j) / p^2 = \|(b_i - b_j)' L\|^2 / p^2,
 
-so the rows of B L / p, at most k - m + 1 numbers each, do for the rows of A. Where N is the smaller number,
-or labels are missing, the features are the columns of A times the root of their weight, N numbers.
+so the rows of B L / p, with at most k - m + 1 entries, replace the rows of A. If N is smaller, or labels
+are missing, the features are the columns of A times the root of their weight, with N entries per row.
 
 Exactness. The distances are those of the n samples, and so is the objective of k-means.
 
 Cost: O(N m k + k^3) for the features, O(N min(k, N) c) per round of k-means; memory 8 N min(k, N) bytes, with
 missing labels 32 N^2.
 
-Where papers differ. None says how k-means was started; ten starts of k-means++ are this program's
-choice.
+Where papers differ. No paper says how k-means was started; ten starts of k-means++ are a choice made here.
 
 Missing labels. The co-association of a pair is the share among the members that saw both, 0 if none
 did.

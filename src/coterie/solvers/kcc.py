@@ -30,8 +30,8 @@ Steps, from the rows of ``n_clusters`` random samples as first centres
 Stop when a round lowers the objective, the sum of all distances, by less than ``tol`` of it. The best of
 ``n_init`` starts is kept. No round raises the objective (for U_H up to the 2^-52).
 
-Exactness. Rows are treated one by one and mixed in sums only, so a microcluster of weight r gives what r
-samples give. First centres are distinct rows, drawn with chances in proportion to their weights.
+Exactness. Rows are treated one by one and combined only in sums, so a microcluster of weight r gives the
+same result as r samples. First centres are distinct rows, drawn with probability proportional to weight.
 
 Missing labels. The distance is taken over the members that labelled the sample, the shares over
 the samples of the cluster that the member labelled.
@@ -169,7 +169,7 @@ class KCC(LabelConsensus):
         own = convexity(rows, rows.shares[:, None], self.utility, self.p)[:, 0]
         weights = ensemble.member_weight
         if self.normalised:
-            # a member of one cluster has entropy zero, and utility zero whatever its weight
+            # a member with one cluster has entropy zero, and utility zero for any weight
             weights = weights / np.where(np.abs(own) > 0, np.abs(own), 1.0)
         best = label_kmeans(
             rows,
@@ -235,7 +235,7 @@ def convexity(rows: LabelRows, centres: FloatArray, utility: Utility, p: float) 
 def _lengths(rows: LabelRows, centres: FloatArray, norm: float) -> FloatArray:
     """The norm of each member's shares in each cluster, m x c.
 
-    Shares are divided by the largest, of which any power then leaves something.
+    Shares are divided by the largest first, so that no power underflows to zero.
     """
     largest = np.maximum.reduceat(centres, rows.offsets[:-1], axis=0)
     return largest * rows.by_member((centres / largest[rows.member]) ** norm) ** (1.0 / norm)

@@ -3,8 +3,8 @@ r"""LCE: link-based cluster ensemble.
 Iam-On, Boongoen, Garrett and Price, "A link-based approach to the cluster ensemble problem", IEEE
 Transactions on Pattern Analysis and Machine Intelligence 33 (2011).
 
-The incidence of samples and base clusters says 0 of every base cluster that does not hold the sample,
-however close it is to the one that does. The refined matrix RA says how close it is.
+The incidence is 0 for every base cluster that does not hold the sample, however close that base cluster is
+to the one that does. The refined matrix RA replaces these zeros by how close they are.
 
 Steps, with w the Jaccard index of base clusters
   1. likeness of two base clusters of one member by their common neighbours z: connected triples
@@ -30,9 +30,9 @@ LinkCluE, which has the similarities CTS, SRS and ASRS of samples with linkage b
 not within each, is LinkCluE's.
 
 Missing labels. The papers have none. A sample that a member did not see gets the mean of that member's
-rows of RA. Links of 0, or of one over the number of base clusters, which programs use, are unlike any row of
-a sample that was seen, because RA is full of large values: which samples were seen then becomes what is
-clustered.
+rows of RA. Programs use links of 0, or of one over the number of base clusters. Such rows differ from every
+row of a labelled sample, because RA is full of large values; the clusters would then follow the pattern of
+missing labels.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LCE(LabelConsensus):
         How base clusters of one member are alike through common neighbours: connected triples
         (WCT), or triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
-        What the most closely linked base clusters count beside a sample's own, in (0, 1].
+        Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
     n_init : int, default 10
         Number of k-means starts; the best is kept.
     max_iter : int, default 300

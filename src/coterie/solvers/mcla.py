@@ -14,19 +14,19 @@ Steps
   3. association of a sample with a meta-cluster: the mean over its base clusters of whether they
      hold the sample; the label is the meta-cluster of greatest association
 
-The sizes and overlaps are sums over samples and step 3 goes by rows, so microclusters with their weights
-give what the n samples give, exactly.
+Exactness. Sizes and overlaps are sums over samples and step 3 is by row, so microclusters with their
+weights give exactly the same result as the n samples.
 
 Cost: O(N m^2 + k^2) time, O(N (m + c) + k^2) memory: linear in N. Needs pymetis (extra ``graph``).
 
-Where paper and programs differ. A meta-cluster can be the first choice of no sample; the paper then
-returns fewer clusters. What it arrived at is kept (``component_labels_``), and the widest clusters are
+Where paper and programs differ. A meta-cluster may be the first choice of no sample; the paper then
+returns fewer clusters. Here these clusters are kept as ``component_labels_``, and the widest are
 split until there are n_clusters. ClusterPack breaks ties of the association by small random numbers; here
 they go to the meta-cluster of greater total association. A later port leaves out the weights of the
 base clusters and sums instead of averaging, which favours meta-clusters of many base clusters.
 
-Missing labels. A base cluster holds the samples that its member labelled; a sample goes by the members
-that saw it. A ``member_weight`` of w counts a member's base clusters w times.
+Missing labels. A base cluster holds only samples that its member labelled; a sample is assigned by the
+members that labelled it. A ``member_weight`` of w counts a member's base clusters w times.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TIE = 1e-9
 
 
 class MCLA(LabelConsensus):
-    """Groups of like base clusters, and each sample with the group it is most in.
+    """Groups similar base clusters, and puts each sample into the group that holds it most often.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class MCLA(LabelConsensus):
 
     Notes
     -----
-    The cheapest of the three methods of the paper: no pair of samples is looked at. It expects members
-    whose clusters can be matched, which asks for about as many clusters in each member.
+    The cheapest of the three methods of the paper, because it does not compare pairs of samples. It
+    expects members whose clusters can be matched, so members should have similar numbers of clusters.
 
     Examples
     --------

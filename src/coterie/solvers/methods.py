@@ -12,7 +12,7 @@ from coterie.core.params import nearest
 if TYPE_CHECKING:
     from coterie.solvers.base import LabelConsensus
 
-# the stub that types the package says nothing about __all__
+# the type stub of the package does not declare __all__
 CLASS_NAMES: list[str] = vars(solvers)["__all__"]
 # distinct label rows above which the default does not compare all pairs: a gigabyte per matrix
 MANY_ROWS = 12_000
@@ -48,10 +48,10 @@ def find_method(name: str) -> type[LabelConsensus]:
 def default_method(n_clusters: int | str | None, n_microclusters: int = 0) -> str:
     """Name of the method used where the user names none.
 
-    By mean rank over public pools LWEA comes second to EC-CMS, which takes some hundred times as
-    long. EAC finds the number of clusters itself. LWGP ranks next among the methods whose cost does
-    not grow with the square of the distinct label rows. Available memory plays no part: the same
-    labels must give the same answer on every machine.
+    LWEA has the second best mean rank over public pools. The best is EC-CMS, which takes about a hundred
+    times as long. EAC finds the number of clusters itself. LWGP is the best method whose cost is not
+    quadratic in the number of distinct label rows. The choice does not depend on available memory,
+    because the same labels must give the same result on every machine.
     """
     if n_clusters is None:
         return "eac"

@@ -16,8 +16,8 @@ Steps of a pass, both multiplicative
 with 1e-8 added to the denominators. Starts: ``n_init`` random ones (uniform Q, diagonal uniform S) and one
 from the k-means consensus of the label rows (its indicator plus 0.2, scaled to unit columns, and the diagonal
 of Q'AQ). Each ends when the objective changes by less than ``tol`` of it; the one of smallest objective is
-kept. The updates lower a Lagrangian in which Q'Q = I is weighed in, and the objective falls as a rule
-but not by necessity.
+kept. The updates lower a Lagrangian that includes the constraint Q'Q = I, so the objective usually falls,
+but not always.
 
 Exactness. A = B V B' with the incidence B of the base clusters and V the members' weights, and A is never
 formed. If Q starts equal on identical samples it stays so, and with multiplicities R every product over
@@ -209,7 +209,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Factors:
-    """Q and S where a start begins or ends, and what happened on the way."""
+    """Q and S at the begin or the end of a start, and the history in between."""
 
     Q: FloatArray
     S: FloatArray
@@ -223,7 +223,7 @@ class Factors:
 
 
 def start_at_random(problem: Problem, n_clusters: int, rng: np.random.Generator) -> Factors:
-    """Uniform Q and diagonal S, away from zero, which no update would leave."""
+    """Uniform Q and diagonal S, bounded away from zero because no update changes a zero."""
     least = np.finfo(np.float64).tiny
     Q = np.maximum(rng.random((len(problem.weights), n_clusters)), least)
     return Factors(Q, np.diag(np.maximum(rng.random(n_clusters), least)))
@@ -265,7 +265,7 @@ def follow(problem: Problem, start: Factors, max_iter: int, tol: float) -> Facto
             )
         change = abs(history[-1]["objective"] - error) / problem.square if history else 1.0
         history.append({"pass": number, "objective": error, "residual": change})
-        # an error at the level of rounding cannot change by a share of itself
+        # relative changes of an error at the level of rounding are meaningless
         if history[1:] and change * problem.square <= max(tol * error, 1e-12 * problem.square):
             converged = True
             break

@@ -20,13 +20,13 @@ Steps of a pass (:mod:`coterie.solvers._late_fusion`)
   3. :math:`W_p = \mathrm{polar}(H_p' Y C)`
   4. missing rows of :math:`H_p`: polar of those of :math:`Y C W_p'`
   5. :math:`\beta_p` in proportion to :math:`\mathrm{tr}((Y C)' H_p W_p)`, and T anew
-Stop when a pass raises the objective by less than ``tol`` of it. The partition sticks to its start: the best
-of ``n_init`` starts is kept.
+Stop when a pass raises the objective by less than ``tol`` of it. The partition stays close to its start, so
+the best of ``n_init`` starts is kept.
 
-Exactness. All steps are row-wise or sums over samples: see the module of the steps. A ``member_weight`` of 2
-is the same as giving that member twice.
+Exactness. All steps are row-wise or sums over samples, see :mod:`coterie.solvers._late_fusion`. A
+``member_weight`` of 2 is the same as giving that member twice.
 
-Missing labels are what the method is for.
+Missing labels. The method is made for them: missing rows are filled in step 4.
 
 Where programs differ from this: as for IMVC (kernels, c columns each, :math:`W_p = I` at first). The program
 takes for C an orthonormal basis of the space of the centres, which need not be near them. Where a cluster is
@@ -184,7 +184,7 @@ class OSIMVC(LabelConsensus):
 
 @dataclass(frozen=True)
 class Run:
-    """Where a start ended."""
+    """Result of one start."""
 
     labels: IntArray
     combined: FloatArray
@@ -202,7 +202,7 @@ def first_rotation(problem: Fusion, n_clusters: int, rng: np.random.Generator) -
     """C from one k-means of the guide's unit rows; rows of zeros for the clusters that are empty."""
     rows = unit_rows(problem.guide)
     clusters = fit_kmeans(rows, n_clusters, problem.weights, rng, n_init=1, max_iter=ROUNDS)
-    # in the order of their first rows, so that equal starts are seen to be equal
+    # number clusters by first appearance, so that equal starts can be recognised
     _, first = np.unique(clusters.labels, return_index=True)
     centres = np.zeros((n_clusters, problem.guide.shape[1]))
     centres[: len(first)] = clusters.centres[np.argsort(first)]

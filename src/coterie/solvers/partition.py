@@ -1,4 +1,4 @@
-"""The same record from every solver."""
+"""The record that every solver returns."""
 
 from __future__ import annotations
 

@@ -47,10 +47,10 @@ def memberships(
 ):
     """Fit every row; returns each row's share of the variational bound.
 
-    ``beta`` is k x c: the chance of a label in each group. Filled are ``gamma`` (N x c, the
-    Dirichlet parameters), ``counts`` (k x c, weight of the samples that have a label through a group)
-    and ``logs`` (c, the weighted sum of expected log memberships). Rows come one after the other, so
-    that the sums have one order.
+    ``beta`` is k x c: the probability of each label in each group. The kernel fills ``gamma`` (N x c,
+    the Dirichlet parameters), ``counts`` (k x c, expected weight of the samples that a group gave a
+    label) and ``logs`` (c, the weighted sum of expected log memberships). Rows are processed one after
+    the other, so that the order of the sums is fixed.
     """
     n, m = labels.shape
     c = alpha.shape[0]
@@ -105,7 +105,7 @@ def memberships(
                 turned += abs(fresh[h] - g[h])
                 total += g[h]
                 g[h] = fresh[h]
-            # memberships of a row sum to its votes
+            # the memberships of a row sum to the weight of its members
             if max(moved / votes, turned / total) <= tol:
                 break
         posterior, total = 0.0, 0.0

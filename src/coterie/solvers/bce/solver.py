@@ -13,13 +13,14 @@ Steps of a pass
      :math:`\gamma_h = \alpha_h + \sum_j \phi_{hj}`
   2. :math:`\beta_j[h, q] \propto \sum_i \phi^{(i)}_{hj} [y_{ij} = q] + 10^{-6}`
   3. :math:`\alpha` by Newton steps with the Hessian diagonal plus constant, halved until positive
-Stop when beta changes by less than ``tol`` of it. A sample belongs to its largest :math:`\gamma_h`.
+Stop when the relative change of beta is below ``tol``. A sample belongs to its largest :math:`\gamma_h`.
 
-Starts. The likelihood has many poor maxima, in the worst of which all groups are alike and all samples
-fall into one. Half of the ``n_init`` starts (the larger half) take beta from a partition into c clusters: the
-shares of labels in each, mixed with a tenth of those among all samples, and alpha = 1/2. The partitions are
-members of exactly c clusters, then k-means consensuses of the label rows. The other starts are random:
-alpha uniform on (0, 1), rows of beta uniform and normalised. Kept is the start of largest variational bound
+Starts. The likelihood has many poor maxima. In the worst of them all groups are equal and all samples
+fall into one. Half of the ``n_init`` starts (rounded up) take beta from a partition into c clusters: the
+shares of labels in each cluster, mixed with a tenth of the shares among all samples, and alpha = 1/2. The
+partitions are the members with exactly c clusters, then k-means consensuses of the label rows. The other
+starts are random: alpha uniform on (0, 1), rows of beta uniform and normalised. The start with the largest
+variational bound is kept:
 
 .. math::
 
@@ -27,13 +28,13 @@ alpha uniform on (0, 1), rows of beta uniform and normalised. Kept is the start 
     - \log\Gamma(\textstyle\sum_h \gamma_{ih}) + \sum_h \log\Gamma(\gamma_{ih})
     + \sum_{j, h} \phi_{hj} (\log \beta_j[h, y_{ij}] - \log \phi_{hj}) \Big].
 
-Exactness. Step 1 is by row, steps 2 and 3 are sums over samples: a microcluster of weight r gives what r
-samples give. A ``member_weight`` of 2 is the same as giving that member twice.
+Exactness. Step 1 is by row, steps 2 and 3 are sums over samples. So a microcluster of weight r gives the
+same result as r samples. A ``member_weight`` of 2 is the same as giving that member twice.
 
-Missing labels have no group and are left out of all sums; nothing else is needed.
+Missing labels have no group and are left out of all sums.
 
-Where programs differ from this: the authors' program has one random start and does not compute the bound;
-a copy that is passed around lost its branch for missing labels.
+Where programs differ from this: the authors' program has one random start and does not compute the bound.
+A copy of it in circulation lacks the branch for missing labels.
 
 Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c) memory.
 """
@@ -57,9 +58,9 @@ from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
 SMOOTHING = 1e-6
-# relative change at which step 1 ends, and its most rounds
+# relative change at which step 1 ends, and its maximum number of rounds
 ROW_TOL, ROW_ROUNDS = 0.01, 500
-# relative change at which step 3 ends, and its most steps
+# relative change at which step 3 ends, and its maximum number of steps
 ALPHA_TOL, ALPHA_STEPS = 1e-3, 500
 # empty groups drive alpha to zero, identical samples drive it to infinity
 LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
@@ -98,7 +99,7 @@ class BCE(LabelConsensus):
     label_chances_ : ndarray, shape (k, n_clusters)
         beta: the chance of each base cluster in each group, members one below the other.
     n_components_ : int
-        Number of groups that are the largest of some sample, before they are adjusted to exactly
+        Number of groups that at least one sample belongs to, before they are adjusted to exactly
         n_clusters.
     component_labels_ : ndarray, shape (n,)
         The largest group of each sample.
@@ -110,8 +111,8 @@ class BCE(LabelConsensus):
     Notes
     -----
     Equations, cost and the differences between paper and programs are in the module's docstring.
-    ``history_`` has the bound as "objective"; it rises as a rule, but step 1 ends early, so that it
-    may fall by a little. A missing label is left out.
+    ``history_`` has the bound as "objective". It usually rises, but can fall slightly because step 1
+    ends early. A missing label is left out.
 
     Examples
     --------
@@ -216,7 +217,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Fit:
-    """Where a start ended."""
+    """Result of one start."""
 
     model: Model
     gamma: FloatArray

@@ -5,11 +5,11 @@ path (two-metric projection). Most entries lie on a bound and are held there, so
 as the last points and gradients themselves, and the steps and changes between them are formed for
 the free entries only.
 
-Inner products carry a weight for each row and each column. A matrix whose row u represents r_u equal
-rows then takes exactly the path that the longer matrix would take, and so for columns.
+Inner products carry a weight for each row and each column. If row u represents r_u equal rows, the
+search therefore takes exactly the same path as for the longer matrix; the same holds for columns.
 
-The kernels run on one thread and release the lock: callers who have many searches run them side by
-side, and the order of every sum is fixed.
+The kernels run on one thread and release the GIL, so several searches can run in parallel, and the
+order of every sum is fixed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
 
-# share of the decrease promised by the slope that a step must bring
+# Armijo condition: share of the decrease predicted by the slope that a step must reach
 ARMIJO = 1e-4
 BACKTRACKS = 30
-# a pair of changes with a smaller cosine says more about rounding than about curvature
+# a pair of changes with a smaller cosine is dominated by rounding, not by curvature
 LEAST_CURVATURE = 1e-10
-# an entry on a bound whose slope is smaller than this share of the largest stays there: the sign of
-# a slope that is zero but for rounding must not decide
+# an entry on a bound stays there if its slope is below this share of the largest, because the sign of
+# a slope that is zero up to rounding is arbitrary
 SLACK = 1e-9
 # an entry this close to a bound is put on it, for the same reason
 SNAP = 1e-12
@@ -39,7 +39,7 @@ CHUNK = 16384
 
 @dataclass(frozen=True)
 class BoxMinimum:
-    """Where the search ended.
+    """Result of the search.
 
     ``residual`` is the largest entry of the projected gradient step at the last point examined.
     """
@@ -62,7 +62,7 @@ def minimise_in_box(
     tol: float,
     memory: int = 5,
 ) -> BoxMinimum:
-    """Descend from ``start`` until the value falls by less than ``tol`` of itself.
+    """Descend from ``start`` until a step lowers the value by less than ``tol`` times the value.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def minimise_in_box(
     first_step : float
         Multiple of the negative gradient to try while there is no history.
     max_iter : int
-        Most steps.
+        Maximum number of steps.
     tol : float
-        Least relative decrease of a step that is followed by another.
+        The search ends when the relative decrease of a step is smaller.
     memory : int
-        Steps remembered.
+        Number of earlier steps kept for the quasi-Newton direction.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def minimise_in_box(
 
 
 def working_bytes(n_rows: int, n_columns: int, memory: int = 5) -> int:
-    """Memory that a search takes, the start included, with about a third of the entries free."""
+    """Bytes that a search takes including its start, if about a third of the entries are free."""
     return 8 * n_rows * n_columns * (3 * memory + 6)
 
 
@@ -219,7 +219,7 @@ def _largest(matrix):
 def _free_entries(point, slope, slack, row_weights, column_weights):
     """Positions of the entries not held at a bound, their weights, and the largest projected slope."""
     n, k = point.shape
-    # pages that are not reached are never taken
+    # memory pages that are not written are never allocated
     entries = np.empty(n * k, dtype=np.int64)
     count = 0
     for u in range(n):

@@ -19,8 +19,8 @@ def losses_and_means(
 ):  # fmt: skip
     """Each node's loss, and each hyperedge's degree times the squared length of its mean point.
 
-    Left behind: the nodes' degrees, their points a_u = F_u / sqrt(d_u), and the hyperedges' means.
-    Few entries of the incidence are not zero, and only those are looked at twice.
+    Also fills the nodes' degrees, their points a_u = F_u / sqrt(d_u), and the hyperedges' means. Few
+    entries of the incidence are non-zero, and only these are read twice.
     """
     n, m = edges.shape
     k, width = means.shape

@@ -32,9 +32,9 @@ Steps
 Step 3 never raises (8), neither does a new F in step 4; a new rho changes it.
 
 On microclusters a row counts r_u times: degrees, means and the inner products of step 3 are weighted
-by r, which is the path that n rows would take. A ``member_weight`` of 2 is the same as giving that
-member twice. Cost: O(N k c) an evaluation of (10), O(N k) memory, one eigenproblem of order
-min(N, k) per pass; nothing is N x N unless k is larger than N.
+by r, so the iterates are those of the n rows. A ``member_weight`` of 2 is the same as giving that
+member twice. Cost: O(N k c) per evaluation of (10), O(N k) memory, one eigenproblem of order
+min(N, k) per pass; no N x N matrix is formed unless k is larger than N.
 
 Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
 uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
@@ -48,13 +48,13 @@ Guards. The Y-step can drive a node's degree to zero, where (5) divides by it an
 all others: a degree d below f, which is ``degree_floor`` times the degree in H, counts as
 :math:`(f + d^2 / f) / 2` in (5), smoothly and never less than f / 2. An empty hyperedge has mean 0.
 When the last eigenvalue wanted is repeated, F F' is the mean over all choices of vectors, so that
-the answer does not hang on the order of the rows. Slopes and distances from a bound that are zero
-but for rounding count as zero: left to chance, their signs make the method chaotic.
+the result does not depend on the order of the rows. Slopes and distances from a bound that are zero
+up to rounding count as zero, because arbitrary signs would make the method chaotic.
 
-Missing labels. A sample that a member did not see lies in none of its hyperedges, which links it to
-nothing and parts it from nothing. Quality is the share of agreement among what was seen, pooled over
-the pairs: the sum of :math:`|i \cap j|^2` over base clusters j, over that of
-:math:`|i \cap \mathrm{seen}_l|^2` over members l.
+Missing labels. A sample that a member did not label lies in none of its hyperedges, so the member
+neither links nor separates it. Quality is the share of agreement among the labelled pairs: the sum of
+:math:`|i \cap j|^2` over base clusters j, divided by the sum of :math:`|i \cap \mathrm{seen}_l|^2` over
+members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ EdgeWeights = Literal["propagated", "quality", "uniform"]
 
 # avoids a division by a degree of zero, for any floor
 LEAST_FLOOR = 1e-9
-# weights of hyperedges are known to about this
+# approximate accuracy of the weights of hyperedges
 WEIGHT_TOLERANCE = 1e-13
 # eigenvalues of Z Z', which lie in [0, 1], closer than this count as one
 TIE_TOLERANCE = 1e-10
-# eigenpairs sought beyond those wanted, to see ties
+# additional eigenpairs computed, to see ties
 GUARD = 4
-# passes in a row without any step, after which no rho can be expected to bring one
+# stop after this many passes in a row without a step: another rho will not help
 STALLED = 10
 
 
@@ -105,8 +105,8 @@ class CESHL(LabelConsensus):
     n_clusters : int
         Number of clusters.
     lam : float, default 100.0
-        How far a hyperedge's weight keeps to its own quality instead of that of the base clusters
-        that it overlaps. Anything from 10 to 1000 does much the same.
+        How strongly the weight of a hyperedge follows its own quality rather than the quality of the
+        base clusters that it overlaps. Values from 10 to 1000 give similar results.
     edge_weights : {"propagated", "quality", "uniform"}, default "propagated"
         Weights of the hyperedges: quality passed on between overlapping base clusters, each one's
         own quality (``lam`` is not used), or 1 for all.
@@ -262,7 +262,7 @@ class CESHL(LabelConsensus):
 
 
 def require_memory(ensemble: Ensemble, budget: Budget) -> None:
-    """Refuse what would not fit: the search for Y, and tables of order k."""
+    """Raise MemoryBudgetError if the search for Y, or tables of order k, would not fit."""
     n, k = ensemble.n_microclusters, ensemble.n_base_clusters
     require(
         working_bytes(n, k) + 8 * 4 * k * k,
@@ -288,7 +288,7 @@ class Problem:
     member_of : ndarray, shape (k,)
         The member of each hyperedge.
     least_degree : ndarray, shape (N,)
-        Below this a node's degree counts more than it is, see the module's docstring.
+        Smaller degrees are raised by the guard, see the module's docstring.
     """
 
     weights: FloatArray
@@ -374,7 +374,7 @@ def weigh_edges(
         right = target[~full] - system[np.ix_(~full, full)] @ scaled[full]
         scaled[~full] = linalg.solve(system[np.ix_(~full, ~full)], right, assume_a="pos")
         weights[~full] = scaled[~full] / root[~full]
-        # at 1 stays what the objective would push beyond; a tie must not go back and forth
+        # a weight stays at 1 if the objective would push it higher; the slack keeps ties from alternating
         pushed = target - system @ scaled > -WEIGHT_TOLERANCE * (1.0 + lam) * root
         beyond = np.where(full, pushed, weights > 1.0 + WEIGHT_TOLERANCE)
         if np.array_equal(beyond, full):
@@ -443,7 +443,7 @@ def components(incidence: FloatArray) -> tuple[int, IntArray]:
 
 
 def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:
-    """The null vectors of L, one a component: roots of the degrees, of unit length over samples."""
+    """The null vectors of L, one per component: roots of the degrees, of unit length over samples."""
     degrees = guarded_degrees(problem, incidence)
     sizes = np.bincount(labels, weights=problem.weights * degrees)
     embedding = np.zeros((labels.size, sizes.size))
@@ -466,7 +466,7 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
         raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
     values, vectors = _largest_eigenpairs(gram, problem.n_clusters)
     shares = _shares(values, problem.n_clusters)
-    # vectors that no hyperedge sees have eigenvalue 0 and pull at nothing
+    # vectors orthogonal to all hyperedges have eigenvalue 0 and no effect
     kept = np.flatnonzero((shares > 0) & (values > TIE_TOLERANCE))
     vectors = vectors[:, kept] * np.sqrt(shares[kept])
     if k <= n:
@@ -507,7 +507,7 @@ def _shares(values: FloatArray, wanted: int) -> FloatArray:
 class Fit:
     """The objective (8) as a function of Y, and its gradient (13), per sample and hyperedge copy.
 
-    ``value`` leaves degrees and means behind, from which ``gradient`` goes on.
+    ``value`` stores degrees and means, which ``gradient`` uses.
     """
 
     def __init__(self, problem: Problem, embedding: FloatArray, rho: float) -> None:
