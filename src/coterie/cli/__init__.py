@@ -1,9 +1,9 @@
 """The command ``coterie``.
 
 Only the standard library is imported here and in ``arguments``; a command's own modules are imported
-when it runs, so that ``coterie --help`` answers at once. Exit codes: 0 for success; 2 for an error of
-the user's, with one message on stderr; 1 for an error of coterie's; 128 plus its number after a signal
-(130 for Ctrl-C).
+when it runs, so that ``coterie --help`` is fast. Exit codes: 0 for success; 2 for a mistake in the input
+or the options, with one message on stderr; 1 for a bug in coterie; 128 plus the signal number after a
+signal (130 for Ctrl-C).
 
 The modules import each other in this order: ``arguments``, ``screen``, ``outputs``, ``_methods``,
 ``_label_files``, ``_clustering``, ``_questions``, ``partitions``.
@@ -33,7 +33,7 @@ __all__ = ["main"]
 
 MOST_WARNINGS = 3
 THREADS = "NUMBA_NUM_THREADS"
-# beyond what a process may start on most machines
+# more threads than a process may start on most machines
 MOST_THREADS = 1024
 # the module that holds each command; those on rows in partitions are in ``partitions``
 HOMES = {

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
     from coterie.select import Selection
 
-# halves of fewer members vary too much to choose k by
+# with fewer members, two halves of them differ too much to choose k
 CHOOSING_MEMBERS = 30
 
 
@@ -71,7 +71,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
 
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
-    """Combine labels that the user has."""
+    """Combine clusterings that the user already has."""
     solver = asked_solver(arguments)
     files: list[Path] = arguments.files
     check_outputs(arguments, files)

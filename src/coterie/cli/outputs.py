@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 LABEL, CONFIDENCE = "label", "confidence"
-# for rows in partitions: the number of the distinct label row, under which a result knows it
+# column for rows in partitions: the number of the distinct label row in the result
 DISTINCT = "distinct"
 
 

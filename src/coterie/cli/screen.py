@@ -30,7 +30,7 @@ WIDEST_PROSE = 100
 # smaller widths that a terminal reports are ignored
 NARROWEST = 24
 MARGIN = "  "
-# dashes under the headings, and nothing else
+# table style: a line of dashes under the headings only
 UNDERLINED = Box("    \n    \n ---\n    \n    \n    \n    \n    \n", ascii=True)
 
 

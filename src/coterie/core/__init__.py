@@ -1,1 +1,1 @@
-"""What every layer stands on: parameters, errors, memory, threads, randomness, tables."""
+"""Shared by all packages: parameters, errors, memory, threads, randomness, tables."""

@@ -1,4 +1,4 @@
-"""A memory budget: large arrays are estimated first and refused with advice, never tried."""
+"""A memory budget: the size of large arrays is checked before they are allocated."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DEFAULT_SHARE = 0.6
 
 
 class Granted(Enum):
-    """A budget that was asked already."""
+    """A budget that the caller has already checked."""
 
     GRANTED = "granted"
 
 
-# for calls whose caller has already asked for at least as much
+# passed to a call if its caller has already checked a budget of at least that size
 GRANTED: Final = Granted.GRANTED
 
 Budget = int | float | str | Granted | None
@@ -66,7 +66,7 @@ def require(needed: float, purpose: str, advice: str, budget: Budget = None) -> 
 
 
 def shown_bytes(count: float) -> str:
-    """Bytes as a person reads them."""
+    """A number of bytes as readable text."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

@@ -35,7 +35,7 @@ class CoterieError(Exception):
         What to do about it. Parameters are written in braces, as in ``"leave it out with {drop}"``:
         the error's text names the argument (``drop=``), the command line its option (``--drop``).
     values : mapping of parameter to str
-        What to give for a parameter of the advice, where that is known.
+        Suggested values of parameters in the advice, if known.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-# invisible, but some languages need them between letters
+# invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
 # longer names are cut, so that one name cannot fill a page
 LONGEST_NAME = 120

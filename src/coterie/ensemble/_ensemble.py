@@ -36,7 +36,7 @@ from coterie.ensemble.read import (
     with_suffixes,
 )
 
-# methods treat a weight as a number of copies; beside more copies, one sample is lost to rounding
+# methods treat a weight as a number of copies; with more copies in total, one sample is lost to rounding
 MOST_COPIES = 2.0**40
 
 
@@ -313,7 +313,7 @@ class Ensemble:
 
     @cached_property
     def has_whole_weights(self) -> bool:
-        """Whether the weights are counts: whole numbers, as they are without ``sample_weight``."""
+        """Whether the weights are counts: whole numbers, as is always so without ``sample_weight``."""
         weights = self.weights if self.sample_weight is None else self.sample_weight
         if weights.dtype.kind != "f":
             return True

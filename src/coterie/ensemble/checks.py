@@ -1,4 +1,4 @@
-"""Checks of what an ensemble is given beside its labels: weights and rows."""
+"""Checks of the other inputs of an ensemble: weights and rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coterie.core.params import as_float, shown
 from coterie.core.text import counted
 from coterie.ensemble.compress import DistinctRows
 
-# within these, squares of weights and of their sums stay far from the limits of floats
+# within these limits, squares of weights and of their sums neither overflow nor underflow
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
 
 

@@ -3,9 +3,9 @@
 An id is any hashable value that is not missing, and no two samples share one. Whole numbers are
 integers: 7 and 7.0 are the same id. "7" is another id, and ids of different kinds are never joined.
 
-A named column that differs in each of eight or more rows is an id that nobody named, hardly a
-clustering. Text like that is always refused. Numbers are refused where they come from a file, whose
-label columns the user can name, and elsewhere cause a warning.
+A named column that differs in each of eight or more rows is probably an id, not a clustering. A column of
+text like that is always refused. A column of numbers is refused in a file, where the user can name the
+label columns, and causes a warning elsewhere.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from coterie.core.errors import CoterieError, LabelError, with_advice
 from coterie.ensemble.missing import is_missing
 
-# with fewer samples, a clustering may well give each its own label
+# with fewer samples, a clustering may give each sample its own label
 FEWEST_ROWS_OF_IDS = 8
-# rows to look at before all of a column: hardly a clustering differs in each of them
+# rows checked before the whole column: a clustering hardly ever differs in each of them
 FIRST_ROWS = 100
 
 
 class SampleIds(list[Any]):
-    """Ids that :func:`checked_ids` has accepted, so that nobody checks them again."""
+    """Ids that :func:`checked_ids` has accepted, so that they are not checked again."""
 
 
 def checked_ids(
@@ -111,8 +111,8 @@ def id_array(ids: Sequence[Any]) -> NDArray[Any]:
 def index_ids(table: object) -> NDArray[Any] | None:
     """The index of a pandas frame as ids, or None where it cannot serve as ids.
 
-    An index that counts from 0 says no more than the row numbers do. Whole numbers stay what they
-    are; every other kind of id becomes text.
+    An index that counts from 0 adds nothing to the row numbers and gives None. Whole numbers stay
+    integers; every other kind of id becomes text.
     """
     index: Any = getattr(table, "index", None)
     if not hasattr(table, "iloc") or not hasattr(index, "is_unique"):

@@ -1,7 +1,7 @@
 """What counts as missing: the one rule for labels and ids, in memory, in files and in partitions.
 
-NaN, None, NA and NaT are always missing. So are the texts by which files say that a cell is empty.
-Beside these, a label is missing where it equals one of the values of ``missing=`` (-1 by default).
+NaN, None, NA and NaT are always missing. In files, so are texts that mean an empty cell, such as "NA". In
+addition, a label is missing if it equals one of the values of ``missing=`` (-1 by default).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def is_hashable(value: object) -> bool:
 def is_whole(number: float | Decimal) -> bool:
     """Whether a number has no fraction; infinity and NaN are not whole."""
     if isinstance(number, Decimal):
-        # not by its remainder: that of a number of many digits is an error
+        # not by the remainder, which raises an error for numbers with many digits
         return number.is_finite() and number == number.to_integral_value()
     return number.is_integer()
 
@@ -112,7 +112,7 @@ class MissingValues:
         return cls(tuple(sorted(numbers)), frozenset(others))
 
     def with_texts_of_files(self) -> MissingValues:
-        """These, and every text that means "no label" in a file."""
+        """These values, and every text that means "no label" in a file."""
         return MissingValues(self.numbers, self.others | MISSING_TEXTS | {MISSING_LABEL_TEXT})
 
     def mask(self, values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""What a user may hand over as labels, read into columns of codes or one integer matrix."""
+"""Reads every accepted form of labels into columns of codes or one integer matrix."""
 
 from __future__ import annotations
 

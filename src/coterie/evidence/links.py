@@ -47,7 +47,7 @@ Links = Literal["triples", "quality"]
 
 DECAY = Real(0.0, 1.0, closed_low=False)
 LINKS = Choice(("triples", "quality"))
-# similarities of base clusters this close to the largest are the largest but for rounding
+# similarities of base clusters this close to the largest count as equal to it
 ROUNDING = 1e-12
 
 
@@ -63,7 +63,7 @@ def linked_clusters(
     ----------
     ensemble : Ensemble
     links : {"triples", "quality"}, default "triples"
-        How common neighbours count; see the module.
+        How common neighbours count; see the module's docstring.
     memory_budget : int, str or None, default None
         Bytes that may be allocated; None takes 60 % of what is available.
 
@@ -111,7 +111,7 @@ def connected_triple(
     ----------
     ensemble : Ensemble
     decay : float, default 0.8
-        What the most closely linked base clusters count, in (0, 1].
+        Similarity of the most closely linked base clusters, in (0, 1].
     memory_budget : int, str or None, default None
         Bytes that may be allocated; None takes 60 % of what is available.
 
@@ -159,9 +159,9 @@ def simrank(
     ----------
     ensemble : Ensemble
     decay : float, default 0.8
-        What one step along the graph leaves of a similarity, in (0, 1].
+        Factor by which a similarity shrinks in each step along the graph, in (0, 1].
     n_rounds : int, default 5
-        As LinkCluE counts them: the start is the first.
+        Number of rounds as LinkCluE counts them: the start is the first.
     memory_budget : int, str or None, default None
         Bytes that may be allocated; None takes 60 % of what is available.
 

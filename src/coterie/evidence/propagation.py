@@ -3,10 +3,10 @@
 Huang, Wang, Peng, Lai and Kwoh, "Enhanced ensemble clustering via fast propagation of cluster-wise
 similarities", IEEE Transactions on Systems, Man, and Cybernetics: Systems 51 (2021).
 
-Base clusters that share samples are linked, as strongly as their Jaccard index. A walker steps from
-base cluster to base cluster along the links, and two base clusters are as similar as the
-trajectories of walkers that start from them, even where they share no sample. Two samples that a
-member separates are then as similar, to that member, as the base clusters it puts them into.
+Base clusters that share samples are linked with the strength of their Jaccard index. Random walks step
+from base cluster to base cluster along the links. The similarity of two base clusters is that of the
+trajectories that start from them, even if they share no sample. For a member that separates two samples,
+their similarity is that of the two base clusters.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def propagated_similarity(
     ----------
     ensemble : Ensemble
     n_steps : int, default 20
-        Steps of the random walk. The more, the closer the values to 1: they are for ranking.
+        Steps of the random walk. With more steps the values approach 1, so use them for ranking only.
     memory_budget : int, str or None, default None
         Bytes that may be allocated; None takes 60 % of what is available.
 

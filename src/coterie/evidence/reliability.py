@@ -16,7 +16,7 @@ from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
 from coterie.evidence.contingency import contingency_by_members
 
 THETA = Real(0, closed_low=False)
-# far below the values for any published theta; the product of two such values is still positive
+# lower bound: far below the values for any published theta, but the product of two is still positive
 FAINTEST = 1e-100
 
 

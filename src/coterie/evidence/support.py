@@ -42,7 +42,7 @@ def cluster_support(
     labels = np.asarray(labels)
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise ParameterError(
-            f"cluster_support: labels must be one whole number for each of the {n} microclusters, "
+            f"cluster_support: labels must be {n} whole numbers, one per microcluster, "
             f"but is an array of {labels.dtype} of shape {labels.shape}"
         )
     if labels.min() < 0 or labels.max() >= n_clusters:

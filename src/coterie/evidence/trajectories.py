@@ -3,9 +3,9 @@
 Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories", IEEE Transactions
 on Knowledge and Data Engineering 28 (2016).
 
-Two microclusters that share few members can still be alike through third ones. The co-association
-graph is pruned to each microcluster's strongest links, a walker steps along them, and two
-microclusters are as similar as the trajectories of walkers that start from them.
+Two microclusters that few members put together can still be similar through other microclusters. The
+co-association graph is pruned to each microcluster's strongest links, and the similarity of two
+microclusters is that of the trajectories of random walks that start from them.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def trajectory_similarity(
     Notes
     -----
     Sizes enter through the walk only: average linkage on this matrix counts each microcluster once
-    in the authors' method. There is no resting step, so on a graph whose links all go between two
-    sides (a chain of three, say) the walkers of neighbours never meet.
+    in the authors' method. There is no resting step, so on a bipartite graph (such as a chain of
+    three) the walks of neighbours never meet.
 
     Examples
     --------

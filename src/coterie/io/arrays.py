@@ -28,7 +28,7 @@ _USUAL: dict[Purpose, tuple[str, ...]] = {
     "features": ("X", "fea", "data", "features"),
     "labels": ("members", "Yi", "labels", "base"),
 }
-# bytes of a column beside its numbers: its name and the array object
+# additional bytes per column, for its name and the array object
 BYTES_PER_COLUMN = 400.0
 # numpy's own limit
 LONGEST_HEADER = 10_000

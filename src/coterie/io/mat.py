@@ -1,8 +1,8 @@
-"""MATLAB files of version 5 to 7, read with distrust: every size is checked before it is believed.
+"""MATLAB files of version 5 to 7. Every size in the file is checked before it is used.
 
 A file is a list of elements: a tag of eight bytes (type, size), then the content, padded to a
 multiple of eight. A variable is an element of type *matrix*, or one *compressed* with zlib around it;
-its parts are flags, dimensions, name and the numbers, each an element again. Numbers keep the type
+its parts are flags, dimensions, name and numbers, each of them an element. Numbers keep the type
 in which they are stored. Cells are read one level deep; structures and objects are named, not read.
 
 ``scipy.io.loadmat`` is not used because a damaged file can end the process: with SciPy 1.17.1, 17 of
@@ -37,7 +37,7 @@ _OPAQUE = 17
 _OTHERS = {2: "struct", 3: "object", 16: "function", _OPAQUE: "opaque object"}
 # MATLAB's own limit
 MOST_DIMENSIONS = 32
-# no file has this many
+# an array that claims more entries means a damaged file
 MOST_ENTRIES = 2**48
 # bytes that hold the flags, dimensions and name of a variable
 _FIRST_PARTS = 4096

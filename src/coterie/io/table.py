@@ -20,7 +20,7 @@ from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
 
 Column = NDArray[Any] | list[Any]
-# characters; longer cells are not even tried
+# longest cell, in characters, that is tried as a number
 LONGEST_NUMBER = 1000
 
 

@@ -61,7 +61,7 @@ def check_writable(
         _refuse_pipe(path, target)
         if target.exists() and not os.access(target, os.W_OK):
             raise DataError(f"{path} cannot be written: the file is read-only")
-        # one attempt answers for rights, quotas and read-only disks
+        # trying to write covers permissions, quotas and read-only disks
         file, temporary = _beside(target)
         file.close()
         temporary.unlink()
@@ -111,7 +111,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            # on the disk before it has the name: a crash of the system leaves the old file or the new
+            # flush to disk before renaming, so that a system crash leaves either the old file or the new one
             os.fsync(file.fileno())
             if temporary is None:
                 temporary = _named(file, target)
@@ -141,7 +141,7 @@ def _nameless(path: Path) -> tuple[BinaryIO, None] | None:
     try:
         descriptor = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o666)
     except OSError:
-        # whatever the reason, the usual way succeeds or gives a clearer error
+        # the usual way then either works or gives a clearer error
         return None
     return os.fdopen(descriptor, "wb"), None
 

@@ -4,9 +4,9 @@ Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories"
 Knowledge and Data Engineering 28 (2016).
 
 Weak links of the co-association are mostly noise, and two samples that few members put together can still
-be alike through third ones. So the co-association graph of the microclusters is pruned to the strongest
-links, a walker steps along them, and two microclusters are as similar as the trajectories of walkers
-that start from them (probability trajectory similarity, PTS).
+be similar through other samples. So the co-association graph of the microclusters is pruned to the
+strongest links, and the similarity of two microclusters is that of the trajectories of random walks that
+start from them (probability trajectory similarity, PTS).
 
 Steps
   1. co-association of the N microclusters; a link is kept where it is among the K strongest of either
@@ -25,10 +25,10 @@ program that does not merge equal rows first computes something else.
 Cost: O(N^2 m) for the co-association, O(T N^2 K) for the walk, 40 bytes per pair of microclusters.
 
 Where paper and program differ. The paper takes K = T = floor(sqrt(N) / 2), the authors' program never
-more than 20, and so does this; a port leaves the cap out. The paper's formula of complete link prints
-a sum where the smallest similarity is meant. Walkers do not rest: on a pruned graph whose links all go
-between two sides (three microclusters in a chain, say) neighbours get similarity 0 and their
-neighbours 1. That is the method, and only very small ensembles are affected.
+more than 20, as here; a port leaves the cap out. The paper's formula of complete link prints a sum
+instead of the smallest similarity. Walks have no resting step: on a bipartite pruned graph (such as a
+chain of three microclusters) direct neighbours get similarity 0 and second neighbours 1. The method is
+defined that way, and only very small ensembles are affected.
 
 Missing labels. The co-association is the share among the members that saw both. A microcluster without
 links is similar to itself only.

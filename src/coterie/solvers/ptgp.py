@@ -24,10 +24,10 @@ first computes something else.
 Cost: that of PTS (O(N^2 m), 40 bytes per pair of microclusters), then O(N k min(k, N)).
 
 Where paper and program differ. As for PTA: the program's K and T are at most 20. The paper divides each
-eigenvector by the root of its eigenvalue and says nothing of unit rows; the program leaves out the first
-and does the second, and so does this. A microcluster without links is similar, here, to itself, so it
-stays linked to the base clusters it lies in; the program gives it links of 1e-20 to all. Where
-something fails the program returns one cluster, this says what failed.
+eigenvector by the root of its eigenvalue and does not mention unit rows. The program does not divide but
+takes unit rows, as here. Here a microcluster without links is similar to itself, so it stays linked to
+its base clusters; the program gives it links of 1e-20 to all. If something fails, the program returns one
+cluster; here an error names the step.
 
 Missing labels. The co-association is the share among the members that saw both; a microcluster is linked
 to all base clusters, those of members that did not see it too.

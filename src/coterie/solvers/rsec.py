@@ -3,9 +3,9 @@ r"""RSEC: robust spectral ensemble clustering, a low-rank account of the co-asso
 Tao, Liu, Li and Fu, "Robust spectral ensemble clustering", ACM International Conference on Information
 and Knowledge Management (2016).
 
-Every column of the co-association S is written as a mixture of all of them, S = S Z + E. The
-mixtures Z are to be of low rank, few columns are to need an error E, and the graph of Z is to have a
-good partition H:
+Every column of the co-association S is written as a mixture of all columns, S = S Z + E. The mixtures Z
+should have low rank, few columns should need an error E, and the graph of Z should have a good
+partition H:
 
 .. math::
 
@@ -43,14 +43,14 @@ decomposed is of order q plus those, and in step 4 of order twice the rank of J.
 Cost of a pass: O(N q^2 + N^2 (j + c)) for a J of rank j, about 100 passes; 56 bytes per pair of microclusters
 and 100 bytes for each of N q.
 
-Where programs differ. Neither the authors' program nor the journal version was at hand: the steps
-are those on which two independent programs and later papers agree. Programs take W of Z itself; here it is
-that of J, the same at the end, of low rank all along. One program takes W = (Z + Z')/2 and does not
-converge. Until a J of some rank has formed there is no W and no H. Eigenvectors that are wanted but
-tied share their places.
+Where programs differ. Neither the authors' program nor the journal version was available. The steps are
+those on which two independent programs and later papers agree. Programs compute W from Z; here it comes
+from J, which is equal at the end and always has low rank. One program takes W = (Z + Z')/2 and does not
+converge. While J is zero there is no W and no H. Eigenvectors that tie at the last one wanted are all
+used, with equal shares.
 
-Missing labels. Two samples meet in a member only if it labels both: S counts meetings over all members, so a
-sample with gaps has a short column. In W only directions count.
+Missing labels. Two samples can share a cluster of a member only if it labels both. S counts over all
+members, so a sample with gaps has a short column. In W only directions count.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ LEAST_SINGULAR = 1e-4
 # shares of a norm below which a direction is rounding
 NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
-# most rounds of a start of k-means
+# maximum number of rounds per k-means start
 KMEANS_ROUNDS = 300
 
 
 class _RSEC(LabelConsensus):
-    """What both ways to the labels share."""
+    """The part that RSEC-H and RSEC-Z share."""
 
     n_clusters: int
 
@@ -201,7 +201,7 @@ class RSECH(_RSEC):
     max_iter : int, default 500
         Maximum number of passes.
     tol : float, default 1e-5
-        Largest violation of the constraints at the end: the length of a sample's column.
+        Passes end when no column of the constraints is violated by more than this length.
     n_init : int, default 10
         Number of starts of the final k-means.
     callback : callable or None, default None
@@ -236,8 +236,7 @@ class RSECH(_RSEC):
     Notes
     -----
     Equations, cost and where programs differ are in the module's docstring. A repeated sample is the
-    same as a weight. A pair meets in a member only if the member labels both samples; where it does not, the
-    member counts as not joining them.
+    same as a weight. A member that does not label both samples of a pair counts as separating them.
 
     Examples
     --------
@@ -489,13 +488,13 @@ def represent(problem: Problem, state: State) -> None:
 def _represent_outside(problem: Problem, state: State) -> Outside:
     """Outside of Q, Z is J + (G - Y2) / mu, and Y2 becomes G: new directions come from H alone."""
     before, pull = state.outside, state.pull
-    # J and Y2 lie in these of the old directions
+    # J and Y2 lie in the span of these old directions
     used = _orthonormal(
         np.concatenate([state.copy.directions, before.basis.T @ state.last_pull], axis=1), 1.0
     )
     kept = before.basis @ used
     apart = pull
-    # twice is enough for orthogonality to rounding
+    # orthogonalising twice gives orthogonality up to rounding
     for _ in range(2):
         apart = apart - problem.basis @ (problem.across @ apart)
         apart = apart - kept @ (kept.T @ apart)
@@ -510,7 +509,7 @@ def _represent_outside(problem: Problem, state: State) -> Outside:
 
 
 def _orthonormal(columns: FloatArray, scale: float) -> FloatArray:
-    """A basis of what the columns span, directions below rounding at the given scale left out."""
+    """Orthonormal basis of the span of the columns, without directions that are rounding at this scale."""
     if columns.size == 0:
         return columns[:, :0]
     left, singular, _ = np.linalg.svd(columns, full_matrices=False)
@@ -591,5 +590,5 @@ def error_shares(problem: Problem, state: State) -> FloatArray:
     """Length of each microcluster's column of E over that of its column of S."""
     lengths = np.linalg.norm(problem.strengths * problem.across, axis=0)
     errors = np.linalg.norm(state.inside.error, axis=0)
-    # samples without any similarity have no column that could be wrong
+    # samples without any similarity have a zero column and no error
     return np.divide(errors, lengths, out=np.zeros_like(errors), where=lengths > 0)

@@ -1,7 +1,7 @@
 r"""Any similarity of the samples, cut in any way.
 
-Many methods are a similarity computed from the members followed by a general way to cut it. Named
-here by their two halves:
+Many methods compute a similarity from the members and then cut it in a general way. This table gives the
+two parts of each:
 
 =================  ========================  =============================
 method             ``evidence``              ``partition``
@@ -23,16 +23,16 @@ Steps
      microclusters and base clusters, a link being the mean similarity with the samples of the base
      cluster ("tcut"); or into balanced parts of the graph of similarities ("metis")
 
-On microclusters. The similarity of two samples of one microcluster stands on the diagonal of S, and a
-sample has similarity 1 with itself (or what a given n x n matrix says). With r samples in a microcluster,
-sums over samples are sums over microclusters with weights r once the diagonal is
-:math:`S_{uu} + (1 - S_{uu}) / r_u`. So each cut is that of the n samples, but that samples with equal labels
-are never separated.
+On microclusters. The diagonal of S holds the similarity of two samples of one microcluster. A sample has
+similarity 1 with itself (or the value in a given n x n matrix). With r samples in a microcluster, sums
+over samples are sums over microclusters with weights r if the diagonal is
+:math:`S_{uu} + (1 - S_{uu}) / r_u`. So each cut is that of the n samples, except that samples with equal
+labels are never separated.
 
 Cost: that of the similarity, at least O(N^2 m); then O(N^2) for linkage, O(N^2 c) a few dozen times for
 "spectral", O(N^2 m + N k min(k, N)) for "tcut". 24 bytes per pair of microclusters, 72 for "metis".
 
-Missing labels. As each similarity has it: shares are taken among the members that saw both.
+Missing labels. Each similarity has its own rule; shares are taken among the members that labelled both.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def _made_by(function: Callable[[Ensemble], ArrayLike], ensemble: Ensemble) -> F
 
 
 def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> FloatArray:
-    """The similarity whose weighted sums are those over samples; the same array where it can be."""
+    """The similarity whose weighted sums are sums over samples; the given array if it need not change."""
     diagonal = np.diag(between)
     spread = diagonal + (own - diagonal) / weights
     if np.array_equal(spread, diagonal):

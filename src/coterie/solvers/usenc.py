@@ -5,8 +5,8 @@ Transactions on Knowledge and Data Engineering 32 (2020).
 
 Samples and base clusters are the vertices of a graph; a sample is linked to each base cluster it lies
 in. A normalised cut of the graph, solved for the base clusters alone and carried over to the samples
-(transfer cut), gives the clusters. Of U-SENC this is the second half: how the members are made from
-features is the generator's business.
+(transfer cut), gives the clusters. This is the second half of U-SENC; the first half generates the members
+from features.
 
 Steps, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)`, :math:`\Delta = \mathrm{diag}(B' r)`
   1. c leading eigenvectors V of :math:`\Delta^{-1/2} B' R D^{-1} B \Delta^{-1/2}`

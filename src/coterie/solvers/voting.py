@@ -1,7 +1,7 @@
 r"""Majority voting: members renamed to one reference, then each sample goes where most votes go.
 
-The labels of different members have nothing to do with each other until they are aligned. With a
-reference partition z of c clusters, the overlap of member j is the k_j x c table
+The labels of different members cannot be compared until they are aligned. With a reference partition z of
+c clusters, the overlap of member j is the k_j x c table
 
 .. math:: O^{(j)}_{ql} = \sum_i [y_{ij} = q] \, [z_i = l]
 
@@ -9,9 +9,9 @@ over the samples that both label, and the renaming :math:`\pi_j` of its clusters
 overlap :math:`\sum_q O^{(j)}_{q \pi_j(q)}`:
 
 - one to one where k_j <= c (Hungarian method);
-- one that uses all c names where k_j > c: an assignment of c clusters by their loss against their
-  largest overlap, the others going to theirs. Without ``cover`` every cluster goes to its largest
-  overlap, whether or not all names are used.
+- one that uses all c names if k_j > c: c clusters are assigned so that the loss against their largest
+  overlap is smallest, and every other cluster goes to its largest overlap. Without ``cover`` every cluster
+  goes to its largest overlap, whether or not all names are used.
 
 Steps
   1. reference: the member of exactly c clusters that agrees most with the others (mean NMI), or, where
@@ -29,9 +29,9 @@ International Conference on Data Mining (2004), study such schemes.
 Exactness. Overlaps are sums over samples and votes are by row: a microcluster of weight r gives what r
 samples give.
 
-Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that meets
-no name casts no vote either; samples left without a vote form a cluster of their own, which is then
-merged where the co-association leads.
+Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that
+overlaps no cluster of the reference casts no vote either. Samples without a vote form a cluster of their
+own, which is then merged by the co-association.
 
 Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 """
@@ -55,7 +55,7 @@ from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
 TIE = 1e-10
-# starts of the k-means that replaces a member of c clusters
+# starts of the k-means that is the reference if no member has c clusters
 STARTS = 10
 CONSENSUS = "k-means of label rows"
 
@@ -168,12 +168,12 @@ class MajorityVoting(LabelConsensus):
             history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
             if self.callback is not None:
                 self.callback(history[-1])
-        # samples that no vote reached are a cluster of their own
+        # samples without a vote form a cluster of their own
         components = np.where(labels < 0, c, labels)
         n_components = len(np.unique(components))
         warn_if_unfinished(
             "MajorityVoting",
-            # a single vote is what was asked for
+            # max_iter=1 asks for a single vote, which is not a failure to converge
             settled or self.max_iter == 1,
             n_components,
             c,

@@ -1,7 +1,7 @@
 """One fused pass of EC-CMS's alternating updates over all pairs, in place.
 
-The matrices may be of single precision: then so are all numbers that meet them, since one double would
-make the whole expression double. Sums over more than a tile or a panel are doubles.
+The matrices may have single precision. Then all numbers combined with them are single too, because one
+double would make the whole expression double. Sums over more than a tile or a panel are doubles.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from coterie.core.threads import needs_threads
 from coterie.core.types import FloatArray
 
-# side of the tiles that an entry and its mirror are met in; all of a tile stays in cache
+# side of the square tiles in which an entry and its transpose are read together; a tile fits into cache
 TILE = 128
 # columns for which a factorised system is solved together
 PANEL = 64
-# waking threads costs more than this many rows
+# with fewer rows, starting threads costs more than it saves
 SERIAL_ROWS = 1024
 # five squared changes, then five squared norms
 N_SUMS = 10
@@ -30,9 +30,9 @@ def _worth_threads(r: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _eliminate(row, solved, begin, end, indices, data):
-    """Subtract multiples of rows of ``solved`` from ``row``, which is none of them.
+    """Subtract multiples of rows of ``solved`` from ``row``, which is not one of them.
 
-    Two at a time, because the loop is bound by loads and stores.
+    Subtracts two rows per loop, because the loop is bound by loads and stores.
     """
     entry = begin
     if (end - begin) % 2 == 1:
@@ -245,11 +245,11 @@ def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
 @needs_threads
 @njit(cache=True, parallel=True)
 def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
-    """Step 3 over all pairs; sums are kept by stripe so that threads cannot change them."""
+    """Step 3 over all pairs. Sums are kept per stripe, so they do not depend on the number of threads."""
     n_stripes = (len(r) + TILE - 1) // TILE
     out = np.zeros((n_stripes, N_SUMS))
     for k in prange(n_stripes):
-        # long and short stripes alternate, so that equal runs of them are equal work
+        # long and short stripes alternate, so that every thread gets about the same work
         stripe = k // 2 if k % 2 == 0 else n_stripes - 1 - k // 2
         _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
     return out

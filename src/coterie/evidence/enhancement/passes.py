@@ -1,7 +1,7 @@
 """Enhancing a similarity matrix by its own certain pairs: the function, and the passes behind it.
 
-The problem, its steps and the reason why microclusters are enough: :mod:`coterie.solvers.ec_cms`.
-Numbers in parentheses are the paper's.
+:mod:`coterie.solvers.ec_cms` describes the problem, its steps and why microclusters are sufficient.
+Numbers in parentheses are the paper's equations.
 """
 
 from __future__ import annotations
@@ -219,7 +219,8 @@ def minimise(
     while not converged and len(history) < max_iter:
         first = not history
         objective, changes = propagate(problem, state), np.zeros(5)  # 2
-        # (Phi + I)^-1 A has no smoothness to gain: then A itself has none, and is the optimum
+        # in the first pass C = (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the
+        # optimum
         settled = first and objective <= least**2
         if settled:
             objective = 0.0
@@ -263,7 +264,7 @@ def propagate(problem: Problem, state: State) -> float:
     solved_diagonal = X.between[diagonal]
     X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
     own = after + surplus / t
-    # the blocks counted r^2 raised diagonals; there are r (r - 1) pairs and r samples
+    # the blocks counted the raised diagonal r^2 times; there are r (r - 1) pairs and r samples
     twice_smoothness += float(
         np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
         - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))

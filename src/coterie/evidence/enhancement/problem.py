@@ -1,8 +1,8 @@
 """The problem of EC-CMS on microclusters: evidence, certain pairs, and the blocks they connect.
 
-The problem, its steps and the reason why microclusters are enough: :mod:`coterie.solvers.ec_cms`.
-Numbers in parentheses are the paper's. All N x N matrices have the precision of the evidence; sums
-over pairs are doubles.
+:mod:`coterie.solvers.ec_cms` describes the problem, its steps and why microclusters are sufficient.
+Numbers in parentheses are the paper's equations. All N x N matrices have the precision of the evidence;
+sums over pairs are doubles.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Numbers = NDArray[Any]
 Triangle = tuple[NDArray[np.int32], NDArray[np.int32], Numbers]
 Precision = Literal["double", "single"]
 
-# an inverse is multiplied with one panel of columns after the other: no second N x N array is needed
+# an inverse is applied to panels of columns of this size, so that no second N x N array is needed
 PANEL_BYTES = 1 << 22
 # a factor with a larger share of a block's entries is slower than the inverse
 SPARSE_SHARE = 0.1
-# blocks up to this size are solved together, as many as fill a cache
+# blocks up to this size are solved together, in batches that fit into cache
 SMALL_BLOCK, BATCH_ROWS = 64, 1024
 # bytes per pair of microclusters while the matrix is learned
 BYTES_PER_PAIR: Mapping[Precision, int] = {"double": 48, "single": 26}
@@ -147,7 +147,7 @@ class Factorised:
         weights: FloatArray,
         degrees: FloatArray,
     ) -> Self:
-        """The factors of diag(t / r) - 2 H, which is diagonally dominant but for a column scale."""
+        """The factors of diag(t / r) - 2 H, which is diagonally dominant after scaling its columns."""
         return cls._from(rows, _eliminated(high, weights, degrees))
 
     @classmethod
@@ -198,7 +198,7 @@ class Factorised:
 
 
 def _eliminated(high: sparse.csr_array, weights: FloatArray, degrees: FloatArray) -> SuperLU:
-    # no pivots but on the diagonal, which needs none: rows and columns keep one order
+    # pivot on the diagonal only, so that rows and columns keep the same order
     return splu(
         sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high),
         permc_spec="MMD_AT_PLUS_A",

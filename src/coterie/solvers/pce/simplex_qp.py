@@ -7,9 +7,9 @@ method of Lawson and Hanson, carried over from the positive orthant to the simpl
 at a time where the gradient is smallest, leave where a step would make them negative, and the
 problem on the variables that are in is one linear system.
 
-Where G is singular the minimum need not be unique. Two identical members are the usual case: any
-split of their common weight is as good. A ridge far below what matters picks the solution of least
-norm, the even split, whatever the order of the variables.
+If G is singular, the minimiser need not be unique. The usual case is two identical members: any split
+of their common weight is equally good. A tiny ridge selects the solution of least norm, which is the
+even split and does not depend on the order of the variables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy import linalg
 
 from coterie.core.types import FloatArray
 
-# relative to the scale of the problem: above rounding, below any difference that matters
+# the ridge, relative to the scale of the problem: above rounding, below any difference that matters
 RIDGE = 1e-9
 # a gradient gap below this, on the same scale, is rounding
 SLACK = 1e-14
@@ -40,7 +40,7 @@ class SimplexSolution:
         mu of the constraint sum x = 1: the gradient G x - f equals mu where x is positive and is not
         below it elsewhere.
     residual : float
-        By how much the optimality conditions fail, see :func:`kkt_residual`.
+        Violation of the optimality conditions, see :func:`kkt_residual`.
     """
 
     weights: FloatArray
@@ -113,7 +113,7 @@ def _shrink_to_feasible(
     inside: NDArray[np.bool_],
     entering: int,
 ) -> FloatArray:
-    """Minimise over the variables that are in, throwing out those that would turn negative."""
+    """Minimise over the active variables, removing variables that would become negative."""
     weights = weights.copy()
     while True:
         aim = _on_affine_hull(gram, linear, inside)
@@ -134,7 +134,7 @@ def _shrink_to_feasible(
 
 
 def _on_affine_hull(gram: FloatArray, linear: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
-    """The minimiser under sum x = 1 alone, among the variables that are in."""
+    """The minimiser over the active variables under the constraint sum x = 1 only."""
     rows = np.flatnonzero(inside)
     factor = linalg.cho_factor(gram[np.ix_(rows, rows)])
     free = linalg.cho_solve(factor, linear[rows])

@@ -16,8 +16,8 @@ over H with orthogonal columns, orthogonal R and :math:`R^{(i)}`, member weights
 reliabilities v in [0, 1] and the missing rows of the :math:`Y^{(i)}`.
 
 Start: the c leading eigenvectors of the evidence, from the singular vectors of the N x k incidence of
-the base clusters; gaps filled with what those eigenvectors predict, and both repeated
-(:func:`complete`); each member turned to fit H; Y and R from the best of ``n_starts``
+the base clusters; gaps filled with the prediction of those eigenvectors, and both steps repeated
+(:func:`complete`); each member rotated to fit H; Y and R from the best of ``n_starts``
 discretisations; equal alpha; lambda the first decile of :math:`2 \|A_p\|^2`, A the residual above.
 
 Steps of a pass
@@ -48,9 +48,9 @@ missing labels, ten more times (beyond 20 million cells N k, with sparse product
 
 Where paper and program differ from this
   - The paper asks H'H = I, which makes a row of H about sqrt(c/n) long where rows of Y and of the
-    members' embeddings have length 1. Fitting the mean to so short a target turns the members
-    against each other, and gaps are filled with what the others do not say. Here H'H = (n/c) I, and
-    all rows have about the same length; ``scale="paper"`` asks for H'H = I.
+    members' embeddings have length 1. Fitting the mean to such a short target turns the members
+    against each other, and gaps are filled against the other members. Here H'H = (n/c) I, and
+    all rows have about the same length; ``scale="paper"`` uses H'H = I.
   - The paper starts from unaligned members and empty gaps; the program from eigenvectors as here,
     but of the partial members, where two samples that were never seen together count as apart.
   - Paper and program need members of exactly c clusters. Here, with k_i < c the rows of R^(i) are
@@ -89,13 +89,13 @@ from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sum
 from coterie.solvers.pce.simplex_qp import simplex_qp
 
 AGE_GROWTH, AGE_PASSES = 1.1, 10
-# rows have about unit length: a squared residual of half this is agreement
+# rows have about unit length, so a squared residual of half this value counts as agreement
 LEAST_AGE = 1e-3
-# rounds of filling gaps and taking eigenvectors anew; later ones change little
+# rounds of filling gaps and recomputing eigenvectors; further rounds change little
 COMPLETION_ROUNDS = 10
-# above this number of entries the incidence stays sparse, and a gap is filled by its likeliest cluster only
+# above this number of entries the incidence stays sparse, and a gap is filled with its likeliest cluster
 DENSE_CELLS = 20_000_000
-# steps towards the best R^(i) with orthonormal columns in a pass; later passes go on from there
+# steps per pass towards the best R^(i) with orthonormal columns; the next pass continues from there
 TURNS = 10
 # rows per block where a product over all members is formed
 BLOCK = 4096
@@ -109,7 +109,7 @@ class PCE(LabelConsensus):
     n_clusters : int
         Number of clusters.
     gamma : float, default 1.0
-        How much the embedding is drawn to a partition. Stable from 0.1 to 10,000.
+        How strongly the embedding is pulled towards a partition. Stable from 0.1 to 10,000.
     rotation : bool, default True
         Whether the partition is learned together with the embedding; if False, it is read off at
         the end.
@@ -122,9 +122,9 @@ class PCE(LabelConsensus):
     impute : {"joint", "random"}, default "joint"
         Whether missing labels are learned or drawn at random once.
     evidence : {"auto", "coassociation", "projections"}, default "auto"
-        What the first embedding is taken from: how often samples meet, or the same with each meeting
-        divided by the size of the cluster it takes place in. "auto" takes the former where every
-        member has n_clusters clusters, as in the paper, and the latter otherwise.
+        The matrix of the first embedding: how often two samples share a base cluster, or the same with
+        each base cluster divided by its size. "auto" takes the former if every member has n_clusters
+        clusters, as in the paper, and the latter otherwise.
     scale : {"matched", "paper"}, default "matched"
         Length of the embedding's rows: that of the members' rows, or the paper's.
     n_starts : int, default 20
@@ -152,7 +152,7 @@ class PCE(LabelConsensus):
     objective_ : float
         The objective (4) after the last pass.
     residual_ : float
-        By how much the last pass lowered it, per sample.
+        Decrease of the objective in the last pass, per sample.
 
     See Also
     --------
@@ -274,7 +274,7 @@ class Problem:
     Attributes
     ----------
     labels : ndarray of int64, shape (N, m)
-        Labels of the members, -1 where missing; none is where they were drawn at random.
+        Labels of the members, -1 where missing. None is missing with ``impute="random"``.
     gaps : tuple of ndarray
         Per member, the microclusters it did not see.
     sizes : ndarray, shape (m,)
@@ -341,7 +341,7 @@ class Problem:
 class State:
     """Variables of the iteration: H, completed labels, R^(i), alpha, v, lambda, and Y with R.
 
-    ``objective`` is its value after the pass before.
+    ``objective`` is the value of the objective after the previous pass.
     """
 
     embedding: FloatArray
@@ -381,8 +381,8 @@ def start(problem: Problem) -> State:
 def complete(problem: Problem) -> tuple[FloatArray, IntArray]:
     """The c leading eigenvectors of the evidence, N x c orthonormal, and the labels completed.
 
-    A gap in member i is a vector of shares of its k_i clusters: the positive part of what the
-    current eigenvectors predict there. With no label missing this is one eigenproblem.
+    A gap in member i is filled with shares of its k_i clusters: the positive part of the prediction of
+    the current eigenvectors. If no label is missing, this is a single eigenproblem.
     """
     n, k = len(problem.labels), int(problem.sizes.sum())
     first = np.concatenate([[0], np.cumsum(problem.sizes)])
@@ -571,7 +571,7 @@ def _turn(
 ) -> list[FloatArray]:
     """Minimise tr(R' diag(inertia) R) - 2 tr(R' pull) over R with orthonormal rows or columns.
 
-    All come with the members' base clusters one below the other.
+    The rows of all arguments are base clusters, member after member.
     """
     sizes, n_clusters = problem.sizes, problem.n_clusters
     first = np.cumsum(sizes) - sizes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# what no probability and no logarithm's argument falls below
+# lower bound of probabilities and of the arguments of logarithms
 FLOOR = 2.0**-52
 
 

@@ -4,8 +4,8 @@ Zhou, Du, Wang, Shi and Shen, "Learning a robust consensus matrix for clustering
 Leibler divergence minimization", International Joint Conference on Artificial Intelligence (2015).
 
 Member i says of every pair whether it belongs together, :math:`A^{(i)}_{pq}` in {0, 1}. A few of these
-answers are wrong: sparse errors :math:`E^{(i)}` are taken off. The consensus X, the probability that a
-pair belongs together, is to be near all cleaned members and of low rank:
+answers are wrong, so sparse errors :math:`E^{(i)}` are subtracted. The consensus X, the probability that a
+pair belongs together, should be near all cleaned members and have low rank:
 
 .. math::
 
@@ -41,11 +41,11 @@ parts are split entry by entry, then summed over each block, so every step is th
 Cost of a pass: O(N^3): an eigendecomposition and two N x N products per multiplicative step; 104 bytes
 per pair of microclusters, 112 with missing labels.
 
-Where paper and program differ. The formulas are the same. The program takes 20 passes of 20 steps,
-whatever happens; here the steps of a pass end when none changes an entry by more than a tenth of ``tol``, and
-passes when none changes one by more than ``tol``: ``tol=0`` is the program. The program draws one random
-start of the rotation and its scores are means over ten; here the best of ``n_init`` is kept. The paper picks
-both parameters by the true labels among 81 settings, failures scored as zero.
+Where paper and program differ. The formulas are the same. The program always takes 20 passes of 20 steps.
+Here the steps of a pass end when a step changes every entry by at most a tenth of ``tol``, and the passes
+end when a pass changes every entry by less than ``tol``; ``tol=0`` is the program. The program draws one
+random start of the rotation and its scores are means over ten; here the best of ``n_init`` is kept. The
+paper picks both parameters by the true labels among 81 settings and scores failures as zero.
 
 Missing labels. A pair's terms run over the members that saw both samples: m and K are counted pair by pair. A
 pair that no member saw has X = 0. Samples with the same labels have X = 1.
@@ -71,7 +71,7 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
-# mu, what keeps the inverse root of X X' finite
+# mu, keeps the inverse root of X X' finite
 SMOOTHING = 1e-3
 # tolerance of the steps of a pass, as a share of the tolerance of passes
 INNER = 0.1
@@ -80,8 +80,8 @@ INNER = 0.1
 class RCE(LabelConsensus):
     """Robust clustering ensemble by Kullback-Leibler divergence.
 
-    Learns how probable it is that two samples belong together: near to what the members say once
-    sparse errors are taken off, and of low rank. Spectral clustering of that matrix follows.
+    Learns the probability that two samples belong together: a matrix of low rank that is close to the
+    members after sparse errors are removed. Spectral clustering of that matrix follows.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class RCE(LabelConsensus):
             history.append(record(problem, state, len(history) + 1, change, n_steps))
             if self.callback is not None:
                 self.callback(history[-1])
-            # the first pass knows nothing of the rank yet
+            # the first pass has no rank term yet
             settled = len(history) > 1 and change < self.tol
         consensus = (state.consensus + state.consensus.T) / 2
         embedding = leading_embedding(consensus, problem.weights, self.n_clusters)

@@ -1,4 +1,4 @@
-"""SCCBG's quadratic programs over the unit box, one a row, with coefficients that share a graph.
+"""SCCBG's quadratic programs over the unit box, one per row, with coefficients that share a graph.
 
 The graph of base clusters is given by the rows of a symmetric sparse matrix without diagonal. Rows are
 independent: any number of threads gives the same bits.
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.core.threads import needs_threads
 from coterie.core.types import FloatArray
 
-# sweeps between two runs of conjugate gradients, and the most steps of one
+# sweeps between two runs of conjugate gradients, and the maximum number of steps of a run
 SWEEPS_BEFORE_GRADIENTS = 4
 GRADIENT_STEPS = 200
 
@@ -198,7 +198,7 @@ def _row_costs(starts, ends, links, seen, target, value, age, pull, W, S):
 
 @dataclass(frozen=True)
 class RowPrograms:
-    """What the programs of all rows share.
+    """The data that the programs of all rows share.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class RowPrograms:
     seen, target : ndarray, shape (N, k)
         Which entries are known, and the incidence.
     value : ndarray, shape (k,)
-        What each base cluster counts.
+        Weight of each base cluster.
     """
 
     starts: NDArray[np.int32]

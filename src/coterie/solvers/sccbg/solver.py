@@ -12,8 +12,8 @@ connected parts. With :math:`C = B'B`, the sizes of the overlaps of base cluster
     + \gamma \sum_i \sum_{pq} C_{pq} (S_{ip} - S_{iq})^2 W_{ip} W_{iq} + \rho \, \mathrm{tr}(F' L_S F)
 
 over S and W in [0, 1] and F'F = I, with :math:`L_S` the normalised Laplacian of the bipartite graph. A sample
-that lies in a base cluster is drawn to those that overlap with it; entries that fit badly wait until the
-age :math:`\lambda` has grown.
+is pulled towards base clusters that overlap with its own. Entries that fit badly get a small weight until
+the age :math:`\lambda` has grown.
 
 Start: S = B, W = 0, lambda = 1/2, rho = 1, F from B.
 
@@ -31,12 +31,12 @@ Exactness. Rows are independent given C, the column sums and V. With multiplicit
 sums are r'S, and the singular vectors are those of :math:`R^{1/2} D^{-1/2} S \Delta^{-1/2}`: a microcluster
 of weight r gives what r samples give. A ``member_weight`` of 2 counts a base cluster's terms twice.
 
-Missing labels. A zero of B in a member that did not label the sample says nothing: such entries are left
-out of the first term, and S is free there.
+Missing labels. A zero of B in a member that did not label the sample carries no information: such entries
+are left out of the first term, and S is free there.
 
 Where paper and program differ, and what is done here
-  - The paper speaks of the smallest singular values, the program takes the largest, as is right; its factor
-    1/2 in h is that of F.
+  - The paper mentions the smallest singular values; the program takes the largest, which is correct. Its
+    factor 1/2 in h is that of F.
   - The program compares sums of eigenvalues with c up to 1e-7; here parts are counted. Singular vectors
     that tie at the c-th are all taken, with the share that makes up c.
   - The program solves the row programs by a general solver. Step 1 has many local minima: which one is found
@@ -75,9 +75,9 @@ if TYPE_CHECKING:
 FIRST_AGE, FIRST_PENALTY = 0.5, 1.0
 # entries of S below this become 0
 LEAST_ENTRY = 1e-4
-# largest move of a coordinate in a sweep at which a row program is solved, and the most sweeps
+# a row program is solved when a sweep moves no coordinate by more than this; maximum number of sweeps
 ROW_TOL, ROW_SWEEPS = 1e-9, 1000
-# squared distance, relative to squared lengths, below which two points of the embedding are one
+# squared distance, relative to squared lengths, below which two points of the embedding count as equal
 SAME_POINT = 1e-12
 # dense arrays of N x k that are alive at once
 TABLES = 7
@@ -94,9 +94,9 @@ class SCCBG(LabelConsensus):
     n_clusters : int
         Number of clusters.
     gamma : float or None, default None
-        How strongly a sample is drawn to base clusters that overlap with its own. It is multiplied
-        by the sizes of overlaps, so a value fits a number of samples; None takes 1 / (2 n m), for
-        which the draw never outweighs the fit to the members.
+        How strongly a sample is pulled towards base clusters that overlap with its own. It is
+        multiplied by the sizes of overlaps, so a good value depends on the number of samples. None
+        takes 1 / (2 n m), for which this term never outweighs the fit to the members.
     max_iter : int, default 20
         Maximum number of passes.
     callback : callable or None, default None
@@ -312,7 +312,7 @@ def pull_of(state: State) -> FloatArray:
     rows, columns = state.spectrum.rows, state.spectrum.columns
     sizes = (rows**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
     apart = sizes - 2.0 * rows @ columns.T
-    # points that differ by rounding are one: an entry of no weight would follow the difference
+    # set rounding errors to zero: an entry without weight would follow them
     apart[apart <= SAME_POINT * sizes] = 0.0
     return np.asarray(0.5 * state.penalty * apart)
 

@@ -1,7 +1,7 @@
-"""SPCE's passes over rows of pairs: weights of pairs, then links, each with what members say to it.
+"""SPCE's passes over rows of pairs: weights of pairs, then links, each with the members' disagreement.
 
-Pairs are handled row by row. All but W concerns only the pairs that a member joins, usually few
-of the row's: they come from the lists of the microclusters in each base cluster.
+Pairs are handled row by row. Except for W, only the pairs that some member joins matter, usually a few
+per row. They come from the lists of the microclusters in each base cluster.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numba
 import numpy as np
 from numba import njit
 
-# a link this close to its threshold is at it, and one this weak is none
+# a link this close to its threshold counts as equal to it, and a link this weak as zero
 ROUNDING = 1e-10
-# waking threads costs more than this many rows
+# with fewer rows, starting threads costs more than it saves
 SERIAL_ROWS = 500
 
 
 def over_rows(kernel: Callable[..., None], *arguments: Any, falling: bool = False) -> None:
     """Run a kernel on ranges of rows, one for each thread that numba may use.
 
-    Rows do not depend on each other, so the ranges do not matter. They
-    are equal work where a row is as long as any other, or falls to none at the last one.
+    Rows do not depend on each other, so the ranges do not change the result. They take equal work if all
+    rows have the same length, or (``falling``) if the length falls linearly to zero at the last row.
     """
     n = len(arguments[-1])
     n_threads = numba.get_num_threads() if n > SERIAL_ROWS else 1
@@ -60,8 +60,8 @@ def _observe(by_member, u, prior, values, seen, total):
 def _join(base, u, first, values, support, begins, columns):
     """The sum of the values of the members that join u and v, from v = ``first`` on.
 
-    Left behind: where each member's list reaches ``first``, and the v that any joins with u.
-    Returns how many these are.
+    Also fills the position where each member's list reaches ``first``, and the v that some member joins
+    with u. Returns the number of these v.
     """
     base_clusters, starts, rows = base
     support[first:] = 0.0
@@ -101,9 +101,10 @@ def _sum_outside(labels, label, apart):
 def _disagree(base, by_member, complete, u, begins, columns, together, apart, out):
     """Every member's sum of ``together`` over the pairs that it joins and ``apart`` over the others.
 
-    ``apart`` is zero but in ``columns``; ``begins`` says from where on to sum. Without gaps the others
-    are all less the joined ones. Both sums run in the order of the pairs, so that nothing is left
-    where all of ``apart`` lies in the joined ones.
+    ``apart`` is zero outside ``columns``; ``begins`` gives the first position of each sum. Without
+    missing labels, the sum over the other pairs is the total minus the sum over the joined ones. Both
+    sums run in the order of the pairs, so that the difference is exactly zero if all of ``apart`` lies
+    in the joined pairs.
     """
     base_clusters, starts, rows = base
     _, everything = _sums_inside(columns, together, apart)
@@ -169,9 +170,9 @@ def weigh(begin, end, fixed, complete, moving, disagreement, mass):
 def learn(begin, end, fixed, complete, moving, disagreement, sums):
     """Overwrite S; per row its squared change, squared norm before, links and disagreements.
 
-    A row goes from the diagonal on and its pairs count twice, S being symmetric. Where no member joins
-    a pair S is zero, stays zero, and nobody disagrees. Microclusters differ, so all members join
-    a pair only where it is one with itself.
+    A row starts at the diagonal and its pairs count twice, because S is symmetric. If no member joins a
+    pair, S is and stays zero and there is no disagreement. Microclusters differ, so all members join a
+    pair only if it is a microcluster with itself.
     """
     base, by_member, weights, prior = fixed
     values, (rho, gamma), embedding, pair_weights, consensus = moving
@@ -234,7 +235,7 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _settle(count, links, thresholds, masses, squared, old, inside, outside):
-    """Cut links off at their thresholds, and what it costs a member to join the pair, or not to.
+    """Cut links off at their thresholds; fill the cost for a member that joins the pair, and that does not.
 
     Returns the squared change, the squared norm before and the number of links.
     """

@@ -4,10 +4,9 @@ Zhou, Du, Liu, Shen, Fan and Li, "Self-paced clustering ensemble", IEEE Transact
 Networks and Learning Systems 32 (2021).
 
 Learn a consensus matrix S with c connected components that is close to the members' connectivity
-matrices :math:`S^{(i)}` (one where member i puts a pair together, else zero). Members far from it
-count less (dispersions alpha, a member counts 1 / alpha), and so do pairs on which members disagree
-(weights W), the less the younger the model is (age lambda). The objective (10), with the rank term as
-in (14), is
+matrices :math:`S^{(i)}` (one where member i puts a pair together, else zero). Members far from S count
+less (dispersions alpha, a member counts 1 / alpha). So do pairs on which members disagree (weights W);
+their weights grow with the age lambda of the model. The objective (10), with the rank term as in (14), is
 
 .. math::
 
@@ -50,8 +49,8 @@ Where C equals the threshold up to rounding, keeping the link and cutting it cos
 is cut.
 
 Missing labels. A pair's evidence is averaged over the members that saw both: each pair's terms are
-scaled by m over their number, so that pairs seen by few count as much as the others and look no
-easier. A member's disagreement is averaged over the pairs it saw (sum_i h_i alpha_i = 1 with its share
+scaled by m over their number, so that pairs seen by few members count as much as the others and do not
+look easier. A member's disagreement is averaged over the pairs it saw (sum_i h_i alpha_i = 1 with its share
 h of them). A pair is certain to belong together only if all members saw it and join it: taken from the
 few that saw it, such certainty chains clusters together. A pair that no member saw has weight zero
 and no link. A ``member_weight`` of 2 is the same as giving that member twice.
@@ -80,7 +79,7 @@ from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 # tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
 STAGES = (9, 8, 7, 6, 5)
 LEAST_DISPERSION = 1e-6
-# rows looked at together where a second N x N array is to be avoided
+# rows per block, so that no second N x N array is needed
 ROW_BLOCK = 256
 
 
@@ -203,7 +202,7 @@ class SPCE(LabelConsensus):
         require_dense(ensemble, bytes_per_pair, purpose, self.memory_budget)
         problem = Problem.of(ensemble, self.n_clusters, self.theta)
         state = start(problem, ensemble)
-        # no pass can join what no member joins
+        # no pass can join parts that no member joins
         n_parts = state.rank.n_components
         history: list[Pass] = []
         for tenth in STAGES:
@@ -283,7 +282,7 @@ class Problem:
 
     @property
     def fixed(self) -> tuple[Any, ...]:
-        """What every kernel reads."""
+        """The constant arguments of every kernel."""
         return self.base, self.by_member, self.weights, self.prior
 
     @classmethod

@@ -1,8 +1,8 @@
 """The rows of TRCE: smoothed graphs that replace those of the members.
 
-Rows are handled one by one. Only distances, and what is written to the graph, concern all of its
-pairs, in loops that vectorise; the pairs that a member links, usually a few of them, are put side by
-side first, and divisions and logarithms are theirs alone.
+Rows are handled one by one. Only the distances and the output to the graph run over all pairs of a row,
+in loops that vectorise. The pairs that some member links, usually a few, are first gathered into
+contiguous memory, and only these need divisions and logarithms.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _evidence(base, i, member, scale, evidence):
 
 @njit(cache=True, nogil=True)
 def _distances(embedding, i, distance):
-    """Two coordinates at a time, because the loop is bound by loads and stores."""
+    """Squared distances; two coordinates per loop, because the loop is bound by loads and stores."""
     n_coordinates, n = embedding.shape
     for left in range(0, n, COLUMNS):
         part = distance[left : left + COLUMNS]
@@ -147,7 +147,7 @@ def _root(mass, penalty):
     theta = -np.inf
     for j in range(len(mass)):
         theta = max(theta, mass[j] - penalty[j])
-    # a handful of steps is enough; the cap only stops jitter in the last digit
+    # a few steps are enough; the cap only stops changes in the last digit
     for _ in range(100):
         total, slope = _tangent(mass, penalty, theta)
         step = total * (total - 1.0) / slope
@@ -185,7 +185,7 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
         distance[j] = np.inf
     total, heap = _weigh(value[:count], mass[:count])
     if not np.isfinite(total):
-        # for the caller to name the step it came from
+        # the caller raises the error, because it knows the step
         links[:] = np.nan
         return
     theta = max((total - 1.0) / heap, -1.0 / weights[i])

@@ -90,8 +90,9 @@ class TRCE(LabelConsensus):
     n_clusters : int
         Number of clusters.
     lam : float, default 10.0
-        Price of noise, useful from 0.01 to 10. Small: much is called noise and the graph falls
-        apart in a few passes, which can go wrong on large inputs; large: it comes apart slowly.
+        Penalty on noise; useful values are 0.01 to 10. With a small value much counts as noise and the
+        graph splits within a few passes, which can go wrong on large inputs. With a large value it
+        splits slowly.
     member_level : bool, default True
         Whether members get weights of their own; if False, all count the same.
     instance_level : bool, default True
@@ -304,8 +305,8 @@ class State:
     """Variables of the iteration: A, members' divergences from B (times coverage), w, alpha, gamma, F.
 
     ``rank`` holds the rho of the next pass, ``rho`` that of the current one; ``change`` is the
-    relative change of A in the current pass, ``noise`` the squared norm of E, ``learned_from`` what
-    the rows of B came from, which gives them again.
+    relative change of A in the current pass, ``noise`` the squared norm of E, ``learned_from`` the
+    arguments from which the rows of B can be computed again.
     """
 
     graph: FloatArray
@@ -340,7 +341,7 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
 
 
 def refuse_divergence(state: State) -> None:
-    """Raise where B is not finite, or a member's links have none of it."""
+    """Raise FloatingPointError if B is not finite, or is zero on a link of a member."""
     if not np.isfinite(state.divergence).all():
         raise FloatingPointError(
             f"TRCE, step 2 (rows of B): non-finite numbers at rho = {state.rho:g}; lower max_iter "
