@@ -52,7 +52,7 @@ def test_what_is_no_similarity_is_refused(matrix, words):
 def test_a_matrix_that_splits_a_microcluster_is_refused():
     ensemble = Ensemble.from_labels([[0], [0], [1]])
     matrix = np.array([[1.0, 0.7, 0.1], [0.7, 1.0, 0.4], [0.1, 0.4, 1.0]])
-    with pytest.raises(ParameterError, match="tells samples with the same labels apart"):
+    with pytest.raises(ParameterError, match="differs between samples that have the same labels"):
         given_similarity(ensemble, matrix, "evidence")
 
 

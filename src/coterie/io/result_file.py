@@ -299,7 +299,7 @@ def _read_array(archive: zipfile.ZipFile, name: str, entry: dict[str, Any]) -> N
 def _unpack_content(content: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     try:
         record = unpack(content, arrays)
-    except MISFITS as error:
+    except (*MISFITS, MemoryBudgetError) as error:
         raise ResultFileError(f"the header is damaged ({error})") from None
     if not isinstance(record, dict):
         raise ResultFileError("the header is damaged")
