@@ -114,10 +114,10 @@ def write_speed() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     page = (
         "# Speed\n\n"
-        "Ratios measured in one run on the same inputs, by\n\n"
+        "Ratios, measured in one run on the same inputs with\n\n"
         "```sh\npython benchmarks/ratios.py solvers twins\n```\n\n"
-        "`n x n` is a literal transcription of the paper with full matrices, as the authors' "
-        f"programs have them.\n\n```text\n{done.stdout.strip()}\n```\n"
+        "`n x n` is a literal transcription of the paper with full matrices, as in the authors' "
+        f"programs.\n\n```text\n{done.stdout.strip()}\n```\n"
     )
     (PAGES / "speed.md").write_text(page, encoding="utf-8")
 

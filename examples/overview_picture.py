@@ -1,4 +1,4 @@
-"""Draw docs/pictures/overview.svg: three weak clusterings of rings, and what they support together.
+"""Draw docs/pictures/overview.svg: three weak clusterings of three rings, and the consensus of forty.
 
 Run: python examples/overview_picture.py [FILE]
 """
@@ -16,7 +16,7 @@ from coterie.datasets import load
 from coterie.evaluate import ari
 from coterie.generate import kmeans_pool
 
-# Okabe and Ito's colours, told apart by all eyes, then lighter ones for the many small clusters
+# the colours of Okabe and Ito, which colour-blind readers can distinguish, and grey
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"]
 SIDE, MARGIN, CAPTION = 200, 10, 34
 

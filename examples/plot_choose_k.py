@@ -2,7 +2,7 @@
 Choosing the number of clusters
 ===============================
 
-Eight criteria over k, each beside what it would be for data without structure.
+Eight criteria over k, each with its value for data without structure.
 """
 
 # %%
@@ -22,16 +22,16 @@ figure, ax = plt.subplots(figsize=(9.3, 6.6), layout="constrained")
 criteria(selection, ax=ax)
 
 # %%
-# The distribution of the co-association. A line that stays flat between the ends belongs to a k at which
-# pairs of samples are either always or never together.
+# The distribution of the co-association. If a line is flat in the middle, pairs of samples are either
+# always or never together at this k.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 cdf(selection, ax=axes[0])
 delta_area(selection, ax=axes[1])
 
 # %%
-# Where do the clusters of one k come from? Up to five, every step parts whole clusters; past it, small
-# pieces break off what belongs together.
+# Where do the clusters of one k come from? Up to five, every step splits clusters as a whole; after that,
+# small pieces break off.
 
 figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
 tracking(selection, ax=ax)

@@ -2,12 +2,13 @@
 How sure is each sample?
 ========================
 
-Every solver gives each sample a confidence between 0 and 1: one minus the support of the next best
-cluster over that of its own, less where members put it with its cluster more rarely than is usual.
+Every solver gives each sample a confidence between 0 and 1: one minus the ratio of the support for the
+next best cluster to the support for its own. It is lower if members put the sample with its cluster less
+often than usual.
 """
 
 # %%
-# Points that members put now here, now there are pale; they lie where clusters meet.
+# Samples on which members disagree are pale. They lie where clusters meet.
 
 import matplotlib.pyplot as plt
 from sklearn.decomposition import PCA
@@ -24,7 +25,8 @@ figure, ax = plt.subplots(figsize=(6.8, 4.8), layout="constrained")
 embedding(plane, model.labels_, model.sample_confidence_, name="PCA of 64 features", ax=ax)
 
 # %%
-# Cluster by cluster: some are beyond doubt, others have a long tail to the left. The line is the median.
+# One histogram per cluster: some clusters are certain, others have a long tail to the left. The line is
+# the median.
 
 figure, ax = plt.subplots(figsize=(6.0, 6.0), layout="constrained")
 confidence(model.sample_confidence_, labels=model.labels_, ax=ax)

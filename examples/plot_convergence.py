@@ -1,9 +1,9 @@
 """
-Did the solver arrive?
-======================
+Did the solver converge?
+========================
 
-A solver keeps a record of every pass in ``history_``. The self-paced method takes in harder pairs of
-samples stage by stage: the thin lines part the stages, and the objective may jump there.
+A solver keeps a record of every pass in ``history_``. SPCE adds harder pairs of samples
+stage by stage. The thin lines separate the stages, where the objective may jump.
 """
 
 # %%
@@ -23,7 +23,7 @@ figure, ax = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
 convergence(model.history_, tol=model.tol, ax=ax)
 
 # %%
-# What it learned: a matrix that falls into three parts.
+# The learned matrix has three unconnected parts.
 
 figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
 matrix(

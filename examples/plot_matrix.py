@@ -2,8 +2,8 @@
 The consensus matrix
 ====================
 
-How often do the members put two samples together? Put the samples of a cluster side by side and
-clusters become dark blocks; pale bridges between blocks are samples that members disagree about.
+How often do the members put two samples together? With the samples ordered by cluster, clusters are dark
+blocks. Pale areas between blocks show samples on which members disagree.
 """
 
 # %%
@@ -32,8 +32,8 @@ figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
 matrix(ensemble, labels=model.labels_, dendrogram=model.dendrogram_, ax=ax)
 
 # %%
-# Ordered by what the digits really are, the picture tells where the members go wrong: the ones (1) and
-# eights (8) fall apart, and nines (9) mix with threes (3).
+# Ordered by the true digits, the picture shows where the members are wrong: the ones (1) and the eights
+# (8) are split, and the nines (9) are mixed with the threes (3).
 
 figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
 matrix(ensemble, labels=digits.y, ax=ax)

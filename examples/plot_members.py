@@ -1,13 +1,13 @@
 """
-Which members say the same?
-===========================
+Which members agree?
+====================
 
-A consensus is no better than its members. Copies count twice without knowing more, and a member that
-agrees with nobody only adds noise; both are seen at a glance.
+A consensus is only as good as its members. A copy counts twice without adding information, and a member
+that agrees with no other only adds noise. The picture shows both.
 """
 
 # %%
-# Six k-means clusterings of wines, a copy of one of them under other names, and a random labelling.
+# Six k-means clusterings of wines, a copy of one of them with renamed labels, and random labels.
 
 import matplotlib.pyplot as plt
 import numpy as np

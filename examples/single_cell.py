@@ -1,7 +1,7 @@
-"""Combine clusterings of single cells that are kept in an AnnData.
+"""Combine clusterings of single cells in an AnnData object.
 
 The data are the 700 blood cells that scanpy ships (no download). k-means with 4 to 15 clusters on the
-principal components makes the members; in your own work they would be Leiden at many resolutions.
+principal components gives the members; in practice they would be Leiden at many resolutions.
 
 Run: python examples/single_cell.py        (needs scanpy)
 """
@@ -16,7 +16,7 @@ from coterie import anndata as coterie_anndata
 from coterie.evaluate import ari
 
 with warnings.catch_warnings():
-    # scanpy's own imports and its old file speak of deprecations
+    # scanpy's imports and its old file cause deprecation warnings
     warnings.simplefilter("ignore")
     import scanpy as sc
 

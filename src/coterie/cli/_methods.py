@@ -58,9 +58,9 @@ def methods(arguments: argparse.Namespace, log: RunLog) -> None:
     )
     screen.say("")
     screen.say(
-        "missing: takes missing labels. weights: a sample of weight two is the sample given twice. "
-        "exact: the same on distinct rows as on samples. random: has a random part, settled by "
-        "--seed. in N: time and memory by the number of distinct rows."
+        "missing: takes missing labels. weights: a sample of weight two equals the sample given twice. "
+        "exact: distinct rows give the same result as all samples. random: depends on --seed. "
+        "in N: growth of time and memory with the number N of distinct rows."
     )
 
 

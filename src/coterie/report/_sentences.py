@@ -276,7 +276,7 @@ def _map(reading: Reading) -> str:
     return (
         f"{which}, coloured by cluster; fainter points are less sure. "
         f"Coordinates: {plain(reading.result.coordinates_name)}. Each number marks the middle of the "
-        "surer half of a cluster."
+        "more certain half of a cluster."
     )
 
 
