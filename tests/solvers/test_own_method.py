@@ -5,12 +5,17 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from coterie import EAC, ConsensusClustering, LabelConsensus, Partition, Result, select_k
+from coterie.core.params import Integer, parameter
 from coterie.evaluate import ari
 from coterie.testing import check_solver, noisy_copies
 
@@ -74,6 +79,31 @@ def test_a_subclass_has_its_own_name_and_inherits_domains():
     assert Closest.method_name() == "Closest"
     assert Closest.domains() == EAC.domains()
     assert ConsensusClustering(3, solver=Closest()).solver.method_name() == "Closest"
+
+
+def test_a_subclass_with_a_constructor_of_its_own_keeps_the_domains_of_its_parameters():
+    class AverageLink(EAC):
+        def __init__(self, n_clusters=None, *, strictness=1, random_state=None):
+            super().__init__(n_clusters, random_state=random_state)
+            self.strictness = strictness
+
+    assert list(AverageLink.domains()) == ["n_clusters", "random_state"]
+    assert AverageLink.domains()["n_clusters"].admits(None)
+    assert AverageLink(2).fit(LABELS).n_clusters_ == 2
+
+
+def test_a_field_may_be_added_to_a_method():
+    @dataclass(eq=False, repr=False)
+    class Stricter(EAC):
+        seen: ClassVar[int] = 0
+        strictness: int = parameter(1, Integer(0, 3))
+
+    assert [*Stricter.domains()] == [*signature(Stricter).parameters]
+    assert {**Stricter.domains()} == {**EAC.domains(), "strictness": Integer(0, 3)}
+    assert clone(Stricter(2, strictness=2)).get_params() == Stricter(2, strictness=2).get_params()
+    assert repr(Stricter(2, strictness=2)) == "Stricter(n_clusters=2, strictness=2)"
+    with pytest.raises(ValueError, match="strictness must be a whole number of at least 0"):
+        Stricter(2, strictness=4).fit(LABELS)
 
 
 @pytest.mark.parametrize(

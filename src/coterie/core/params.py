@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from numbers import Integral
 from os.path import commonprefix
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +137,12 @@ class Kind:
 
 
 Domain = Real | Integer | Choice | Kind
+Value = TypeVar("Value")
+
+
+def parameter(default: Value, domain: Domain) -> Value:
+    """A field of a dataclass that holds a parameter: its default and the values that it may take."""
+    return field(default=default, metadata={"domain": domain})
 
 
 def as_float(value: object) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import signature
 from typing import Any, ClassVar, Literal, Self
 
@@ -31,7 +31,7 @@ from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
-# allowed values of parameters that many methods share; a method's own domains take precedence
+# allowed values of parameters that many methods share; the domain that a method declares takes precedence
 SHARED_DOMAINS: Mapping[str, Domain] = {
     "n_clusters": Integer(1),
     "n_init": Integer(1),
@@ -71,9 +71,6 @@ class MethodInfo:
         Whether the result depends on ``random_state``.
     grid : mapping
         The parameter values that the paper tries.
-    domains : mapping
-        Allowed values of each parameter. Parameters that many methods share (n_clusters, max_iter,
-        tol, memory_budget, ...) have common domains; list only other parameters and exceptions.
     """
 
     name: str = ""
@@ -87,16 +84,16 @@ class MethodInfo:
     exact: bool = True
     random: bool = False
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    domains: Mapping[str, Domain] = field(default_factory=dict)
 
 
 class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     """Base class of every method that turns a label matrix into one partition.
 
-    A method is a subclass with a constructor that stores its parameters (``n_clusters`` and
-    ``random_state`` among them) and a method ``_solve(ensemble, rng)`` that returns a
-    :class:`Partition`. It may describe itself with ``about``, a :class:`MethodInfo`. Validation,
-    fitted attributes, confidence and diagnoses come from this class.
+    A method is a subclass with parameters (``n_clusters`` and ``random_state`` among them) and a
+    method ``_solve(ensemble, rng)`` that returns a :class:`Partition`. The parameters are the fields
+    of a dataclass, which may carry domains, or those of a constructor that stores them. A method may
+    describe itself with ``about``, a :class:`MethodInfo`. Validation, fitted attributes, confidence
+    and diagnoses come from this class.
 
     ``_solve`` works on an :class:`Ensemble` whose microclusters (distinct label rows) and members are
     in canonical order. The order of samples and members and the names of labels therefore cannot
@@ -163,8 +160,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def domains(cls) -> dict[str, Domain]:
         """The values that each parameter of the constructor may take, where they are known."""
         known = dict(SHARED_DOMAINS)
-        for base in reversed(cls.__mro__):
-            known |= vars(base)["about"].domains if "about" in vars(base) else {}
+        for declared in fields(cls) if is_dataclass(cls) else ():
+            if "domain" in declared.metadata:
+                known[declared.name] = declared.metadata["domain"]
         return {name: known[name] for name in signature(cls).parameters if name in known}
 
     def fit(

@@ -32,12 +32,13 @@ Missing labels. The share is taken among the members that saw both samples.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Real
+from coterie.core.params import Real, parameter
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -46,6 +47,7 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class CSPA(LabelConsensus):
     """Balanced partition of the co-association graph.
 
@@ -84,8 +86,6 @@ class CSPA(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 1.0)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="cspa",
         summary="Balanced partition of the co-association graph.",
@@ -95,23 +95,13 @@ class CSPA(LabelConsensus):
         scaling="quadratic",
         exact=False,
         random=True,
-        domains={
-            "imbalance": Real(0.0),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        imbalance: float = 0.05,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.imbalance = imbalance
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    imbalance: float = parameter(0.05, Real(0.0))
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 48, "The co-association graph", self.memory_budget)

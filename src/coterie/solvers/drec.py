@@ -43,13 +43,13 @@ direction, not its length, decides in step 2, so a sample with gaps is placed by
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Real
+from coterie.core.params import Real, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -68,6 +68,7 @@ ROUNDING = 1e-12
 KMEANS_ROUNDS = 300
 
 
+@dataclass(eq=False, repr=False)
 class DREC(LabelConsensus):
     """Dense representation ensemble clustering.
 
@@ -126,8 +127,6 @@ class DREC(LabelConsensus):
     (3, 3)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="drec",
         summary="Writes every distinct row as a mixture of all rows, with an error for rows that do "
@@ -140,29 +139,16 @@ class DREC(LabelConsensus):
         exact=False,
         random=True,
         grid={"lam": (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)},
-        domains={
-            "lam": Real(0.0, closed_low=False),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam: float = 10.0,
-        max_iter: int = 5,
-        n_init: int = 100,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam: float = parameter(10.0, Real(0.0, closed_low=False))
+    max_iter: int = 5
+    n_init: int = 100
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 32, "The affinity that DREC learns", self.memory_budget)

@@ -23,12 +23,13 @@ Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Choice, Integer
+from coterie.core.params import Choice, Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from coterie.numerics.linkage import Dendrogram, Method
 
 
+@dataclass(eq=False, repr=False)
 class EAC(LabelConsensus):
     """Evidence accumulation: hierarchical clustering of the co-association.
 
@@ -78,24 +80,13 @@ class EAC(LabelConsensus):
         paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
         "accumulation. IEEE TPAMI 27, 2005.",
         scaling="quadratic",
-        domains={
-            "n_clusters": Integer(1, optional=True),
-            "linkage": Choice(("average", "complete", "single")),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        linkage: Method = "average",
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int | None = parameter(None, Integer(1, optional=True))
+    _: KW_ONLY
+    linkage: Method = parameter("average", Choice(("average", "complete", "single")))
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         from coterie.numerics.linkage import weighted_linkage

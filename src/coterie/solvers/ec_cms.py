@@ -58,12 +58,14 @@ part of A.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget
+from coterie.core.params import parameter
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -81,6 +83,7 @@ from coterie.solvers.cutting import warn_if_unfinished
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class ECCMS(LabelConsensus):
     """Ensemble clustering via co-association matrix self-enhancement.
 
@@ -168,41 +171,22 @@ class ECCMS(LabelConsensus):
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
         scaling="quadratic",
         grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
-        domains=DOMAINS,
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        alpha: float = 0.8,
-        lam: float = 0.4,
-        evidence: str | ArrayLike = "lwca",
-        theta: float = 0.4,
-        propagate: bool = True,
-        keep_confident: bool = True,
-        tol: float = 1e-2,
-        max_iter: int = 100,
-        precision: Precision = "double",
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.lam = lam
-        self.evidence = evidence
-        self.theta = theta
-        self.propagate = propagate
-        self.keep_confident = keep_confident
-        self.tol = tol
-        self.max_iter = max_iter
-        self.precision = precision
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    alpha: float = parameter(0.8, DOMAINS["alpha"])
+    lam: float = parameter(0.4, DOMAINS["lam"])
+    evidence: str | ArrayLike = parameter("lwca", DOMAINS["evidence"])
+    theta: float = parameter(0.4, DOMAINS["theta"])
+    propagate: bool = parameter(True, DOMAINS["propagate"])
+    keep_confident: bool = parameter(True, DOMAINS["keep_confident"])
+    tol: float = 1e-2
+    max_iter: int = 100
+    precision: Precision = parameter("double", DOMAINS["precision"])
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         from coterie.numerics.linkage import weighted_linkage

@@ -31,12 +31,13 @@ both, 0 where none did.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Integer
+from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -44,6 +45,7 @@ from coterie.solvers.cutting import cut_dendrogram
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class ECPCSHC(LabelConsensus):
     """Propagated cluster-wise similarities with hierarchical clustering of the samples.
 
@@ -93,25 +95,13 @@ class ECPCSHC(LabelConsensus):
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
         "Man, and Cybernetics: Systems 51, 2021.",
         scaling="quadratic",
-        domains={
-            "n_steps": Integer(1),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_steps: int = 20,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_steps = n_steps
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    n_steps: int = parameter(20, Integer(1))
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         apart = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)

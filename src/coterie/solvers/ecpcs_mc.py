@@ -31,13 +31,14 @@ Missing labels. Base clusters hold the samples that were seen, and a sample vote
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from coterie.core.budget import Budget
-from coterie.core.params import Integer
+from coterie.core.params import Integer, parameter
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
@@ -60,6 +61,7 @@ TIE = 1e-12
 ADVICE = "Ask for fewer clusters, or raise n_init."
 
 
+@dataclass(eq=False, repr=False)
 class ECPCSMC(LabelConsensus):
     """Propagated cluster-wise similarities with groups of base clusters. Linear in N.
 
@@ -119,27 +121,14 @@ class ECPCSMC(LabelConsensus):
         "Man, and Cybernetics: Systems 51, 2021.",
         scaling="linear",
         random=True,
-        domains={
-            "n_steps": Integer(1),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_steps: int = 20,
-        n_init: int = 10,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    n_steps: int = parameter(20, Integer(1))
+    n_init: int = 10
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         k = ensemble.n_base_clusters

@@ -34,13 +34,14 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import Choice
+from coterie.core.params import Choice, parameter
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -50,6 +51,7 @@ from coterie.solvers.partition import Partition
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
 
 
+@dataclass(eq=False, repr=False)
 class HBGF(LabelConsensus):
     """Hybrid bipartite graph: samples and base clusters are cut together.
 
@@ -103,27 +105,14 @@ class HBGF(LabelConsensus):
         "partitioning. International Conference on Machine Learning, 2004.",
         scaling="linear",
         random=True,
-        domains={
-            "partition": Choice(("spectral", "metis")),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        partition: Literal["spectral", "metis"] = "spectral",
-        n_init: int = 10,
-        max_iter: int = 300,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.partition = partition
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    _: KW_ONLY
+    partition: Literal["spectral", "metis"] = parameter("spectral", Choice(("spectral", "metis")))
+    n_init: int = 10
+    max_iter: int = 300
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         prior = ensemble.weight_of_cluster

@@ -33,11 +33,12 @@ Missing labels. A sample lies in fewer hyperedges.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from coterie.core.params import Choice, Real
+from coterie.core.params import Choice, Real, parameter
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitioners import Objective, hypergraph_cut, partition_hypergraph
@@ -45,6 +46,7 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class HGPA(LabelConsensus):
     """Balanced partition of the hypergraph of base clusters.
 
@@ -87,8 +89,6 @@ class HGPA(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 1.0)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="hgpa",
         summary="Balanced partition of the samples that cuts few base clusters. Linear in N.",
@@ -98,27 +98,14 @@ class HGPA(LabelConsensus):
         scaling="linear",
         exact=False,
         random=True,
-        domains={
-            "hyperedge_weight": Choice(("unit", "size")),
-            "objective": Choice(("cut", "connectivity")),
-            "imbalance": Real(0.0),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        hyperedge_weight: Literal["unit", "size"] = "unit",
-        objective: Objective = "cut",
-        imbalance: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.hyperedge_weight = hyperedge_weight
-        self.objective = objective
-        self.imbalance = imbalance
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    hyperedge_weight: Literal["unit", "size"] = parameter("unit", Choice(("unit", "size")))
+    objective: Objective = parameter("cut", Choice(("cut", "connectivity")))
+    imbalance: float = parameter(0.05, Real(0.0))
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         incidence = ensemble.incidence  # 1

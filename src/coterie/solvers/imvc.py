@@ -40,11 +40,12 @@ eigenproblem of k base clusters.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from coterie.core.params import STRENGTH, Real
+from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import weighted_kmeans
@@ -55,6 +56,7 @@ from coterie.solvers.cutting import finished
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class IMVC(LabelConsensus):
     """Late fusion of incomplete members by an orthogonal consensus.
 
@@ -101,8 +103,6 @@ class IMVC(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="imvc",
         summary="For partial labels: rotates members to a common embedding and fills in their "
@@ -114,29 +114,16 @@ class IMVC(LabelConsensus):
         scaling="linear",
         random=True,
         grid={"lam": tuple(2.0**power for power in range(-15, 16, 3))},
-        domains={
-            "lam": Real(0.0, STRENGTH.high),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam: float = 1.0,
-        n_init: int = 20,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam: float = parameter(1.0, Real(0.0, STRENGTH.high))
+    n_init: int = 20
+    max_iter: int = 100
+    tol: float = 1e-4
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Fusion.of(ensemble, self.n_clusters)

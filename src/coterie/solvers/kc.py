@@ -31,6 +31,7 @@ did.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfini
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class KC(LabelConsensus):
     """k-means on the rows of the co-association matrix, which is not formed.
 
@@ -101,21 +103,11 @@ class KC(LabelConsensus):
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_init: int = 10,
-        max_iter: int = 300,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    n_init: int = 10
+    max_iter: int = 300
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)

@@ -46,11 +46,12 @@ Cost: O(N m c) per round, O(N (m + c)) memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from coterie.core.params import Choice, Real
+from coterie.core.params import Choice, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import (
@@ -67,6 +68,7 @@ from coterie.solvers.partition import Partition
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
 
 
+@dataclass(eq=False, repr=False)
 class KCC(LabelConsensus):
     """k-means-based consensus clustering.
 
@@ -123,8 +125,6 @@ class KCC(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 1.3333)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="kcc",
         summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
@@ -134,35 +134,18 @@ class KCC(LabelConsensus):
         scaling="linear",
         random=True,
         grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},
-        domains={
-            "utility": Choice(("U_H", "U_c", "U_cos", "U_Lp")),
-            "normalised": Choice((False, True)),
-            "p": Real(1.0, closed_low=False),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        utility: Utility = "U_H",
-        normalised: bool = False,
-        p: float = 5.0,
-        n_init: int = 10,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.utility = utility
-        self.normalised = normalised
-        self.p = p
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    utility: Utility = parameter("U_H", Choice(("U_H", "U_c", "U_cos", "U_Lp")))
+    normalised: bool = parameter(False, Choice((False, True)))
+    p: float = parameter(5.0, Real(1.0, closed_low=False))
+    n_init: int = 10
+    max_iter: int = 100
+    tol: float = 1e-5
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         rows = LabelRows.of(ensemble)

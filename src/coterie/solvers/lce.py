@@ -37,13 +37,14 @@ missing labels.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.budget import GRANTED, Budget, require
-from coterie.core.params import Choice, Real
+from coterie.core.params import Choice, Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
@@ -56,6 +57,7 @@ ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
 MEMORY_ADVICE = "Take fewer members, or HBGF, which keeps the links sparse."
 
 
+@dataclass(eq=False, repr=False)
 class LCE(LabelConsensus):
     """Link-based cluster ensemble: samples and base clusters are cut together, by refined links.
 
@@ -116,32 +118,16 @@ class LCE(LabelConsensus):
         scaling="linear",
         random=True,
         grid={"links": ("triples", "quality")},
-        domains={
-            "links": Choice(("triples", "quality")),
-            "decay": Real(0.0, 1.0, closed_low=False),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        links: Links = "triples",
-        decay: float = 0.9,
-        n_init: int = 10,
-        max_iter: int = 300,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.links = links
-        self.decay = decay
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    links: Links = parameter("triples", Choice(("triples", "quality")))
+    decay: float = parameter(0.9, Real(0.0, 1.0, closed_low=False))
+    n_init: int = 10
+    max_iter: int = 300
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n, k = ensemble.n_microclusters, ensemble.n_base_clusters

@@ -39,12 +39,13 @@ scaled up to m members. The mean over members is taken over those that labelled 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Real
+from coterie.core.params import Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import (
     cluster_reliability,
@@ -56,6 +57,7 @@ from coterie.solvers.cutting import cut_dendrogram
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class LWEA(LabelConsensus):
     """Locally weighted evidence accumulation.
 
@@ -114,25 +116,13 @@ class LWEA(LabelConsensus):
         "Transactions on Cybernetics 48, 2018.",
         scaling="quadratic",
         grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
-        domains={
-            "theta": Real(0.0, closed_low=False, closed_high=False),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        theta: float = 0.4,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    theta: float = parameter(0.4, Real(0.0, closed_low=False, closed_high=False))
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)  # 1

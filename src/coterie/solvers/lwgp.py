@@ -30,11 +30,12 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from coterie.core.params import Real
+from coterie.core.params import Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import cluster_reliability, member_reliability
 from coterie.numerics.spectral import tcut_embedding
@@ -43,6 +44,7 @@ from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfini
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class LWGP(LabelConsensus):
     """Locally weighted graph partitioning.
 
@@ -102,27 +104,14 @@ class LWGP(LabelConsensus):
         scaling="linear",
         random=True,
         grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
-        domains={
-            "theta": Real(0.0, closed_low=False, closed_high=False),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        theta: float = 0.4,
-        n_init: int = 3,
-        max_iter: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    _: KW_ONLY
+    theta: float = parameter(0.4, Real(0.0, closed_low=False, closed_high=False))
+    n_init: int = 3
+    max_iter: int = 100
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)

@@ -31,13 +31,14 @@ members that labelled it. A ``member_weight`` of w counts a member's base cluste
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import Real
+from coterie.core.params import Real, parameter
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
@@ -51,6 +52,7 @@ from coterie.solvers.partition import Partition
 TIE = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class MCLA(LabelConsensus):
     """Groups similar base clusters, and puts each sample into the group that holds it most often.
 
@@ -95,8 +97,6 @@ class MCLA(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], [0.333, 0.667])
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="mcla",
         summary="Groups similar base clusters; each sample joins the group that holds it most "
@@ -106,21 +106,12 @@ class MCLA(LabelConsensus):
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",
         scaling="linear",
         random=True,
-        domains={
-            "imbalance": Real(0.0),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        imbalance: float = 0.05,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.imbalance = imbalance
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    imbalance: float = parameter(0.05, Real(0.0))
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         votes = ensemble.weight_of_cluster

@@ -36,13 +36,13 @@ Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from coterie.core.params import Integer
+from coterie.core.params import Integer, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
@@ -61,6 +61,7 @@ STARTS = 5
 TIE = 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class NMFC(LabelConsensus):
     """Consensus by symmetric non-negative factorisation of the co-association.
 
@@ -113,8 +114,6 @@ class NMFC(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 0.16)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="nmfc",
         summary="Factors the co-association into non-negative memberships. Linear in N.",
@@ -124,27 +123,15 @@ class NMFC(LabelConsensus):
         "Data Mining, 2007.",
         scaling="linear",
         random=True,
-        domains={
-            "n_init": Integer(0),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_init: int = 10,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    n_init: int = parameter(10, Integer(0))
+    max_iter: int = 500
+    tol: float = 1e-6
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble)

@@ -39,12 +39,12 @@ eigenproblem of k base clusters.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from coterie.core.params import STRENGTH, Real
+from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.discretise import cross_product
@@ -70,6 +70,7 @@ ROUNDS = 200
 TIE = 1e-10
 
 
+@dataclass(eq=False, repr=False)
 class OSIMVC(LabelConsensus):
     """Late fusion of incomplete members straight to a partition.
 
@@ -116,8 +117,6 @@ class OSIMVC(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="osimvc",
         summary="For partial labels: like IMVC, but learns the partition directly.",
@@ -127,29 +126,16 @@ class OSIMVC(LabelConsensus):
         scaling="linear",
         random=True,
         grid={"lam": tuple(2.0**power for power in range(-15, 16))},
-        domains={
-            "lam": Real(0.0, STRENGTH.high),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam: float = 1.0,
-        n_init: int = 10,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam: float = parameter(1.0, Real(0.0, STRENGTH.high))
+    n_init: int = 10
+    max_iter: int = 100
+    tol: float = 1e-4
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Fusion.of(ensemble, self.n_clusters)

@@ -36,12 +36,13 @@ links is similar to itself only.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
-from coterie.core.params import Choice, Integer
+from coterie.core.params import Choice, Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from coterie.numerics.linkage import Method
 
 
+@dataclass(eq=False, repr=False)
 class PTA(LabelConsensus):
     """Probability trajectory accumulation.
 
@@ -112,31 +114,15 @@ class PTA(LabelConsensus):
         scaling="quadratic",
         exact=False,
         grid={"linkage": ("average", "complete", "single")},
-        domains={
-            "linkage": Choice(("average", "complete", "single")),
-            "n_neighbors": Integer(1, optional=True),
-            "n_steps": Integer(1, optional=True),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        linkage: Method = "average",
-        n_neighbors: int | None = None,
-        n_steps: int | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    linkage: Method = parameter("average", Choice(("average", "complete", "single")))
+    n_neighbors: int | None = parameter(None, Integer(1, optional=True))
+    n_steps: int | None = parameter(None, Integer(1, optional=True))
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         apart = trajectory_similarity(

@@ -35,12 +35,13 @@ to all base clusters, those of members that did not see it too.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import GRANTED, Budget
-from coterie.core.params import Integer
+from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
@@ -50,6 +51,7 @@ from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfini
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class PTGP(LabelConsensus):
     """Probability trajectory based graph partitioning.
 
@@ -111,32 +113,16 @@ class PTGP(LabelConsensus):
         scaling="quadratic",
         exact=False,
         random=True,
-        domains={
-            "n_neighbors": Integer(1, optional=True),
-            "n_steps": Integer(1, optional=True),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_neighbors: int | None = None,
-        n_steps: int | None = None,
-        n_init: int = 3,
-        max_iter: int = 100,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    n_neighbors: int | None = parameter(None, Integer(1, optional=True))
+    n_steps: int | None = parameter(None, Integer(1, optional=True))
+    n_init: int = 3
+    max_iter: int = 100
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         wide = ensemble.n_base_clusters / ensemble.n_microclusters

@@ -57,14 +57,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.budget import Budget
-from coterie.core.params import STRENGTH
+from coterie.core.params import STRENGTH, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -87,10 +87,9 @@ NO_DIRECTION = 1e-12
 KMEANS_ROUNDS = 300
 
 
+@dataclass(eq=False, repr=False)
 class _RSEC(LabelConsensus):
     """The part that RSEC-H and RSEC-Z share."""
-
-    n_clusters: int
 
     about = MethodInfo(
         cost="O(N q^2 + N^2 (j + c)) per pass in the range of rank q, 56 bytes per pair",
@@ -99,31 +98,18 @@ class _RSEC(LabelConsensus):
         scaling="quadratic",
         random=True,
         grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
-        domains={"lam1": STRENGTH, "lam2": STRENGTH},
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam1: float = 0.1,
-        lam2: float = 0.01,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        n_init: int = 10,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam1: float = parameter(0.1, STRENGTH)
+    lam2: float = parameter(0.01, STRENGTH)
+    max_iter: int = 500
+    tol: float = 1e-5
+    n_init: int = 10
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n = ensemble.n_microclusters

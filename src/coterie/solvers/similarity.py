@@ -38,6 +38,7 @@ Missing labels. Each similarity has its own rule; shares are taken among the mem
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -45,7 +46,7 @@ from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
-from coterie.core.params import Choice, Integer, Real, is_matrix
+from coterie.core.params import Choice, Integer, Real, is_matrix, parameter
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
@@ -72,6 +73,7 @@ LINKAGES = ("average", "complete", "single")
 ADVICE = "Ask for fewer clusters, or take another partition."
 
 
+@dataclass(eq=False, repr=False)
 class SimilarityConsensus(LabelConsensus):
     """Any similarity of the samples, cut in any way.
 
@@ -157,48 +159,27 @@ class SimilarityConsensus(LabelConsensus):
         paper="Methods by their two halves; each half has its own paper.",
         scaling="quadratic",
         random=True,
-        domains={
-            "evidence": Choice(
-                EVIDENCE,
-                also=lambda value: callable(value) or is_matrix(value),
-                also_words="a symmetric matrix, or a function of an Ensemble that makes one",
-            ),
-            "partition": Choice((*LINKAGES, "spectral", "tcut", "metis")),
-            "theta": Real(0.0, closed_low=False, closed_high=False),
-            "n_steps": Integer(1, optional=True),
-            "decay": Real(0.0, 1.0, closed_low=False),
-            "weighted": Choice((True, False)),
-        },
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        evidence: Evidence = "ca",
-        partition: str = "average",
-        theta: float = 0.4,
-        n_steps: int | None = None,
-        decay: float = 0.8,
-        weighted: bool = True,
-        n_init: int = 10,
-        max_iter: int = 300,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.evidence = evidence
-        self.partition = partition
-        self.theta = theta
-        self.n_steps = n_steps
-        self.decay = decay
-        self.weighted = weighted
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    _: KW_ONLY
+    evidence: Evidence = parameter(
+        "ca",
+        Choice(
+            EVIDENCE,
+            also=lambda value: callable(value) or is_matrix(value),
+            also_words="a symmetric matrix, or a function of an Ensemble that makes one",
+        ),
+    )
+    partition: str = parameter("average", Choice((*LINKAGES, "spectral", "tcut", "metis")))
+    theta: float = parameter(0.4, Real(0.0, closed_low=False, closed_high=False))
+    n_steps: int | None = parameter(None, Integer(1, optional=True))
+    decay: float = parameter(0.8, Real(0.0, 1.0, closed_low=False))
+    weighted: bool = parameter(True, Choice((True, False)))
+    n_init: int = 10
+    max_iter: int = 300
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(

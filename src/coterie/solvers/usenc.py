@@ -27,6 +27,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfini
 from coterie.solvers.partition import Partition
 
 
+@dataclass(eq=False, repr=False)
 class USENC(LabelConsensus):
     """Transfer cut of the graph of samples and base clusters.
 
@@ -94,19 +96,10 @@ class USENC(LabelConsensus):
     )
 
     n_clusters: int
-
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_init: int = 3,
-        max_iter: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    _: KW_ONLY
+    n_init: int = 3
+    max_iter: int = 100
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         links = ensemble.incidence.multiply(ensemble.weight_of_cluster)

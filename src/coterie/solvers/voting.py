@@ -39,13 +39,14 @@ Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from coterie.core.params import Choice
+from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
@@ -60,6 +61,7 @@ STARTS = 10
 CONSENSUS = "k-means of label rows"
 
 
+@dataclass(eq=False, repr=False)
 class MajorityVoting(LabelConsensus):
     """Majority voting by label alignment.
 
@@ -112,8 +114,6 @@ class MajorityVoting(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 0.9444)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="voting",
         summary="Renames every member's clusters to match a reference, then the majority decides.",
@@ -122,28 +122,15 @@ class MajorityVoting(LabelConsensus):
         "cluster ensemble. IEEE International Conference on Data Mining, 2004.",
         scaling="linear",
         random=True,
-        domains={
-            "reference": Choice(("member", "consensus")),
-            "cover": Choice((True, False)),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        reference: Literal["member", "consensus"] = "member",
-        cover: bool = True,
-        max_iter: int = 20,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.reference = reference
-        self.cover = cover
-        self.max_iter = max_iter
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    reference: Literal["member", "consensus"] = parameter("member", Choice(("member", "consensus")))
+    cover: bool = parameter(True, Choice((True, False)))
+    max_iter: int = 20
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         c = self.n_clusters

@@ -42,7 +42,7 @@ Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -68,6 +68,7 @@ LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
 MIXED, FIRST_ALPHA = 0.1, 0.5
 
 
+@dataclass(eq=False, repr=False)
 class BCE(LabelConsensus):
     """Bayesian cluster ensembles: a mixed-membership model of the label rows.
 
@@ -123,8 +124,6 @@ class BCE(LabelConsensus):
     [0, 0, 0, 1, 1, 1]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="bce",
         summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
@@ -135,22 +134,13 @@ class BCE(LabelConsensus):
         random=True,
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        n_init: int = 10,
-        max_iter: int = 500,
-        tol: float = 0.01,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    n_init: int = 10
+    max_iter: int = 500
+    tol: float = 0.01
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble)

@@ -60,7 +60,7 @@ members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -68,7 +68,7 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import GRANTED, Budget, require
-from coterie.core.params import STRENGTH, Choice, Integer, Real
+from coterie.core.params import STRENGTH, Choice, Integer, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
@@ -93,6 +93,7 @@ GUARD = 4
 STALLED = 10
 
 
+@dataclass(eq=False, repr=False)
 class CESHL(LabelConsensus):
     """Clustering ensemble by structured hypergraph learning.
 
@@ -167,8 +168,6 @@ class CESHL(LabelConsensus):
     [1.0, 0.85, 1.0, 0.85, 0.75, 1.0]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="ceshl",
         summary="Learns the hypergraph of base clusters itself until it falls into one part "
@@ -178,42 +177,22 @@ class CESHL(LabelConsensus):
         "learning. Information Fusion 78, 171-179, 2022.",
         scaling="linear",
         grid={"lam": tuple(10.0**power for power in range(-3, 4))},
-        domains={
-            "lam": STRENGTH,
-            "edge_weights": Choice(("propagated", "quality", "uniform")),
-            "rho": STRENGTH,
-            "degree_floor": Real(0.0, 1.0),
-            "inner_iter": Integer(1),
-            "tol": Real(0.0, 1.0, closed_high=False),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam: float = 100.0,
-        edge_weights: EdgeWeights = "propagated",
-        rho: float = 100.0,
-        degree_floor: float = 0.5,
-        inner_iter: int = 20,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.edge_weights = edge_weights
-        self.rho = rho
-        self.degree_floor = degree_floor
-        self.inner_iter = inner_iter
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam: float = parameter(100.0, STRENGTH)
+    edge_weights: EdgeWeights = parameter(
+        "propagated", Choice(("propagated", "quality", "uniform"))
+    )
+    rho: float = parameter(100.0, STRENGTH)
+    degree_floor: float = parameter(0.5, Real(0.0, 1.0))
+    inner_iter: int = parameter(20, Integer(1))
+    max_iter: int = 100
+    tol: float = parameter(1e-6, Real(0.0, 1.0, closed_high=False))
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_memory(ensemble, self.memory_budget)

@@ -65,14 +65,14 @@ Where paper and program differ from this
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.params import STRENGTH, Choice, Integer
+from coterie.core.params import STRENGTH, Choice, Integer, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.discretise import Discretisation, best_discretisation, discretise
@@ -101,6 +101,7 @@ TURNS = 10
 BLOCK = 4096
 
 
+@dataclass(eq=False, repr=False)
 class PCE(LabelConsensus):
     """Partial clustering ensemble: missing labels are filled while the members are combined.
 
@@ -174,8 +175,6 @@ class PCE(LabelConsensus):
     [['a', 'x', 1], ['a', 'x', 1], ['a', 'x', 1], ['b', 'y', 2], ['b', 'y', 2]]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="pce",
         summary="For partial labels: fills in what members did not see while it combines "
@@ -187,48 +186,22 @@ class PCE(LabelConsensus):
         random=True,
         blank_samples=True,
         grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
-        domains={
-            "gamma": STRENGTH,
-            "rotation": Choice((True, False)),
-            "self_paced": Choice((True, False)),
-            "diversity": Choice((True, False)),
-            "impute": Choice(("joint", "random")),
-            "evidence": Choice(("auto", "coassociation", "projections")),
-            "scale": Choice(("matched", "paper")),
-            "n_starts": Integer(1),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        gamma: float = 1.0,
-        rotation: bool = True,
-        self_paced: bool = True,
-        diversity: bool = True,
-        impute: str = "joint",
-        evidence: str = "auto",
-        scale: str = "matched",
-        n_starts: int = 20,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        callback: Callable[[Pass], object] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.rotation = rotation
-        self.self_paced = self_paced
-        self.diversity = diversity
-        self.impute = impute
-        self.evidence = evidence
-        self.scale = scale
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    gamma: float = parameter(1.0, STRENGTH)
+    rotation: bool = parameter(True, Choice((True, False)))
+    self_paced: bool = parameter(True, Choice((True, False)))
+    diversity: bool = parameter(True, Choice((True, False)))
+    impute: str = parameter("joint", Choice(("joint", "random")))
+    evidence: str = parameter("auto", Choice(("auto", "coassociation", "projections")))
+    scale: str = parameter("matched", Choice(("matched", "paper")))
+    n_starts: int = parameter(20, Integer(1))
+    max_iter: int = 100
+    tol: float = 1e-4
+    callback: Callable[[Pass], object] | None = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble, self, rng)

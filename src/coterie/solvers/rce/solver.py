@@ -54,13 +54,13 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import GRANTED, Budget
-from coterie.core.params import STRENGTH, Integer, Real
+from coterie.core.params import STRENGTH, Integer, Real, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, share, weighted_coassociation
@@ -77,6 +77,7 @@ SMOOTHING = 1e-3
 INNER = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class RCE(LabelConsensus):
     """Robust clustering ensemble by Kullback-Leibler divergence.
 
@@ -138,8 +139,6 @@ class RCE(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], True)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="rce",
         summary="Learns the probability that pairs belong together: close to the members after "
@@ -153,37 +152,19 @@ class RCE(LabelConsensus):
             "lam1": tuple(10.0**power for power in range(-4, 5)),
             "lam2": tuple(10.0**power for power in range(-4, 5)),
         },
-        domains={
-            "lam1": STRENGTH,
-            "lam2": Real(0.0, STRENGTH.high),
-            "max_iter_inner": Integer(1),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam1: float = 100.0,
-        lam2: float = 1.0,
-        max_iter: int = 20,
-        max_iter_inner: int = 20,
-        tol: float = 0.01,
-        n_init: int = 10,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.max_iter = max_iter
-        self.max_iter_inner = max_iter_inner
-        self.tol = tol
-        self.n_init = n_init
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam1: float = parameter(100.0, STRENGTH)
+    lam2: float = parameter(1.0, Real(0.0, STRENGTH.high))
+    max_iter: int = 20
+    max_iter_inner: int = parameter(20, Integer(1))
+    tol: float = 0.01
+    n_init: int = 10
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         per_pair = 104 if ensemble.is_complete else 112

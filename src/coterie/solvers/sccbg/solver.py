@@ -50,7 +50,7 @@ pass; O(N k) memory. No N x k x k array is formed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -58,7 +58,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import Budget, require
-from coterie.core.params import STRENGTH, Real
+from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
@@ -83,6 +83,7 @@ SAME_POINT = 1e-12
 TABLES = 7
 
 
+@dataclass(eq=False, repr=False)
 class SCCBG(LabelConsensus):
     """Self-paced consensus clustering with bipartite graph.
 
@@ -141,8 +142,6 @@ class SCCBG(LabelConsensus):
     ([0, 0, 0, 1, 1, 1], 2)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="sccbg",
         summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
@@ -151,27 +150,15 @@ class SCCBG(LabelConsensus):
         "International Joint Conference on Artificial Intelligence, 2020.",
         scaling="linear",
         grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
-        domains={
-            "gamma": Real(0.0, STRENGTH.high, optional=True),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        gamma: float | None = None,
-        max_iter: int = 20,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    gamma: float | None = parameter(None, Real(0.0, STRENGTH.high, optional=True))
+    max_iter: int = 20
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         cells = ensemble.n_microclusters * ensemble.n_base_clusters

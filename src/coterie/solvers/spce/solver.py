@@ -59,14 +59,14 @@ and no link. A ``member_weight`` of 2 is the same as giving that member twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.budget import GRANTED, Budget
-from coterie.core.params import Choice, Integer, Real
+from coterie.core.params import Choice, Integer, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
@@ -83,6 +83,7 @@ LEAST_DISPERSION = 1e-6
 ROW_BLOCK = 256
 
 
+@dataclass(eq=False, repr=False)
 class SPCE(LabelConsensus):
     """Self-paced clustering ensemble.
 
@@ -153,8 +154,6 @@ class SPCE(LabelConsensus):
     ((3, 3), 2)
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="spce",
         summary="Self-paced: learns a graph with as many components as clusters, from the "
@@ -164,36 +163,18 @@ class SPCE(LabelConsensus):
         "IEEE Transactions on Neural Networks and Learning Systems 32, 2021.",
         scaling="quadratic",
         grid={"theta": tuple(k / 10 for k in range(10))},
-        domains={
-            "theta": Real(0.0, 1.0, closed_high=False),
-            "self_paced": Choice((True, False, "fixed")),
-            "max_iter": Integer(2),
-            "max_iter_stage": Integer(1),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        theta: float = 0.2,
-        self_paced: bool | str = True,
-        max_iter: int = 20,
-        max_iter_stage: int = 5,
-        tol: float = 1e-6,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.self_paced = self_paced
-        self.max_iter = max_iter
-        self.max_iter_stage = max_iter_stage
-        self.tol = tol
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    theta: float = parameter(0.2, Real(0.0, 1.0, closed_high=False))
+    self_paced: bool | str = parameter(True, Choice((True, False, "fixed")))
+    max_iter: int = parameter(20, Integer(2))
+    max_iter_stage: int = parameter(5, Integer(1))
+    tol: float = 1e-6
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)

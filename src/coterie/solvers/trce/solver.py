@@ -57,13 +57,13 @@ as giving that member twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.budget import GRANTED, Budget
-from coterie.core.params import Choice, Real
+from coterie.core.params import Choice, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
@@ -79,6 +79,7 @@ AGE_GROWTH = 1.1
 NO_DIVERGENCE = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class TRCE(LabelConsensus):
     """Tri-level robust clustering ensemble.
 
@@ -150,8 +151,6 @@ class TRCE(LabelConsensus):
     [1.0, 1.0, 0.29, 1.0, 1.0, 1.0]
     """
 
-    n_clusters: int
-
     about = MethodInfo(
         name="trce",
         summary="Robust at three levels: members, samples and the graph are each allowed to "
@@ -161,39 +160,19 @@ class TRCE(LabelConsensus):
         "multiple graph learning. AAAI Conference on Artificial Intelligence, 2021.",
         scaling="quadratic",
         grid={"lam": tuple(10.0**power for power in range(-5, 6))},
-        domains={
-            "lam": Real(0.0, closed_low=False, closed_high=False),
-            "member_level": Choice((True, False)),
-            "instance_level": Choice((True, False)),
-            "graph_level": Choice((True, False)),
-            "tol": Real(0.0, optional=True),
-        },
     )
 
-    def __init__(
-        self,
-        n_clusters: int,
-        *,
-        lam: float = 10.0,
-        member_level: bool = True,
-        instance_level: bool = True,
-        graph_level: bool = True,
-        max_iter: int = 30,
-        tol: float | None = None,
-        callback: Callable[[Pass], object] | None = None,
-        memory_budget: Budget = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.member_level = member_level
-        self.instance_level = instance_level
-        self.graph_level = graph_level
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.memory_budget = memory_budget
-        self.random_state = random_state
+    n_clusters: int
+    _: KW_ONLY
+    lam: float = parameter(10.0, Real(0.0, closed_low=False, closed_high=False))
+    member_level: bool = parameter(True, Choice((True, False)))
+    instance_level: bool = parameter(True, Choice((True, False)))
+    graph_level: bool = parameter(True, Choice((True, False)))
+    max_iter: int = 30
+    tol: float | None = parameter(None, Real(0.0, optional=True))
+    callback: Callable[[Pass], object] | None = None
+    memory_budget: Budget = None
+    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
