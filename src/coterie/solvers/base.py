@@ -6,11 +6,10 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import signature
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import LabelError, ParameterError
@@ -31,7 +30,22 @@ from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
-# allowed values of parameters that many methods share; the domain that a method declares takes precedence
+if TYPE_CHECKING:
+    # scikit-learn has no types, and mypy does not check the fields of a dataclass whose base class
+    # it does not know: LWEA() would pass without n_clusters
+    class BaseEstimator:
+        """What type checkers know of scikit-learn's class: any parameters and attributes."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClusterMixin:
+        """Adds nothing that type checkers need."""
+else:
+    from sklearn.base import BaseEstimator, ClusterMixin
+
+# allowed values of parameters that many methods share, unless a method declares its own domain
 SHARED_DOMAINS: Mapping[str, Domain] = {
     "n_clusters": Integer(1),
     "n_init": Integer(1),
@@ -160,9 +174,12 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def domains(cls) -> dict[str, Domain]:
         """The values that each parameter of the constructor may take, where they are known."""
         known = dict(SHARED_DOMAINS)
-        for declared in fields(cls) if is_dataclass(cls) else ():
-            if "domain" in declared.metadata:
-                known[declared.name] = declared.metadata["domain"]
+        if is_dataclass(cls):
+            known |= {
+                declared.name: declared.metadata["domain"]
+                for declared in fields(cls)
+                if "domain" in declared.metadata
+            }
         return {name: known[name] for name in signature(cls).parameters if name in known}
 
     def fit(
