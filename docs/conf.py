@@ -45,5 +45,11 @@ def add_cost_and_paper(app, what, name, obj, options, lines):
         lines += ["", f"**Cost.** {about.cost}.", "", f"**Paper.** {about.paper}", ""]
 
 
+def leave_out_defaults(app, what, name, obj, skip, options):
+    """List no class attribute that only holds the default of a parameter: it has no text."""
+    return True if obj is None or isinstance(obj, bool | int | float | str) else None
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", add_cost_and_paper)
+    app.connect("autodoc-skip-member", leave_out_defaults)
