@@ -20,6 +20,12 @@ def folder(tmp_path, monkeypatch):
     """A directory with features, labels and tables of three parties, and the user in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
+    write_inputs()
+    return tmp_path
+
+
+def write_inputs():
+    """Write them into the current directory."""
     lines = [
         f"s{i},{x},{y},{'abc'[c]}"
         for i, ((x, y), c) in enumerate(zip(POINTS, CLASSES, strict=True))
@@ -31,7 +37,6 @@ def folder(tmp_path, monkeypatch):
     Path("b.csv").write_text("customer,segment,tier\ncy,x,1\ndee,x,1\neve,y,2\nfay,y,2\n")
     Path("c.csv").write_text("customer,cluster\nfay,3\ngus,3\nann,5\nhal,5\n")
     Path("ids.csv").write_text("customer\nann\nbob\n")
-    return tmp_path
 
 
 @pytest.fixture

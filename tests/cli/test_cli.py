@@ -62,17 +62,17 @@ def test_combine_joins_tables_that_overlap_in_part(folder):
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
 
 
-def test_cluster_finds_the_blobs_and_says_so(folder):
+def test_cluster_finds_the_blobs_and_says_so(folder, capsys):
     command = ["cluster", "data.csv", "-k", "3", "--id", "name", "--truth", "kind", "--seed", "1"]
-    done = run(*command, "-o", "out.csv")
-    assert done.returncode == 0, done.stderr
+    assert main([*command, "-o", "out.csv"]) == 0
+    out = capsys.readouterr().out
     rows = rows_of(folder / "out.csv")
     assert [row["name"] for row in rows] == [f"s{i}" for i in range(60)]
     assert same_partition([row["label"] for row in rows], CLASSES.tolist())
-    assert "60 samples, 2 features" in done.stdout
-    assert "ACC 1.000" in done.stdout
-    assert "mean confidence" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "60 samples, 2 features" in out
+    assert "ACC 1.000" in out
+    assert "mean confidence" in out
+    assert max(map(len, out.splitlines())) <= 80
     assert main([*command, "-o", "again.csv", "--jobs", "2"]) == 0
     assert (folder / "again.csv").read_bytes() == (folder / "out.csv").read_bytes()
 
@@ -91,13 +91,13 @@ def test_help_imports_nothing_heavy(folder):
         assert done.stdout
 
 
-def test_demo_writes_labels_and_compares(folder):
-    done = run("demo", "--out", "made/here")
-    assert done.returncode == 0, done.stderr
+def test_demo_writes_labels_and_compares(folder, capsys):
+    assert main(["demo", "--out", "made/here"]) == 0
+    out = capsys.readouterr().out
     assert len(rows_of(folder / "made" / "here" / "labels.csv")) == 1797
-    assert "their consensus" in done.stdout
-    assert str(Path("made/here/labels.csv")) in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "their consensus" in out
+    assert str(Path("made/here/labels.csv")) in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_columns_of_one_file_are_members(folder, capsys):
@@ -221,11 +221,10 @@ def test_an_existing_output_is_replaced(folder):
 # ---------------------------------------------------------------------- what is refused
 
 
-def test_combine_takes_a_linear_method_for_many_distinct_rows(folder):
+def test_combine_takes_a_linear_method_for_many_distinct_rows(folder, capsys):
     Path("many.csv").write_text("a,b\n" + "".join(f"{i // 110},{i % 110}\n" for i in range(12_001)))
-    done = run("combine", "many.csv", "-k", 2, "-o", "out.csv", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["method"] == "lwgp"
+    assert main(["combine", "many.csv", "-k", "2", "-o", "out.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "lwgp"
 
 
 @pytest.mark.parametrize(
