@@ -100,18 +100,18 @@ def test_workers_give_the_runs_of_one_machine(cluster, here, tmp_path, monkeypat
 
 
 def test_caps_hold_there(cluster, tmp_path):
+    # a process that is stopped is started again, which takes seconds: one method each
     text = SPEC.replace("[[data]]", "[caps]\nseconds = 0.0001\n\n[[data]]", 1)
     text = text.replace("repetitions = 2", "repetitions = 3")
-    text = text.replace('solver = "lwea"\ngrid = "paper"', 'solver = "nmfc"')
+    text = text.partition("[[method]]")[0] + '[[method]]\nsolver = "nmfc"\n'
     run(parse_spec(text), tmp_path / "time", client=cluster, n_jobs=1)
     capped = [one for one in RunStore(tmp_path / "time").runs() if one.key.method == "nmfc"]
     assert [one.status for one in capped] == ["time cap"] * 3
     assert sum("not tried" in one.message for one in capped) == 1
     if not os.path.exists("/proc/self/status"):
         return
-    text = text.replace("seconds = 0.0001", 'memory = "20MB"').partition(
-        '[[method]]\nsolver = "nmfc"'
-    )[0]
+    text = text.replace("seconds = 0.0001", 'memory = "20MB"').replace('"nmfc"', '"eac"')
+    text = text.replace("repetitions = 3", "repetitions = 1")
     run(parse_spec(text), tmp_path / "memory", client=cluster, n_jobs=1)
     capped = [one for one in RunStore(tmp_path / "memory").runs() if one.key.method == "eac"]
     assert {one.status for one in capped} == {"memory cap"}

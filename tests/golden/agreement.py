@@ -25,6 +25,7 @@ from coterie.solvers.lwgp import LWGP
 from coterie.solvers.pta import PTA
 from coterie.solvers.ptgp import PTGP
 from tests.naive.bipartite import lloyd as resumed_kmeans
+from tests.naive.ceshl import ceshl as naive_ceshl
 from tests.naive.ecpcs import rotate
 from tests.naive.trce import trce as naive_trce
 
@@ -84,6 +85,12 @@ def rows(data: Path = DATA) -> Iterator[Row]:
         yield from _random_walks(golden / f"pool_{name}.npz", name)
     for share in (10, 30, 50):
         yield _partial(golden / f"pce_pixraw_missing{share}.npz", share)
+    yield from _grid(
+        "CESHL twin",
+        golden / "ceshl_glioma.npz",
+        "lam",
+        lambda base, c, lam: naive_ceshl(base, c, lam, authors=True).component_labels,
+    )
     yield from _grid(
         "CESHL labels",
         golden / "ceshl_glioma.npz",

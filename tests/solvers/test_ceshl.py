@@ -119,6 +119,9 @@ def runs_of(glioma):
 def test_transcription_of_the_program_gives_the_authors_labels(glioma):
     equal = []
     for run, place, lam, members in runs_of(glioma):
+        # every value of lambda, the ensembles in turn; make golden takes all pairs
+        if run != place % len(glioma["base"]):
+            continue
         twin = naive.ceshl(members, 4, lam, authors=True)
         np.testing.assert_allclose(twin.quality, glioma["s"][run, place], atol=1e-12)
         np.testing.assert_allclose(twin.weights, glioma["w"][run, place], atol=1e-10)

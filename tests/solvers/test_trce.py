@@ -83,11 +83,10 @@ def lung(shared_data):
 
 
 def settings_of(lung):
-    return [
-        (lung["base"][run].astype(np.int64), lam, lung["labels"][run, place])
-        for run in range(len(lung["base"]))
-        for place, lam in enumerate(lung["settings"])
-    ]
+    """Every value of lambda, the ensembles in turn; ``make golden`` takes all pairs."""
+    for setting, lam in enumerate(lung["settings"]):
+        run = setting % len(lung["base"])
+        yield lung["base"][run].astype(np.int64), lam, lung["labels"][run, setting]
 
 
 def test_transcription_with_the_programs_slip_gives_the_authors_labels(lung):
