@@ -1,4 +1,4 @@
-"""Data sets of a spec: found in the data folders, read, and turned into a pool of members."""
+"""Find the data sets of a spec in the data folders, read them, and turn each into a pool of members."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from coterie_bench._spec import DataSource, Generate, SpecError
 
 ENVIRONMENT_VARIABLE = "COTERIE_DATA"
 READABLE = (".npz", ".mat", ".parquet", ".csv", ".tsv", ".npy")
-# under these names people keep the known classes
+# usual names of the known classes
 CLASSES = ("gt", "y", "Y", "gnd", "truth", "classes", "class", "label", "labels")
-# a file with one of these holds labels; the others hold features
+# a file with one of these arrays holds labels; any other file holds features
 LABELS = ("members", "Yi", "labels", "base")
-# beside one of these, `labels` are the classes
+# in a file with one of these arrays, `labels` are the classes
 FEATURES = ("X", "fea", "data", "features")
 
 
 class UnfitData(SpecError):
-    """A data set that is there but cannot serve the protocol; the others can."""
+    """A data set that exists but does not fit the protocol; the other data sets are still run."""
 
 
 @dataclass(frozen=True)
 class DataPool:
-    """Clusterings of one data set, and its classes where they are known.
+    """Clusterings of one data set, and its classes if they are known.
 
-    ``labels`` is n x M, or E x n x M where the file gives E ensembles; -1 is a missing label.
+    ``labels`` has the shape (n, M), or (E, n, M) if the file holds E ensembles. -1 is a missing label.
     """
 
     name: str
@@ -64,7 +64,7 @@ class DataPool:
         return None if self.classes is None else len(np.unique(self.classes))
 
     def save(self, path: Path) -> None:
-        """Write it whole, or not at all."""
+        """Write the pool to a file; an interrupted write leaves no file."""
         arrays: dict[str, NDArray[Any]] = {"members": self.labels}
         if self.classes is not None:
             arrays["gt"] = self.classes
@@ -73,18 +73,18 @@ class DataPool:
 
     @classmethod
     def load(cls, name: str, path: Path) -> DataPool:
-        """What :meth:`save` wrote; raises DataError where it is damaged."""
+        """Read what :meth:`save` wrote; a damaged file raises DataError."""
         try:
-            # opened here: numpy leaves a damaged archive open
-            with path.open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+            # opened here because numpy leaves a damaged archive open
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
                 return cls(name, file["members"], file["gt"] if "gt" in file.files else None)
         except UNREADABLE as error:
             words = " ".join(str(error).split())
-            raise DataError(f"{path} is damaged ({words}); coterie bench run mends it") from error
+            raise DataError(f"{path} is damaged ({words}); coterie bench run repairs it") from error
 
 
 def data_folders(given: Sequence[Path] = ()) -> list[Path]:
-    """Where data sets are looked for: those given, else $COTERIE_DATA, else ./data."""
+    """The folders to search for data sets: the given ones, else $COTERIE_DATA, else ./data."""
     folders = list(given)
     if not folders:
         variable = os.environ.get(ENVIRONMENT_VARIABLE)
@@ -96,19 +96,20 @@ def data_folders(given: Sequence[Path] = ()) -> list[Path]:
 
 
 def find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
-    """The file of a data set, by its names with or without an extension, in any case of letters.
+    """Find the file of a data set by any of its names; None if there is no file.
 
-    A folder is searched before its subfolders, `pools` before the others. Where no file has just
-    such a name, one is taken whose name says more, such as Tr41_878n_7454d_10c_tfidf_uni.mat.
+    Names may omit the extension, and upper and lower case are equal. A folder is searched before its
+    subfolders, and the subfolder `pools` before the others. If no file has exactly this name, a longer
+    name such as Tr41_878n_7454d_10c_tfidf_uni.mat is accepted for Tr41.
     """
-    wanted = list(names)
+    candidates = list(names)
     files = list(_files(folders))
-    for name in wanted:
+    for name in candidates:
         for path, relative in files:
             stem = relative[: -len(path.suffix)]
             if name.lower() in (path.name.lower(), path.stem.lower(), relative, stem):
                 return path
-    for name in wanted:
+    for name in candidates:
         for path, _ in files:
             if data_key(path.stem) == data_key(name):
                 return path
@@ -116,14 +117,14 @@ def find(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
 
 
 def _files(folders: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Readable files in the order in which they are looked at, with their place in the folder."""
+    """Readable files in the order of the search, and their paths relative to the data folder."""
     for folder in folders:
         if not folder.is_dir():
             continue
-        below = sorted(path for path in folder.iterdir() if path.is_dir())
-        below.sort(key=lambda path: path.name != "pools")
-        for place in (folder, *below):
-            files = sorted(path for path in place.iterdir() if path.suffix.lower() in READABLE)
+        subfolders = sorted(path for path in folder.iterdir() if path.is_dir())
+        subfolders.sort(key=lambda path: path.name != "pools")
+        for searched in (folder, *subfolders):
+            files = sorted(path for path in searched.iterdir() if path.suffix.lower() in READABLE)
             files.sort(key=lambda path: READABLE.index(path.suffix.lower()))
             for path in files:
                 yield path, path.relative_to(folder).as_posix().lower()
@@ -136,25 +137,25 @@ def load_pool(
     missing: float = 0.0,
     n_jobs: int | None = None,
 ) -> DataPool | None:
-    """The pool of a data set; None where its file is in no folder.
+    """Load or generate the pool of a data set; None if its file is not in any folder.
 
-    Labels are read as they are; ``generate`` is for files of features. Where members are
-    subsampled, ``missing`` is the share of samples that each of them does not see.
+    Members are generated only from files of features; labels are used unchanged. For members generated
+    on subsamples, ``missing`` is the share of samples that each member leaves out.
     """
     classes: NDArray[np.int64] | None
     if source.embedded:
-        known = datasets.load(source.files[0])
-        features, classes = known.X, known.y
+        dataset = datasets.load(source.files[0])
+        features, classes = dataset.X, dataset.y
     else:
         path = find(source.files, folders)
         if path is None:
             return None
         if holds_labels(path):
-            # labels that are there need no making; but none were made on a share of the samples
+            # existing labels replace generated ones, but they were not made on subsamples
             if source.generate is not None and source.generate.kind == "subsample":
                 raise UnfitData(
-                    f"{path} holds labels, so that the members of data {source.name!r} cannot be "
-                    "made on subsamples; leave [data.generate] out or give a file of features"
+                    f"{path} holds labels, so the members of data {source.name!r} cannot be "
+                    "generated on subsamples; leave out [data.generate] or give a file of features"
                 )
             return _labels_of(source.name, path)
         features, classes = _features_of(path)
@@ -163,25 +164,27 @@ def load_pool(
             and source.generate is not None
             and source.generate.clusters == "classes"
         ):
-            raise SpecError(f"{path} has no known classes, which clusters = 'classes' needs")
-    made = _members_of(features, classes, source.generate or Generate(), seed, missing, n_jobs)
+            raise SpecError(
+                f"{path} has no classes, but clusters = 'classes' needs them; give a number of clusters"
+            )
+    ensemble = _members_of(features, classes, source.generate or Generate(), seed, missing, n_jobs)
     known_classes = None if classes is None else by_first_appearance(np.asarray(classes))
-    return DataPool(source.name, _codes(made), known_classes)
+    return DataPool(source.name, _codes(ensemble), known_classes)
 
 
 def holds_labels(path: Path) -> bool:
     """Whether the file is a pool of labels rather than features."""
     if path.suffix.lower() in (".npz", ".mat"):
-        # refuses what is no such file, MATLAB's 7.3 among them, in words of its own
+        # a file of another format, such as MATLAB 7.3, raises its own error here
         check_kind(path)
-        names = _sizes(path).keys()
-        found = names & {*LABELS}
-        return bool(found) and not (found == {"labels"} and names & {*FEATURES})
+        arrays = _sizes(path).keys()
+        label_arrays = arrays & {*LABELS}
+        return bool(label_arrays) and not (label_arrays == {"labels"} and arrays & {*FEATURES})
     return "labels" in path.stem.lower() or path.parent.name == "pools"
 
 
 def _sizes(path: Path) -> dict[str, int]:
-    """The arrays of an archive by name, and how many entries each has; no data are read."""
+    """Number of entries of each array in an archive, by name. Only headers are read."""
     sizes = {}
     try:
         if path.suffix.lower() == ".mat":
@@ -216,13 +219,13 @@ def _given_ensembles(name: str, path: Path, arrays: Mapping[str, NDArray[Any]]) 
         raise DataError(f"{path}: 'base' is empty (shape {labels.shape})")
     if labels.max() > np.iinfo(np.int32).max:
         raise DataError(
-            f"{path}: 'base' holds the label {labels.max()}, which 32 bits cannot; number the "
+            f"{path}: 'base' holds the label {labels.max()}, which exceeds 32 bits; number the "
             "clusters from 0"
         )
     classes = next((arrays[key] for key in CLASSES if key in arrays), None)
     if classes is not None and classes.size != labels.shape[1]:
         raise DataError(
-            f"{path}: {classes.size} classes for {labels.shape[1]} samples; they must be as many"
+            f"{path}: {classes.size} classes for {labels.shape[1]} samples; give one class per sample"
         )
     if classes is not None and (classes != classes).any():
         raise DataError(f"{path}: the classes must be known for every sample")
@@ -237,37 +240,42 @@ def _features_of(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64] | N
 
 
 def _apart(table: FileTable) -> tuple[list[str], NDArray[np.int64] | None]:
-    """The columns of the matrix, and the classes beside it."""
+    """Separate the columns of the matrix from the classes."""
     known = [name for name in CLASSES if name in table.columns]
     if len(known) > 1 and table.lines is not None:
         raise DataError(
-            f"{table.path}: any of the columns {quoted(known)} may hold the classes; rename all but "
+            f"{table.path}: each of the columns {quoted(known)} may hold the classes; rename all but "
             "one of them"
         )
-    found = known[0] if known else None
-    main = [name for name in table.main if name != found]
+    class_column = known[0] if known else None
+    main = [name for name in table.main if name != class_column]
     if not main:
-        raise DataError(f"{table.path}: no column is left beside the classes")
-    if found is None:
+        raise DataError(f"{table.path}: there is no column besides the classes")
+    if class_column is None:
         _refuse_unequal(table)
         return main, None
-    classes: Column = table.labels(found)
+    classes: Column = table.labels(class_column)
     if any(value is None or value != value for value in classes):
-        raise DataError(f"{table.path}: the classes in {found!r} must be known for every sample")
+        raise DataError(
+            f"{table.path}: the classes in {class_column!r} must be known for every sample"
+        )
     _, codes = np.unique(np.asarray(classes).astype(str), return_inverse=True)
     return main, by_first_appearance(codes)
 
 
 def _refuse_unequal(table: FileTable) -> None:
-    """Classes of another length than the matrix are a mistake, not absent."""
+    """Reject classes whose length differs from the matrix, rather than ignore them."""
     if table.path.suffix.lower() not in (".npz", ".mat"):
         return
     for name, size in _sizes(table.path).items():
         if name in CLASSES and f"{name}_0" not in table.main:
-            turned = "; turn the matrix round: samples are its rows" * (size == len(table.main))
+            advice = (
+                "transpose the matrix, because samples are its rows"
+                if size == len(table.main)
+                else "give one class per sample"
+            )
             raise DataError(
-                f"{table.path}: {size} classes in {name!r} for {table.n_rows} samples; they must "
-                f"be as many{turned}"
+                f"{table.path}: {size} classes in {name!r} for {table.n_rows} samples; {advice}"
             )
 
 

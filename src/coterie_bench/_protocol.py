@@ -1,4 +1,4 @@
-"""The ensemble of a repetition: members from a pool, some labels taken away."""
+"""The ensemble of a repetition: members from a pool, with a share of their labels removed."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from coterie_bench._spec import DataSource, Protocol, SpecError
 
 
 def repetition_seed(seed: int, data: str, members: int, missing: float, repetition: int) -> int:
-    """The seed of a repetition: the same for every method and setting that meets its ensemble."""
-    words = [seed, zlib.crc32(data.encode()), members, round(missing * 1e6), repetition]
-    return int(np.random.default_rng(words).integers(0, 2**31 - 1))
+    """The seed of a repetition, equal for all methods and settings."""
+    entropy = [seed, zlib.crc32(data.encode()), members, round(missing * 1e6), repetition]
+    return int(np.random.default_rng(entropy).integers(0, 2**31 - 1))
 
 
 def count_repetitions(protocol: Protocol, pool: DataPool, members: int) -> int:
-    """How many repetitions the pool allows; raises UnfitData where it allows none."""
+    """Number of repetitions that the pool allows; raises UnfitData if it allows none."""
     if pool.labels.ndim == 3:
         if protocol.kind == "draw":
             raise UnfitData(
-                f"data {pool.name!r} holds {len(pool.labels)} ensembles and no pool to draw from; "
-                "protocol.kind should be 'groups'"
+                f"data {pool.name!r} holds {len(pool.labels)} ensembles instead of a pool to draw "
+                "from; set protocol.kind to 'groups'"
             )
         return min(protocol.repetitions, len(pool.labels))
     available = pool.labels.shape[1]
     if members > available:
         raise UnfitData(
-            f"data {pool.name!r} has {available} members, but protocol.members asks for {members}"
+            f"data {pool.name!r} has {available} members, but protocol.members is {members}"
         )
     if protocol.kind == "groups":
         return min(protocol.repetitions, available // members)
@@ -53,8 +53,8 @@ def ensemble_of(
 ) -> Ensemble:
     """The ensemble of a repetition.
 
-    A member loses the labels of ``missing`` of its samples, drawn at random; a sample that would be
-    left without any keeps one. Members made on subsamples have lost theirs already.
+    Each member loses the labels of a share ``missing`` of its samples, drawn at random. A sample that
+    would lose all labels keeps one. Members generated on subsamples lose nothing here.
     """
     rng = np.random.default_rng(repetition_seed(seed, pool.name, members, missing, repetition))
     if pool.labels.ndim == 3:
@@ -71,31 +71,31 @@ def ensemble_of(
 
 
 def made_partial(source: DataSource) -> bool:
-    """Whether the members are made on a share of the samples in the first place."""
+    """Whether the members are generated on subsamples, so that labels are missing already."""
     return source.generate is not None and source.generate.kind == "subsample"
 
 
 def without(
     labels: NDArray[np.int32], missing: float, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Labels with a share of each member's taken away, and no sample left without any."""
+    """Remove a share of each member's labels, but not all labels of any sample."""
     n, m = labels.shape
-    gone = np.zeros((n, m), dtype=np.bool_)
+    removed = np.zeros((n, m), dtype=np.bool_)
     for j in range(m):
-        gone[rng.choice(n, size=round(missing * n), replace=False), j] = True
-    gone |= labels < 0
-    blank = np.flatnonzero(gone.all(axis=1))
-    gone[blank, rng.integers(0, m, size=len(blank))] = False
-    return np.where(gone, np.int32(-1), labels)
+        removed[rng.choice(n, size=round(missing * n), replace=False), j] = True
+    removed |= labels < 0
+    blank = np.flatnonzero(removed.all(axis=1))
+    removed[blank, rng.integers(0, m, size=len(blank))] = False
+    return np.where(removed, np.int32(-1), labels)
 
 
 def read_columns(path: Path, protocol: Protocol) -> NDArray[np.int64]:
-    """The draws that a file gives: repetitions x members."""
+    """Read the draws from a file; the array has the shape (repetitions, members)."""
     if check_kind(path) != ".npz":
-        raise DataError(f"{path}: the draws (protocol.columns) are read from an npz file only")
+        raise DataError(f"{path}: the draws (protocol.columns) must be in an npz file")
     columns = read_arrays(path).get("columns")
     if columns is None:
-        raise DataError(f"{path} has no array 'columns', which holds the draws")
+        raise DataError(f"{path} has no array 'columns', which must hold the draws")
     if columns.ndim != 2 or columns.dtype.kind not in "iu" or not columns.size or columns.min() < 0:
         raise DataError(f"{path}: 'columns' must be repetitions x members, counted from 0")
     if protocol.members != (columns.shape[1],) or len(columns) < protocol.repetitions:

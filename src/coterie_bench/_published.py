@@ -1,25 +1,27 @@
-"""The numbers that the five papers print, to stand beside ours.
+"""The scores that the five papers print, to compare with ours.
 
-``published.csv`` has one row a number. ``method`` is the catalogue's name where there is one and
-``label`` the paper's; ``members`` is the size of the ensembles, ``setting`` how the method was set:
+``published.csv`` has one row per number. ``method`` is the method's name in coterie if there is one,
+``label`` its name in the paper, ``members`` the size of the ensembles, and ``setting`` says how its
+parameters were chosen:
 
-- parameters (``alpha=0.8, lam=0.4``): set so for every run;
-- ``best setting``: one setting for all runs of a data set, chosen by the score itself;
-- ``oracle``: the best setting of each run, chosen by the score itself;
-- ``tuned``: chosen in a way that the paper does not say;
-- empty: the paper does not speak of it.
+- parameters (``alpha=0.8, lam=0.4``): the same values in every run;
+- ``best setting``: one setting for all runs of a data set, chosen by the reported score;
+- ``oracle``: the best setting of each run, chosen by the reported score;
+- ``tuned``: chosen in a way that the paper does not describe;
+- empty: the paper does not mention it.
 
-Two things the papers do not say outright are inferred. SPCE, TRCE and CESHL count as ``oracle``
-because their means on Lung and GLIOMA lie above that of every single setting in the authors' stored
-scores (clearly for TRCE and CESHL, by 0.002 for SPCE). The NMI of EC-CMS is the arithmetic one: LWEA on
-the paper's own draws gives the printed values so on four data sets, two of which rule out the geometric
-mean; that of the other four papers is taken to be the one over the larger entropy, as in those stored
-scores.
+Two facts are inferred, because the papers do not state them. First, SPCE, TRCE and CESHL count as
+``oracle``: their means on Lung and GLIOMA are higher than the mean of any single setting in the
+authors' stored scores (clearly for TRCE and CESHL, by 0.002 for SPCE). Second, EC-CMS uses the
+arithmetic NMI: with it, LWEA on the paper's own draws gives the printed values on four data sets, and
+two of these exclude the geometric mean. The other four papers are assumed to divide by the larger
+entropy, as the stored scores do.
 
-Two tables are no paper's: ``stored`` has the means that the authors keep beside their programs, and
-``program`` scores the labels that those programs give on the ensembles at hand.
+Two tables are not from a paper: ``stored`` has the means that the authors keep beside their programs,
+and ``program`` has the scores of those programs' labels on the same ensembles as ours.
 
-An empty ``sd`` was not printed. Numbers whose place in the printed table is not certain are left out.
+An empty ``sd`` means that none is printed. Numbers are omitted if their cell in the printed table is
+uncertain.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ from coterie.core.params import nearest
 from coterie.core.tables import Table
 from coterie.solvers.methods import all_methods, find_method
 
-# how each paper is called in a heading
+# name of each paper in headings
 PAPERS = {"spce": "SPCE", "eccms": "EC-CMS", "trce": "TRCE", "pce": "PCE", "ceshl": "CESHL"}
-# the same data under the names that files have and the names that papers print
+# other names of data sets, in files or papers
 _ALSO_CALLED = {
     "pixraw": "pixraw10p",
     "orlraws": "orlraws10p",
@@ -54,8 +56,8 @@ _ALSO_CALLED = {
     "landsatsatellite": "ls",
     "covertype": "fct",
 }
-# what authors write around a name: bc_pool_Ecoli, Tr41_878n_7454d_10c_tfidf_uni, Coil20Data_25_uni,
-# ORL_32x32
+# prefixes and suffixes that authors add to a name: bc_pool_Ecoli, Tr41_878n_7454d_10c_tfidf_uni,
+# Coil20Data_25_uni, ORL_32x32
 _AROUND = re.compile(
     r"^bc_pool_|[_-]\d+n[_-]\d+d[_-]\d+c.*$|(data)?([_-]\d+)?[_-]uni$|[_-]\d+x\d+$", re.IGNORECASE
 )
@@ -63,7 +65,7 @@ _AROUND = re.compile(
 
 @dataclass(frozen=True)
 class Published:
-    """One printed number; ``sd`` is nan where none is printed."""
+    """One printed number; ``sd`` is NaN if none is printed."""
 
     paper: str
     table: str
@@ -79,7 +81,7 @@ class Published:
 
 
 def published(paper: str | None = None, table: str | None = None, data: str | None = None) -> Table:
-    """The printed numbers, all or those of a paper, a table, a data set.
+    """The printed numbers, optionally of one paper, table or data set only.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def published(paper: str | None = None, table: str | None = None, data: str | No
     table : str, optional
         The table's number as the paper writes it: "IV", "2".
     data : str, optional
-        A data set, in any case and under its usual names.
+        Name of a data set; upper and lower case are equal, and usual variants are accepted.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def published(paper: str | None = None, table: str | None = None, data: str | No
     """
     if paper is not None and paper not in PAPERS:
         raise ParameterError(
-            f"paper is {paper!r}, which is not known{nearest(paper, PAPERS)} "
+            f"paper is {paper!r}, which is unknown{nearest(paper, PAPERS)} "
             f"(known: {', '.join(PAPERS)})"
         )
     rows = [
@@ -121,32 +123,32 @@ def published(paper: str | None = None, table: str | None = None, data: str | No
 
 
 def find_tables(ids: Iterable[str], paper: str = "") -> tuple[tuple[str, str], ...]:
-    """Tables by what a spec calls them: "eccms IV", or "IV" where the spec names the paper.
+    """Find tables by the ids in a spec: "eccms IV", or "IV" if the spec names the paper.
 
-    No ids are all tables of the paper; no ids and no paper are no tables.
+    Without ids, all tables of the paper are returned; without ids and paper, none.
 
     Raises
     ------
     ParameterError
-        For a table that there is not.
+        If there is no such table.
     """
     known = tuple(dict.fromkeys((row.paper, row.table) for row in _rows()))
-    names = {f"{of} {table}": (of, table) for of, table in known}
-    by_key = {name.casefold(): pair for name, pair in names.items()}
-    found = []
-    wanted = list(ids)
-    for name in wanted:
-        words = [word for word in re.split(r"[\s:/.,]+", name.casefold()) if word != "table"]
+    by_id = {f"{of} {table}": (of, table) for of, table in known}
+    by_key = {table_id.casefold(): pair for table_id, pair in by_id.items()}
+    tables = []
+    given = list(ids)
+    for table_id in given:
+        words = [word for word in re.split(r"[\s:/.,]+", table_id.casefold()) if word != "table"]
         key = " ".join(words if len(words) > 1 else [paper, *words])
         if key not in by_key:
             raise ParameterError(
-                f"published names the table {name!r}, of which no values are kept"
-                f"{nearest(key, names)} (known: {', '.join(names)})"
+                f"published has the table {table_id!r}, for which there are no values"
+                f"{nearest(key, by_id)} (known: {', '.join(by_id)})"
             )
-        found.append(by_key[key])
-    if not wanted:
-        found = [pair for pair in known if pair[0] == paper]
-    return tuple(dict.fromkeys(found))
+        tables.append(by_key[key])
+    if not given:
+        tables = [pair for pair in known if pair[0] == paper]
+    return tuple(dict.fromkeys(tables))
 
 
 def look_up(
@@ -160,30 +162,30 @@ def look_up(
     default: Mapping[str, Any] | None = None,
     ablation: bool = False,
 ) -> tuple[Published, ...]:
-    """What the tables print for one of our methods, in their order; the same number once.
+    """The printed numbers of one of our methods, in the order of the tables, without duplicates.
 
     Parameters
     ----------
     tables : pairs of paper and table
     data, metric : str
     members : int
-        Size of the ensembles: a number for 20 members says nothing of 10.
+        Size of the ensembles; numbers for ensembles of another size do not count.
     method, solver : str
-        The method's name in our table, and the catalogue's. A name that the tables themselves use
-        (PTA-CL, SPCE-W) decides; otherwise the catalogue's does.
+        The method's name in our table, and in coterie. If the tables use the first name (PTA-CL,
+        SPCE-W), it decides, otherwise the second.
     default : mapping, optional
-        The parameters that the method is run with. Where a paper's method is our method with a
-        certain choice (linkage=complete), the choice must be the same.
+        The parameters of our runs. If the paper's method is our method with a certain choice
+        (linkage=complete), our runs must make the same choice.
     ablation : bool
-        A part of a method is found by its name alone.
+        Whether the method is an ablation, which is found by its name only.
     """
-    order = {pair: place for place, pair in enumerate(tables)}
+    order = {pair: position for position, pair in enumerate(tables)}
     rows = sorted(
         (row for row in _rows() if (row.paper, row.table) in order),
         key=lambda row: order[row.paper, row.table],
     )
     by_name = ablation or any(_plain(row.label) == _plain(method) for row in rows)
-    found: dict[tuple[str, str, float], Published] = {}
+    numbers: dict[tuple[str, str, float], Published] = {}
     for row in rows:
         if row.metric != metric or row.members != members or data_key(row.data) != data_key(data):
             continue
@@ -192,12 +194,12 @@ def look_up(
         else:
             ours = row.method == (solver or method) and _same_choices(row, solver, default or {})
         if ours:
-            found.setdefault((row.paper, row.setting, row.mean), row)
-    return tuple(found.values())
+            numbers.setdefault((row.paper, row.setting, row.mean), row)
+    return tuple(numbers.values())
 
 
 def data_key(name: str) -> str:
-    """A data set's name with nothing left that people write differently."""
+    """A name that is the same for all spellings of a data set."""
     plain = _plain(_AROUND.sub("", name))
     return _ALSO_CALLED.get(plain, plain)
 
@@ -207,7 +209,7 @@ def _plain(name: str) -> str:
 
 
 def _same_choices(row: Published, solver: str, default: Mapping[str, Any]) -> bool:
-    """Choices among words must agree; numbers are settings of one and the same method."""
+    """Whether text parameters agree. Numbers may differ: they are settings of the same method."""
     for part in row.setting.split(", "):
         name, equals, value = part.partition("=")
         if not equals or re.fullmatch(r"[\d.e+-]+", value):

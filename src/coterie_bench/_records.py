@@ -1,4 +1,4 @@
-"""What one run leaves behind: the row of the table of runs."""
+"""The record of one run: a row in the table of runs."""
 
 from __future__ import annotations
 

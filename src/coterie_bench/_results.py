@@ -1,4 +1,4 @@
-"""What a directory of runs says: tables and figures."""
+"""Tables and figures from a directory of runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coterie_bench.figures import BenchFigure, Saved, figures, save_figures, usu
 
 
 def table(directory: str | PathLike[str]) -> Summary:
-    """The runs of a directory, summed up: defaults, best settings, oracle, tests, ranks, costs.
+    """Summarise the runs of a directory: scores, tests, ranks and costs.
 
     Examples
     --------
@@ -56,23 +56,23 @@ def plot(
     data: Sequence[str | PathLike[str]] = (),
     callback: Callable[[BenchFigure], object] | None = None,
 ) -> Saved:
-    """Every figure that the runs of a directory support, and a list of their captions.
+    """Draw every figure that the runs of a directory support, and list the captions.
 
     Parameters
     ----------
     directory : path
-        From :func:`run`.
+        Directory of the runs, from :func:`run`.
     folder : path, optional
-        Where the figures go; by default ``figures`` in the directory.
+        Folder for the figures; by default ``figures`` in the directory.
     formats : sequence of {"svg", "png", "pdf"}, default ("svg", "png")
     data : sequence of paths
-        Folders with data sets, for draws that a file gives.
+        Folders of data sets; needed only if the spec takes its draws from a file.
     callback : callable, optional
         Called with each figure before it is drawn.
     """
     store = RunStore(directory)
     spec, runs = store.spec(), store.runs()
-    folders = data_folders([Path(place) for place in data])
+    folders = data_folders([Path(path) for path in data])
     planned = figures(runs, spec, _ensembles(store, spec, runs, folders))
     target = Path(directory) / "figures" if folder is None else Path(folder)
     return save_figures(planned, target, formats, callback=callback)
@@ -81,7 +81,7 @@ def plot(
 def _ensembles(
     store: RunStore, spec: Spec, runs: Sequence[RunRecord], folders: Sequence[Path]
 ) -> Callable[[str], tuple[Ensemble, NDArray[np.int64] | None]]:
-    """The first ensemble of each data set, as the runs met it."""
+    """A function that returns the first ensemble of a data set, as used by the runs."""
     kinds = usual_kind(runs)
     sources = {source.name: source for source in spec.data}
 
@@ -90,18 +90,21 @@ def _ensembles(
         members, missing = kinds[name]
         path = store.pool_path(name, missing if made_partial(source) else None)
         if not path.exists():
-            raise DataError(f"{path} is missing: the pool of {name} was not kept")
+            raise DataError(
+                f"{path}, the pool of {name}, is missing; coterie bench run makes it again"
+            )
         pool = DataPool.load(name, path)
         columns = None
         if spec.protocol.columns and not store.draws_absent_path.exists():
-            # a directory may be older than the habit of keeping them
-            kept = store.draws_path
-            given = kept if kept.exists() else find([spec.protocol.columns], folders)
-            if given is None:
+            # directories of earlier versions have no copy of the draws
+            copy = store.draws_path
+            path_of_draws = copy if copy.exists() else find([spec.protocol.columns], folders)
+            if path_of_draws is None:
                 raise DataError(
-                    f"the draws {spec.protocol.columns!r} of {name} are not there (--data)"
+                    f"the draws {spec.protocol.columns!r} of {name} are missing; give their folder "
+                    "(--data)"
                 )
-            columns = read_columns(given, spec.protocol)
+            columns = read_columns(path_of_draws, spec.protocol)
         ensemble = ensemble_of(source, pool, spec.protocol, members, missing, 0, spec.seed, columns)
         return ensemble, pool.classes
 

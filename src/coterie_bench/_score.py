@@ -24,18 +24,18 @@ METRICS = (
 
 
 def score(classes: NDArray[Any] | None, labels: NDArray[Any]) -> dict[str, float]:
-    """Every metric; none where the classes are not known."""
+    """The value of every metric; empty if the classes are unknown."""
     if classes is None:
         return {}
-    found = scores(classes, labels)
-    found["nmi_geometric"] = nmi(classes, labels, average="geometric")
-    return {metric: found[metric] for metric in METRICS}
+    values = scores(classes, labels)
+    values["nmi_geometric"] = nmi(classes, labels, average="geometric")
+    return {metric: values[metric] for metric in METRICS}
 
 
 def score_members(
     ensemble: Ensemble, classes: NDArray[Any] | None
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Scores of the members on the samples that they labelled: on average, and the best by each."""
+    """Mean and maximum of each metric over the members, each scored on the samples it labelled."""
     if classes is None:
         return {}, {}
     by_member = []
@@ -43,7 +43,7 @@ def score_members(
         codes = ensemble.labels[:, j][ensemble.inverse]
         seen = codes >= 0
         by_member.append(score(classes[seen], codes[seen]))
-    columns = {metric: np.array([found[metric] for found in by_member]) for metric in METRICS}
+    columns = {metric: np.array([values[metric] for values in by_member]) for metric in METRICS}
     return (
         {metric: float(values.mean()) for metric, values in columns.items()},
         {metric: float(values.max()) for metric, values in columns.items()},
@@ -51,6 +51,6 @@ def score_members(
 
 
 def digest(labels: NDArray[Any]) -> str:
-    """A fingerprint of a partition, the same under any renaming of its clusters."""
+    """A hash of a partition that does not depend on the names of its clusters."""
     canonical = by_first_appearance(labels).astype("<i8")
     return hashlib.sha256(canonical.tobytes()).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""A spec: data, protocol, methods with their grids and metrics, read from toml and checked."""
+"""Read and check a spec: a toml file with data, protocol, methods with grids, and metrics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from coterie_bench._score import METRICS
 Kind = Literal["draw", "groups"]
 Fill = Literal["random", "no"]
 Generator = Literal["kmeans", "spectral", "subsample", "features"]
-# numbers are kept in 64 bits
+# numbers are stored in 64 bits
 LARGEST = 2**63
-# every run is listed before the first one starts
+# all runs are listed in memory before the first one starts
 MOST_REPETITIONS = 1_000_000
-# no person writes more, and a key of so many parts takes the parser seconds
+# bytes; specs are written by hand, and the toml parser needs seconds for larger hostile files
 LARGEST_FILE = 2**16
-# parameters that the runs give, and those that no file can
+# set by the runs themselves, or impossible to write in a file
 _NOT_IN_SPECS = ("n_clusters", "random_state", "callback")
 PAPERS = ("spce", "eccms", "trce", "pce", "ceshl")
 
@@ -44,7 +44,7 @@ class Generate:
     """How members are made from features."""
 
     kind: Generator = "kmeans"
-    # clusterings made in all; ensembles are taken from them
+    # number of clusterings; ensembles are drawn from them
     pool: int = 100
     # "classes", "sqrt" (drawn from 2 .. sqrt n), a number, or (low, high)
     clusters: int | str | tuple[int, int] = "sqrt"
@@ -52,30 +52,30 @@ class Generate:
 
 @dataclass(frozen=True)
 class DataSource:
-    """A data set: a file of labels or features in a data folder, or one that comes along."""
+    """A data set: a file of labels or features in a data folder, or one embedded in coterie."""
 
     name: str
-    # the names it may have in a data folder, the first that is there being taken
+    # possible file names in a data folder; the first one that exists is used
     files: tuple[str, ...]
     embedded: bool = False
     generate: Generate | None = None
-    # clusters to ask for; None is the number of classes
+    # number of clusters to compute; None means the number of classes
     n_clusters: int | None = None
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How ensembles come from a pool.
+    """How ensembles are taken from a pool.
 
-    draw: members drawn at random, anew in each repetition; groups: disjoint blocks of the pool in
-    its order, or the ensembles of a file that holds them apart already.
+    With "draw", each repetition draws members at random. With "groups", each repetition takes the next
+    disjoint block of members, or the next ensemble if the file already holds separate ensembles.
     """
 
     kind: Kind = "draw"
     members: tuple[int, ...] = (20,)
     missing: tuple[float, ...] = (0.0,)
     repetitions: int = 20
-    # file with the draws: an array `columns`, repetitions x members, counted from 0
+    # file of given draws: an array `columns` of shape (repetitions, members), counted from 0
     columns: str = ""
 
 
@@ -88,22 +88,22 @@ class MethodSpec:
     default: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     ablation_of: str = ""
-    # what becomes of missing labels before the method sees them
+    # how missing labels are filled before the method is fitted
     fill: Fill = "no"
 
     def settings(self) -> list[tuple[str, bool]]:
-        """Every setting, as text, and whether it is the default one, which comes first."""
+        """Every setting as text, and whether it is the default. The default comes first."""
         default = setting_text(self.default)
-        found = {default: True}
+        is_default = {default: True}
         for values in product(*self.grid.values()):
-            tried = dict(self.default) | dict(zip(self.grid, values, strict=True))
-            found.setdefault(setting_text(tried), False)
-        return list(found.items())
+            parameters = dict(self.default) | dict(zip(self.grid, values, strict=True))
+            is_default.setdefault(setting_text(parameters), False)
+        return list(is_default.items())
 
 
 @dataclass(frozen=True)
 class Caps:
-    """What one run may take before it is stopped and recorded as such."""
+    """Time in seconds and memory in bytes after which a run is stopped."""
 
     seconds: float = 3600.0
     memory: int = 8_000_000_000
@@ -120,12 +120,12 @@ class Spec:
     metrics: tuple[str, ...] = ("accuracy", "nmi_max", "ari")
     caps: Caps = Caps()
     seed: int = 0
-    # of the five, for the published values beside ours
+    # one of PAPERS, and those of its tables whose published values are shown beside ours
     paper: str = ""
     published: tuple[str, ...] = ()
-    # scores of the members themselves, on average and of the best
+    # whether to score the members too: their average and the best one
     base: bool = True
-    # the text it was read from, kept beside the runs
+    # the toml text, stored beside the runs
     text: str = ""
 
 
@@ -136,44 +136,51 @@ def shipped() -> dict[str, Path]:
         return {file.stem: file for file in sorted(path.glob("*.toml"))}
 
 
-def read_spec(place: str | PathLike[str]) -> Spec:
-    """A spec by path, or by the name of one that comes with coterie.
+def read_spec(name: str | PathLike[str]) -> Spec:
+    """Read a spec.
+
+    Parameters
+    ----------
+    name : str or path
+        A toml file, or the name of a spec that comes with coterie.
 
     Raises
     ------
     SpecError
-        For whatever cannot be run: the line names the file, the key, what was found, and the
-        nearest thing that is known.
+        If the spec cannot be run. The message names the file, the key and its value, and suggests the
+        nearest known name.
     """
-    path = Path(place)
+    path = Path(name)
     known = shipped()
-    if path.suffix != ".toml" and str(place) in known:
-        path = known[str(place)]
+    if path.suffix != ".toml" and str(name) in known:
+        path = known[str(name)]
     if not path.is_file():
         hint = nearest(path.stem, known)
         raise SpecError(
-            f"{place}: no such spec{hint} (give a .toml file or one of {', '.join(known)})"
+            f"{name}: no such spec{hint} (give a .toml file or one of {', '.join(known)})"
         )
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise SpecError(f"{place} is no spec: it has more than {LARGEST_FILE:,} bytes")
+            raise SpecError(f"{name} is not a spec: it has more than {LARGEST_FILE:,} bytes")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise SpecError(f"{place} cannot be read: {error.strerror or error}") from None
+        raise SpecError(f"{name} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise SpecError(f"{place} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
-    return parse_spec(text, str(place))
+        raise SpecError(f"{name} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
+    return parse_spec(text, str(name))
 
 
 def parse_spec(text: str, source: str = "spec") -> Spec:
-    """A spec from its text; ``source`` is named in errors."""
+    """Parse the text of a spec; error messages begin with ``source``."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{source} is not toml: {error}") from None
     except (ValueError, RecursionError):
         # numbers of thousands of digits, brackets of thousands of levels
-        raise SpecError(f"{source} is no spec: a number or a list in it is out of bounds") from None
+        raise SpecError(
+            f"{source} is not a spec: a number is too long or a list too deeply nested"
+        ) from None
     top = _Reader(source, "", content)
     title = top.text("title", "")
     paper = top.one_of("paper", "", ("", *PAPERS))
@@ -195,9 +202,9 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
     )
     top.finish()
     if not spec.data:
-        raise SpecError(f"{source}: names no data; write at least one [[data]]")
+        raise SpecError(f"{source}: has no data; write at least one [[data]]")
     if not spec.methods:
-        raise SpecError(f"{source}: names no method; write at least one [[method]]")
+        raise SpecError(f"{source}: has no method; write at least one [[method]]")
     _refuse_twice(source, "data", [data.name for data in spec.data])
     _refuse_twice(source, "method", [method.name for method in spec.methods])
     _check_ablations(source, spec.methods)
@@ -214,7 +221,7 @@ def _data(reader: _Reader) -> DataSource:
         reader.checked("embedded", embedded, embedded_names())
     name = reader.text("name", embedded)
     if not name:
-        raise reader.error("name", "is missing: say which data set it is")
+        raise reader.error("name", "is missing; give the name of the data set")
     generate = None
     if embedded or "generate" in reader.content:
         generate = _generate(reader.table("generate"))
@@ -278,11 +285,13 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
     for reader in readers:
         solver = reader.text("solver", "")
         if not solver:
-            raise reader.error("solver", "is missing: which method is it (coterie methods)?")
+            raise reader.error("solver", "is missing; 'coterie methods' lists the methods")
         reader.checked("solver", solver, all_methods())
         name = reader.text("name", solver) or solver
         if name in (BASE_AVERAGE, BASE_BEST):
-            raise reader.error("name", f"{name!r} is kept for the members themselves; take another")
+            raise reader.error(
+                "name", f"{name!r} is reserved for the scores of the members; choose another"
+            )
         default = reader.content.pop("set", {})
         grid = reader.content.pop("grid", {})
         if grid == "paper":
@@ -296,13 +305,13 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
                 raise reader.error(
                     f"grid.{parameter}", f"must be a list of values, but is {values!r}"
                 )
-        # said outright, the default has its place in the grid
-        usual = signature(find_method(solver)).parameters
-        given = {parameter: usual[parameter].default for parameter in grid if parameter in usual}
+        # written out, the default setting equals a setting of the grid and is not run twice
+        known = signature(find_method(solver)).parameters
+        defaults = {parameter: known[parameter].default for parameter in grid if parameter in known}
         method = MethodSpec(
             name,
             solver,
-            given | default,
+            defaults | default,
             {parameter: tuple(values) for parameter, values in grid.items()},
             reader.text("ablation_of", ""),
             reader.one_of(
@@ -316,20 +325,20 @@ def _methods(readers: Iterable[_Reader]) -> Iterable[MethodSpec]:
 
 def _check_parameters(reader: _Reader, method: MethodSpec) -> None:
     domains = find_method(method.solver).domains()
-    tried = [(name, value) for name, value in method.default.items()]
-    tried += [(name, value) for name, values in method.grid.items() for value in values]
-    for name, value in tried:
+    settings = [(name, value) for name, value in method.default.items()]
+    settings += [(name, value) for name, values in method.grid.items() for value in values]
+    for name, value in settings:
         if name not in domains or name in _NOT_IN_SPECS:
             own = [known for known in domains if known not in _NOT_IN_SPECS]
             raise reader.error(
                 name,
-                f"is no parameter of {method.solver} that a spec may set{nearest(name, own)} "
-                f"(it has: {', '.join(own) or 'none'})",
+                f"is not a parameter of {method.solver} that a spec can set{nearest(name, own)} "
+                f"(it can set: {', '.join(own) or 'none'})",
             )
         try:
             check_parameters(method.solver, {name: value}, {name: domains[name]})
         except ParameterError as error:
-            raise SpecError(f"{reader.place}: {error}") from None
+            raise SpecError(f"{reader.location}: {error}") from None
 
 
 def _caps(reader: _Reader) -> Caps:
@@ -368,7 +377,7 @@ def _refuse_twice(source: str, kind: str, names: list[str]) -> None:
 
 
 def _inside(reader: _Reader, key: str, name: str) -> str:
-    """A file's name within a data folder: nothing that could lead out of it."""
+    """Reject a file name that leads out of the data folder."""
     path = PurePosixPath(name.replace("\\", "/"))
     if name and (path.is_absolute() or ".." in path.parts or ":" in name):
         raise reader.error(key, f"must be a name inside the data folder (--data), but is {name!r}")
@@ -376,7 +385,7 @@ def _inside(reader: _Reader, key: str, name: str) -> str:
 
 
 class _Reader:
-    """A toml table that is read key by key and complains of what is left over."""
+    """Reads a toml table key by key; :meth:`finish` rejects the keys that were not read."""
 
     def __init__(self, source: str, where: str, content: Mapping[str, Any]) -> None:
         self.source = source
@@ -385,11 +394,11 @@ class _Reader:
         self.known: list[str] = []
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.source}: {self.where}" if self.where else self.source
 
     def error(self, key: str, words: str) -> SpecError:
-        return SpecError(f"{self.place}: {key} {words}")
+        return SpecError(f"{self.location}: {key} {words}")
 
     def take(self, key: str, default: Any) -> Any:
         self.known.append(key)
@@ -404,10 +413,10 @@ class _Reader:
     def texts(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
         value = self.take(key, default)
         value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
             raise self.error(key, f"must be text or a list of texts, but is {value!r}")
         if default and not value:
-            raise self.error(key, "is an empty list; leave it out or name at least one")
+            raise self.error(key, "is an empty list; leave it out or give at least one value")
         return tuple(value)
 
     def whole(self, key: str, default: int, low: int) -> int:
@@ -417,7 +426,7 @@ class _Reader:
         return value
 
     def wholes(self, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(one) for one in self._numbers(key, default, (int,), "whole numbers"))
+        return tuple(int(number) for number in self._numbers(key, default, (int,), "whole numbers"))
 
     def real(self, key: str, default: float) -> float:
         values = self.reals(key, (default,))
@@ -426,15 +435,17 @@ class _Reader:
         return values[0]
 
     def reals(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(float(one) for one in self._numbers(key, default, (int, float), "numbers"))
+        return tuple(
+            float(number) for number in self._numbers(key, default, (int, float), "numbers")
+        )
 
     def _numbers(
         self, key: str, default: tuple[float, ...], kinds: tuple[type, ...], words: str
     ) -> list[float]:
         value = self.take(key, list(default))
         values = value if isinstance(value, list) else [value]
-        if not values or not all(type(one) in kinds and abs(one) < LARGEST for one in values):
-            raise self.error(key, f"must be {words}, one or a list, but is {value!r}")
+        if not values or not all(type(item) in kinds and abs(item) < LARGEST for item in values):
+            raise self.error(key, f"must be {words}, a single one or a list, but is {value!r}")
         return list(dict.fromkeys(values))
 
     def truth(self, key: str, default: bool) -> bool:
@@ -464,25 +475,25 @@ class _Reader:
 
     def tables(self, key: str) -> list[_Reader]:
         value = self.take(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise self.error(key, f"must be a list of tables ([[{key}]]), but is {value!r}")
         return [
-            _Reader(self.source, f"[[{key}]] {_called(one, number)}", one)
-            for number, one in enumerate(value, start=1)
+            _Reader(self.source, f"[[{key}]] {_title(table, number)}", table)
+            for number, table in enumerate(value, start=1)
         ]
 
     def finish(self) -> None:
-        """Nothing may be left."""
+        """Reject keys that were not read."""
         for key in self.content:
             known = [*self.known, *(["set", "grid"] if "solver" in self.known else [])]
             known += ["clusters"] if "pool" in self.known else []
             raise SpecError(
-                f"{self.place}: unknown key {key!r}{nearest(key, known)} "
+                f"{self.location}: unknown key {key!r}{nearest(key, known)} "
                 f"(known: {', '.join(dict.fromkeys(known))})"
             )
 
 
-def _called(content: Mapping[str, Any], number: int) -> str:
+def _title(content: Mapping[str, Any], number: int) -> str:
     for key in ("name", "solver", "embedded"):
         if isinstance(content.get(key), str):
             return repr(content[key])

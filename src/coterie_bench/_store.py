@@ -1,8 +1,8 @@
 """The directory of an experiment: its spec, its pools, and a table of runs that survives a kill.
 
-A run is appended to a journal of the process that did it the moment it is over; when a process
-ends, or is found dead, its journal becomes a parquet part. Locks are the system's own (flock), so
-that they vanish with the process that held them. Nothing is ever written over.
+Each process appends every finished run to its own journal at once. When the process has ended, its
+journal becomes a parquet part; the next process does this for journals of killed processes. Locks are
+the system's (flock), which are released when a process ends. Runs are never overwritten.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class RunStore:
     Parameters
     ----------
     directory : path
+        The directory of the experiment.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -47,7 +48,7 @@ class RunStore:
     # ------------------------------------------------------------------ the spec
 
     def begin(self, spec: Spec) -> None:
-        """Make the directory, or make sure that it belongs to the same spec."""
+        """Create the directory, or check that it belongs to the same spec."""
         require_pyarrow(self.directory / RUNS)
         _require_locks()
         try:
@@ -61,47 +62,50 @@ class RunStore:
                 with whole_file(path) as file:
                     file.write(spec.text.encode())
             elif path.read_text(encoding="utf-8") != spec.text:
-                begun = self.runs() or any((self.directory / JOURNALS).glob("*.jsonl"))
+                has_runs = self.runs() or any((self.directory / JOURNALS).glob("*.jsonl"))
                 raise SpecError(
                     f"{self.directory} belongs to another spec ({self.spec().title!r}); give another "
-                    f"directory (--out){'' if begun else ', or remove this one: it holds no runs'}"
+                    f"directory (--out){'' if has_runs else ', or remove this one: it holds no runs'}"
                 )
 
     def spec(self) -> Spec:
-        """The spec that the runs follow."""
+        """The spec of the runs."""
         path = self.directory / SPEC
         if not path.is_file():
             raise DataError(
-                f"{self.directory} is no directory of runs (it has no {SPEC}); "
-                "coterie bench run makes one"
+                f"{self.directory} is not a directory of runs (it has no {SPEC}); "
+                "coterie bench run creates one"
             )
         return read_spec(path)
 
     def keep_facts(self, facts: dict[str, Any]) -> None:
-        """Machine, versions and what was found of the data."""
+        """Write the facts of the last call: machine, versions, absent data sets and remarks."""
         with whole_file(self.directory / FACTS) as file:
             file.write(json.dumps(facts, indent=2, sort_keys=True).encode())
 
     def facts(self) -> dict[str, Any]:
-        """What :meth:`keep_facts` wrote, empty where that is missing or damaged."""
+        """Read what :meth:`keep_facts` wrote; empty if the file is missing or damaged."""
         try:
-            found = json.loads((self.directory / FACTS).read_text(encoding="utf-8"))
+            facts = json.loads((self.directory / FACTS).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return facts if isinstance(facts, dict) else {}
 
     @property
     def draws_path(self) -> Path:
-        """Where draws that a file gave are kept."""
+        """Copy of the draws that a file gave."""
         return self.directory / "draws.npz"
 
     @property
     def draws_absent_path(self) -> Path:
-        """There where that file was not, so that runs before and after it came are not mixed."""
+        """Exists if the file of draws was missing at the first run.
+
+        Later runs then ignore the file, so that runs with and without its draws do not mix.
+        """
         return self.directory / "draws-absent.txt"
 
     def pool_path(self, data: str, missing: float | None = None) -> Path:
-        """Where the pool of a data set is kept; one for each share of missing labels if given."""
+        """File of the pool of a data set; with ``missing``, one file per share of missing labels."""
         safe = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in data)
         if safe != data:
             # "a b" and "a_b" are two data sets
@@ -112,35 +116,37 @@ class RunStore:
     # ------------------------------------------------------------------ runs
 
     def runs(self) -> list[RunRecord]:
-        """Every run that is over, in the order of their keys."""
-        found: dict[RunKey, RunRecord] = {}
+        """Every finished run, sorted by key."""
+        by_key: dict[RunKey, RunRecord] = {}
         for path in sorted((self.directory / RUNS).glob("*.parquet")):
             for run in self._read_part(path):
-                found.setdefault(run.key, run)
+                by_key.setdefault(run.key, run)
         for path in sorted((self.directory / JOURNALS).glob("*.jsonl")):
             for run in self._read_journal(path):
-                found.setdefault(run.key, run)
-        return sorted(found.values(), key=lambda run: _sortable(run.key))
+                by_key.setdefault(run.key, run)
+        return sorted(by_key.values(), key=lambda run: _sortable(run.key))
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
-        """Where this process writes its runs; they become a parquet part in the end."""
+        """A new journal for the runs of this process; it becomes a parquet part at the end."""
         number = 0
         while True:
             path = self.directory / JOURNALS / f"{os.uname().nodename}-{os.getpid()}-{number}.jsonl"
             try:
-                place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+                descriptor = os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666
+                )
                 break
             except FileExistsError:
-                # another journal of this process, or of a dead one with the same number
+                # another journal of this process, or of an ended one with the same process id
                 number += 1
-        with open(place, "wb", buffering=0) as file:
+        with open(descriptor, "wb", buffering=0) as file:
             _lock(file)
             yield Journal(file)
         self.fold()
 
     def fold(self) -> None:
-        """Turn the journals of processes that are gone into parquet parts."""
+        """Turn the journals of ended processes into parquet parts."""
         for path in sorted((self.directory / JOURNALS).glob("*.jsonl")):
             with suppress(FileNotFoundError), path.open("rb") as file:
                 if not _try_lock(file):
@@ -148,7 +154,7 @@ class RunStore:
                 runs = self._read_journal(path)
                 if runs:
                     self._write_part(runs)
-                # a kill in between leaves the runs twice, which reading takes as once
+                # a kill before this line leaves the runs twice; reading removes duplicates
                 path.unlink(missing_ok=True)
 
     def _write_part(self, runs: Sequence[RunRecord]) -> None:
@@ -177,7 +183,7 @@ class RunStore:
             KeyError,
             RecursionError,
         ) as error:
-            self.set_aside(path, error, "its runs will be done again, all others are kept")
+            self.set_aside(path, error, "its runs will be repeated, all others are kept")
             return []
 
     def _read_journal(self, path: Path) -> list[RunRecord]:
@@ -186,7 +192,7 @@ class RunStore:
         except FileNotFoundError:
             # folded by another process a moment ago
             return []
-        # what follows the last end of line was cut off by a kill: that run is not over
+        # a last line without an end was cut off by a kill, so its run is not finished
         runs, bad = [], []
         for line in lines[:-1]:
             try:
@@ -200,22 +206,22 @@ class RunStore:
             with whole_file(kept) as file:
                 file.write(b"\n".join(bad) + b"\n")
             warnings.warn(
-                f"{path}: {len(bad)} damaged lines of {len(lines) - 1} were set aside in {kept}; "
-                "their runs will be done again",
+                f"{path}: {len(bad)} of {len(lines) - 1} lines are damaged and were moved to {kept}; "
+                "their runs will be repeated",
                 UserWarning,
                 stacklevel=4,
             )
         return runs
 
     def set_aside(self, path: Path, error: BaseException, consequence: str) -> None:
-        """Move a damaged file out of the way and warn what follows from it."""
+        """Move a damaged file to another folder, and warn with the consequence."""
         folder = self.directory / ASIDE
         folder.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):
             path.replace(folder / path.name)
         reason = " ".join(str(error).split())[:120]
         warnings.warn(
-            f"{path} is damaged ({reason}) and was set aside in {folder}; {consequence}",
+            f"{path} is damaged ({reason}) and was moved to {folder}; {consequence}",
             UserWarning,
             stacklevel=5,
         )
@@ -224,7 +230,7 @@ class RunStore:
 
     @contextmanager
     def claimed(self, task: str) -> Iterator[Claim | None]:
-        """The right to do a task, or None while another process has it."""
+        """Claim a task for this process; None while another process has it."""
         path = self.directory / LOCKS / hashlib.sha256(task.encode()).hexdigest()[:24]
         with path.open("a+b", buffering=0) as file:
             if not _try_lock(file):
@@ -237,30 +243,30 @@ class RunStore:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Alone in a short piece of work."""
+        """Wait for a lock and hold it during a short piece of work."""
         with (self.directory / LOCKS / name).open("a+b") as file:
             _lock(file)
             yield
 
 
 class Journal:
-    """Runs, a line each, on disk before the next one begins."""
+    """A file with one line per run; each line is on disk before the next run begins."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def append(self, run: RunRecord) -> None:
-        """Write a run; one call of the system, so that lines never mix."""
+        """Write a run in one system call, so that lines do not mix."""
         text = run.to_json().encode()
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         if self._file.write(line) != len(line):
-            # a disk that fills up takes a part without a complaint
+            # a full disk writes a part of the line without raising an error
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._file.fileno())
 
 
 class Claim:
-    """A task that is ours; ``touched`` says that some process had it before."""
+    """A task claimed by this process; ``touched`` if another process claimed it before."""
 
     def __init__(self, touched: bool) -> None:
         self.touched = touched

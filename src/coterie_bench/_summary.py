@@ -1,12 +1,13 @@
-"""From runs to the numbers that a table shows, each three ways and none better than it is.
+"""Summarise runs into the numbers of the tables. Each score is given in three ways:
 
-- **default**: the setting that the method is run with unless told otherwise;
-- **best setting**: the one setting whose mean over all runs of a data set is best, named;
-- **oracle**: the best setting of each run. Both of the latter choose by the score that they then
-  report, and so use the classes.
+- **default**: the score of the method's default setting;
+- **best setting**: the score of the single setting with the best mean over all runs of a data set;
+- **oracle**: the score of the best setting of each run.
 
-A run without a score is counted by what stopped it; a mean over fewer runs than there are
-repetitions says so, and is left out where only complete means may enter (ranks, the reference).
+The last two choose the setting by the score that they report, so they use the known classes.
+
+Runs without a score are counted by the reason. A mean over fewer runs than repetitions is marked as
+incomplete. Ranks and the choice of the reference use complete means only.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from coterie_bench.statistics import (
 )
 
 ALPHA = 0.05
-# a repetition of which nothing is known yet, beside the ways in which a run can end
+# reasons for a missing score, in addition to the status of a run
 NOT_RUN, NO_SCORE = "not run", "no score"
 _NAN = float("nan")
 
 
 class MethodLike(Protocol):
-    """What a summary reads of a method in a spec."""
+    """The attributes of a method in a spec that a summary reads."""
 
     @property
     def name(self) -> str:
@@ -45,19 +46,19 @@ class MethodLike(Protocol):
 
     @property
     def solver(self) -> str:
-        """Name in the catalogue."""
+        """Name in coterie."""
 
     @property
     def default(self) -> Mapping[str, Any]:
-        """Parameters that it is run with."""
+        """Parameters of the default setting."""
 
     @property
     def ablation_of(self) -> str:
-        """The method that it is a part of, or empty."""
+        """The method of which this is an ablation, or empty."""
 
 
 class SpecLike(Protocol):
-    """What a summary reads of a spec."""
+    """The attributes of a spec that a summary reads."""
 
     @property
     def title(self) -> str:
@@ -65,7 +66,7 @@ class SpecLike(Protocol):
 
     @property
     def paper(self) -> str:
-        """Which of the five papers, or empty."""
+        """One of the five papers, or empty."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -73,36 +74,36 @@ class SpecLike(Protocol):
 
     @property
     def methods(self) -> Sequence[MethodLike]:
-        """Methods in their order."""
+        """Methods in the order of the spec."""
 
     @property
     def published(self) -> tuple[str, ...]:
-        """Tables of the papers to print beside ours."""
+        """Tables of the papers whose numbers are shown beside ours."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over runs, and how many there should have been."""
+    """A mean over ``runs`` scores of ``of`` repetitions."""
 
     mean: float
-    # nan for a single run
+    # NaN for a single run
     sd: float
     runs: int
     of: int
-    # the setting as JSON; of an oracle, empty
+    # the setting as JSON; empty for an oracle
     setting: str = ""
-    # runs without a score, by what stopped them
+    # number of runs without a score, by reason
     stopped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        """A score in every repetition."""
+        """Whether every repetition has a score."""
         return 0 < self.runs == self.of
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A method's default scores against the reference's, run by run, corrected by Holm."""
+    """Paired tests of a method against the reference, both at their defaults, with Holm's correction."""
 
     pairs: int
     difference: float
@@ -115,25 +116,25 @@ class Comparison:
 
     @property
     def mark(self) -> str:
-        """Signs for better and worse: two where both tests find it, one where one does; ? untested."""
-        made = [p for p in (self.t_holm, self.wilcoxon_holm) if not np.isnan(p)]
-        if not made:
+        """+ for better or - for worse, once per significant test; ? if neither test was possible."""
+        p_values = [p for p in (self.t_holm, self.wilcoxon_holm) if not np.isnan(p)]
+        if not p_values:
             return "?"
-        return ("+" if self.difference > 0 else "-") * sum(p < ALPHA for p in made)
+        return ("+" if self.difference > 0 else "-") * sum(p < ALPHA for p in p_values)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method in one table."""
+    """One method in one table."""
 
     method: str
     solver: str
     ablation_of: str
     default: Score
-    # None where the method has a single setting
+    # None if the method has a single setting
     best: Score | None
     oracle: Score | None
-    # settings tried, and runs in which some of them gave no score: the oracle chose from fewer
+    # number of settings, and of repetitions in which only some of the settings have a score
     settings: int
     narrowed: int
     comparison: Comparison | None
@@ -141,7 +142,7 @@ class Line:
 
     @property
     def is_base(self) -> bool:
-        """The members themselves."""
+        """Whether this is a score of the members instead of a method."""
         return self.method in (BASE_AVERAGE, BASE_BEST)
 
 
@@ -155,13 +156,13 @@ class Cell:
     metric: str
     repetitions: int
     lines: tuple[Line, ...]
-    # the method that the others are compared with, and why it
+    # the method that the others are compared with, and why it was chosen
     reference: str
     reference_reason: str
 
     @property
     def where(self) -> str:
-        """Data and ensembles in words."""
+        """Data set, number of members and share of missing labels as text."""
         return _where(self.data, self.members, self.missing)
 
 
@@ -174,10 +175,10 @@ class Ranking:
     missing: float
     methods: tuple[str, ...]
     ranks: tuple[float, ...]
-    # data sets on which the method has no complete default score, and so is last
+    # number of data sets on which the method ranks last because its default score is incomplete
     without: tuple[int, ...]
     data: tuple[str, ...]
-    # data sets not counted because some runs are still to be made
+    # data sets left out because some runs are not done yet
     unfinished: tuple[str, ...]
     critical_difference: float
     friedman: Friedman
@@ -191,7 +192,7 @@ class Cost:
     members: int
     missing: float
     method: str
-    # median and greatest over the runs that ended well; nan where none did
+    # median time and maximum memory over the successful runs; NaN if there are none
     seconds: float
     peak_mib: float
     runs: int
@@ -200,13 +201,13 @@ class Cost:
 
     @property
     def where(self) -> str:
-        """Data and ensembles in words."""
+        """Data set, number of members and share of missing labels as text."""
         return _where(self.data, self.members, self.missing)
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """Runs of a method that ended badly, over all its settings."""
+    """Unsuccessful runs of a method with one status, over all its settings."""
 
     data: str
     members: int
@@ -215,18 +216,18 @@ class Trouble:
     status: str
     runs: int
     of: int
-    # what the first of them said
+    # message of the first such run that has one
     message: str
 
     @property
     def where(self) -> str:
-        """Data and ensembles in words."""
+        """Data set, number of members and share of missing labels as text."""
         return _where(self.data, self.members, self.missing)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All that the tables show."""
+    """All numbers of the tables."""
 
     title: str
     paper: str
@@ -263,7 +264,7 @@ def summarise(runs: Iterable[RunRecord], spec: SpecLike) -> Summary:
     (0.6, True)
     """
     by_key = {run.key: run for run in runs}
-    groups: dict[_Place, list[RunRecord]] = defaultdict(list)
+    groups: dict[_EnsembleKind, list[RunRecord]] = defaultdict(list)
     for key, run in by_key.items():
         groups[key.data, key.members, key.missing].append(run)
     tables = find_tables(spec.published, spec.paper)
@@ -272,13 +273,13 @@ def summarise(runs: Iterable[RunRecord], spec: SpecLike) -> Summary:
     costs: list[Cost] = []
     troubles: list[Trouble] = []
     unlabelled: dict[str, None] = {}
-    for place in sorted(groups, key=_in_order_of(spec)):
-        group = _Group(place, groups[place], _planned(spec))
+    for kind in sorted(groups, key=_in_order_of(spec)):
+        group = _Group(kind, groups[kind], _planned(spec))
         costs += [group.cost(method) for method in order if method in group.by_method]
         troubles += [trouble for method in order for trouble in group.troubles(method)]
         if not group.has_classes:
             if group.any_ok:
-                unlabelled[place[0]] = None
+                unlabelled[kind[0]] = None
             continue
         cells += [group.cell(metric, spec, order, tables) for metric in spec.metrics]
     return Summary(
@@ -294,28 +295,29 @@ def summarise(runs: Iterable[RunRecord], spec: SpecLike) -> Summary:
 
 
 def setting_words(setting: str) -> str:
-    """A setting as people write it: ``alpha=0.8, lam=0.4``."""
-    found: dict[str, Any] = json.loads(setting) if setting else {}
+    """A setting as readable text: ``alpha=0.8, lam=0.4``."""
+    parameters: dict[str, Any] = json.loads(setting) if setting else {}
     return ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in found.items()
+        for name, value in parameters.items()
     )
 
 
-_Place = tuple[str, int, float]
+# data set, number of members, share of missing labels
+_EnsembleKind = tuple[str, int, float]
 
 
 class _Group:
     """The runs on one data set with ensembles of one kind."""
 
-    def __init__(self, place: _Place, runs: list[RunRecord], planned: range) -> None:
-        self.place = place
+    def __init__(self, kind: _EnsembleKind, runs: list[RunRecord], planned: range) -> None:
+        self.kind = kind
         self.repetitions = sorted({run.key.repetition for run in runs} | set(planned))
         self.by_method: dict[str, list[RunRecord]] = defaultdict(list)
         for run in runs:
             self.by_method[run.key.method].append(run)
         self.any_ok = any(run.status == "ok" for run in runs)
-        # with every run failed the classes may be there, and the failures are to be seen
+        # if all runs failed, the classes are uncertain, and the failures should still be shown
         self.has_classes = any(run.scores for run in runs) or not self.any_ok
 
     def cell(
@@ -325,7 +327,7 @@ class _Group:
         order: Sequence[str],
         tables: Sequence[tuple[str, str]],
     ) -> Cell:
-        data, members, missing = self.place
+        data, members, missing = self.kind
         by_name = {method.name: method for method in spec.methods}
         lines: dict[str, Line] = {}
         defaults: dict[str, list[float]] = {}
@@ -338,8 +340,8 @@ class _Group:
             ablation_of = method.ablation_of if method else ""
             by_setting = self._scores(runs, metric)
             setting = _default_setting(runs)
-            given = by_setting.get(setting, {})
-            defaults[name] = [given.get(repetition, _NAN) for repetition in self.repetitions]
+            scores = by_setting.get(setting, {})
+            defaults[name] = [scores.get(repetition, _NAN) for repetition in self.repetitions]
             best, oracle = (None, None)
             if len(by_setting) > 1:
                 best, oracle = self._best(runs, by_setting, setting), self._oracle(by_setting)
@@ -347,7 +349,7 @@ class _Group:
                 method=name,
                 solver=solver,
                 ablation_of=ablation_of,
-                default=self._score(runs, given, setting),
+                default=self._score(runs, scores, setting),
                 best=best,
                 oracle=oracle,
                 settings=len(by_setting),
@@ -382,56 +384,59 @@ class _Group:
 
     def cost(self, method: str) -> Cost:
         runs = [run for run in self.by_method[method] if run.default]
-        good = [run for run in runs if run.status == "ok"]
-        seconds = [run.seconds for run in good if run.seconds is not None]
-        peaks = [run.peak_mib for run in good if run.peak_mib is not None]
+        successful = [run for run in runs if run.status == "ok"]
+        seconds = [run.seconds for run in successful if run.seconds is not None]
+        peaks = [run.peak_mib for run in successful if run.peak_mib is not None]
         return Cost(
-            *self.place,
+            *self.kind,
             method,
             seconds=float(median(seconds)) if seconds else _NAN,
             peak_mib=float(max(peaks)) if peaks else _NAN,
-            runs=len(good),
+            runs=len(successful),
             of=len(self.repetitions),
-            stopped=self._stopped(runs, {run.key.repetition for run in good}),
+            stopped=self._stopped(runs, {run.key.repetition for run in successful}),
         )
 
     def troubles(self, method: str) -> Iterable[Trouble]:
         runs = self.by_method.get(method, [])
-        bad: dict[str, list[RunRecord]] = defaultdict(list)
+        by_status: dict[str, list[RunRecord]] = defaultdict(list)
         for run in sorted(runs, key=lambda run: (run.key.repetition, run.key.setting)):
             if run.status != "ok":
-                bad[run.status].append(run)
-        for status, stopped in bad.items():
+                by_status[run.status].append(run)
+        for status, stopped in by_status.items():
             message = next((run.message for run in stopped if run.message), "")
-            yield Trouble(*self.place, method, status, len(stopped), len(runs), message)
+            yield Trouble(*self.kind, method, status, len(stopped), len(runs), message)
 
     def _scores(self, runs: Iterable[RunRecord], metric: str) -> dict[str, dict[int, float]]:
-        """Scores by setting and repetition; a setting that never gave one is there, empty."""
-        found: dict[str, dict[int, float]] = {}
+        """Scores by setting and repetition; a setting without any score has an empty entry."""
+        by_setting: dict[str, dict[int, float]] = {}
         for run in runs:
-            scores = found.setdefault(run.key.setting, {})
+            scores = by_setting.setdefault(run.key.setting, {})
             value = run.scores.get(metric, _NAN)
             if run.status == "ok" and np.isfinite(value):
                 scores[run.key.repetition] = float(value)
-        return found
+        return by_setting
 
-    def _score(self, runs: Iterable[RunRecord], given: Mapping[int, float], setting: str) -> Score:
-        own = [run for run in runs if run.key.setting == setting]
-        # always summed in the same order, whichever run was over first
-        values = [given[repetition] for repetition in sorted(given)]
-        return _mean(values, len(self.repetitions), setting, self._stopped(own, given))
+    def _score(self, runs: Iterable[RunRecord], scores: Mapping[int, float], setting: str) -> Score:
+        of_setting = [run for run in runs if run.key.setting == setting]
+        # sorted, so that the sum does not depend on the order in which runs finished
+        values = [scores[repetition] for repetition in sorted(scores)]
+        return _mean(values, len(self.repetitions), setting, self._stopped(of_setting, scores))
 
     def _stopped(self, runs: Iterable[RunRecord], scored: Iterable[int]) -> dict[str, int]:
-        """What became of the repetitions that have no score, by kind."""
+        """Number of repetitions without a score, by reason."""
         status: dict[int, str] = {run.key.repetition: run.status for run in runs}
-        left = [repetition for repetition in self.repetitions if repetition not in set(scored)]
-        kinds = (status.get(repetition, NOT_RUN) for repetition in left)
-        return dict(Counter(NO_SCORE if kind == "ok" else kind for kind in kinds))
+        without = [repetition for repetition in self.repetitions if repetition not in set(scored)]
+        reasons = (status.get(repetition, NOT_RUN) for repetition in without)
+        return dict(Counter(NO_SCORE if reason == "ok" else reason for reason in reasons))
 
     def _best(
         self, runs: Sequence[RunRecord], by_setting: Mapping[str, Mapping[int, float]], default: str
     ) -> Score:
-        """More runs come before a better mean: a setting that fails on hard runs has easy ones left."""
+        """The best setting: most runs first, then the best mean.
+
+        A setting that fails on difficult runs has a mean over the easy ones only.
+        """
         scores = [self._score(runs, given, setting) for setting, given in by_setting.items()]
         return max(
             sorted(scores, key=lambda score: (score.setting != default, score.setting)),
@@ -470,29 +475,29 @@ def _default_setting(runs: Iterable[RunRecord]) -> str:
     return next((run.key.setting for run in runs if run.default), "")
 
 
-def _in_order_of(spec: SpecLike) -> Callable[[_Place], tuple[int, str, int, float]]:
-    """Data sets as the spec lists them; then sizes and shares from small to large."""
+def _in_order_of(spec: SpecLike) -> Callable[[_EnsembleKind], tuple[int, str, int, float]]:
+    """Sort key: data sets in the order of the spec, then increasing members and missing shares."""
     listed = [source.name for source in getattr(spec, "data", ())]
 
-    def order(place: _Place) -> tuple[int, str, int, float]:
-        data = place[0]
-        return (listed.index(data) if data in listed else len(listed), *place)
+    def order(kind: _EnsembleKind) -> tuple[int, str, int, float]:
+        data = kind[0]
+        return (listed.index(data) if data in listed else len(listed), *kind)
 
     return order
 
 
 def _planned(spec: SpecLike) -> range:
-    """Repetitions that will be there once all is run, where the spec alone can tell."""
+    """The repetitions of a complete experiment; empty if they depend on the data (groups)."""
     protocol = getattr(spec, "protocol", None)
     return range(protocol.repetitions if protocol is not None and protocol.kind == "draw" else 0)
 
 
 def _methods_in_order(spec: SpecLike, runs: Iterable[RunRecord]) -> list[str]:
-    """The members, the methods of the spec, then any that the spec no longer names."""
-    there = dict.fromkeys(run.key.method for run in runs)
-    base = [name for name in (BASE_AVERAGE, BASE_BEST) if name in there]
-    named = [method.name for method in spec.methods]
-    return list(dict.fromkeys([*base, *named, *sorted(there)]))
+    """The members, the methods of the spec, then other methods that have runs."""
+    with_runs = dict.fromkeys(run.key.method for run in runs)
+    base = [name for name in (BASE_AVERAGE, BASE_BEST) if name in with_runs]
+    in_spec = [method.name for method in spec.methods]
+    return list(dict.fromkeys([*base, *in_spec, *sorted(with_runs)]))
 
 
 def _reference(lines: Sequence[Line], spec: SpecLike) -> tuple[str, str]:
@@ -525,7 +530,7 @@ def _with(line: Line, comparison: Comparison) -> Line:
 
 
 def _rankings(cells: Sequence[Cell], spec: SpecLike) -> Iterable[Ranking]:
-    """For each metric and kind of ensemble, the methods (not their parts) over the data sets."""
+    """Rank the methods (without ablations) over the data sets, per metric and kind of ensemble."""
     kinds = sorted({(cell.members, cell.missing) for cell in cells})
     methods = [method.name for method in spec.methods if not method.ablation_of]
     for metric in spec.metrics:

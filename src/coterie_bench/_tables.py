@@ -1,4 +1,4 @@
-"""Summaries as people read them: text for a terminal, markdown for the docs, columns for a file."""
+"""Format summaries: text for a terminal, markdown for the docs, columns for a file."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _METRICS = {
     "pairwise_f": "pairwise F",
     "purity": "purity",
 }
-# numbers that no paper prints
+# numbers of the authors that are not printed in a paper
 BESIDE = {
     "stored": "the means that the authors keep beside their program, over ten ensembles",
     "program": "the scores of the authors' program on the given ensembles",
 }
-# pairs from which on a two-sided Wilcoxon test can give p < 0.05: 2 / 2^6
+# fewest pairs for which a two-sided Wilcoxon test can give p < 0.05: 2 / 2^6
 ENOUGH, ENOUGH_WORD = 6, "six"
-# a message of a failed run is shown up to here
+# longest message of a failed run, in characters
 _MESSAGE = 200
 _GAP = "  "
-# heads are folded to the width of their cells, but not below this
+# column heads are wrapped to the width of their cells, but not below this
 _HEAD = 9
 
 
@@ -63,7 +63,7 @@ class _Grid:
 
 @dataclass(frozen=True)
 class _Section:
-    """A heading, sentences, a table, and notes on it."""
+    """A heading, sentences before a table, the table, and notes after it."""
 
     title: str
     level: int
@@ -73,7 +73,7 @@ class _Section:
 
 
 def as_text(summary: Summary, width: int = 80) -> str:
-    """For a terminal. A table that is too wide is split, its first column repeated.
+    """Format for a terminal. A table that is too wide is split, and each part repeats the first column.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def as_text(summary: Summary, width: int = 80) -> str:
 
 
 def as_markdown(summary: Summary) -> str:
-    """For the docs.
+    """Format as markdown for the docs.
 
     Examples
     --------
@@ -106,11 +106,11 @@ def as_markdown(summary: Summary) -> str:
 
 
 def as_columns(summary: Summary) -> dict[str, list[Any]]:
-    """Every number a row, with all that is known of it.
+    """Columns of a table with one row per number.
 
     ``what`` is "default", "best setting", "oracle (uses the labels)" or "published" for scores,
-    "mean rank", "seconds" (median) or "peak MiB" (greatest); ``value`` is the number. Where a
-    column does not apply, numbers are nan, counts 0 and texts empty.
+    "mean rank", "seconds" (median) or "peak MiB" (maximum); ``value`` is the number. If a column
+    does not apply, a number is NaN, a count 0 and a text empty.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def as_columns(summary: Summary) -> dict[str, list[Any]]:
     return columns
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- content
 
 
 def _sections(summary: Summary, wide: bool) -> Iterator[_Section]:
@@ -134,21 +134,21 @@ def _sections(summary: Summary, wide: bool) -> Iterator[_Section]:
         yield _Section(summary.title, 1, ("There are no runs.",))
         return
     yield _Section(summary.title, 1, tuple(_legend(summary)))
-    place = ""
+    heading = ""
     for cell in summary.cells:
-        if cell.where != place:
-            place = cell.where
-            yield _Section(place, 2)
+        if cell.where != heading:
+            heading = cell.where
+            yield _Section(heading, 2)
         yield _cell_section(cell, summary.paper, wide)
     for name in summary.unlabelled:
-        yield _Section(name, 2, ("no classes: external scores left out.",))
+        yield _Section(name, 2, ("The classes are unknown, so external scores are left out.",))
     if summary.rankings:
         yield _Section(
             "Ranks over data sets",
             2,
             (
-                "Mean rank of the default settings, 1 is best; ties share their ranks. A method "
-                "without a score in every run of a data set is last there.",
+                "Mean rank of the default settings; 1 is best, and ties share the mean of their "
+                "ranks. A method that lacks a score in some run of a data set ranks last there.",
             ),
         )
         for ranking in summary.rankings:
@@ -157,8 +157,8 @@ def _sections(summary: Summary, wide: bool) -> Iterator[_Section]:
         "Time and memory",
         2,
         (
-            "Of the default settings: median time, and the greatest memory above what the process "
-            "held before. (17/20) means that 17 of 20 runs ended well; the others do not count.",
+            "Default settings: median time, and maximum memory above that before the run. (17/20) "
+            "means that 17 of 20 runs succeeded; the others do not count.",
         ),
     )
     yield from _cost_sections(summary.costs)
@@ -170,8 +170,8 @@ def _legend(summary: Summary) -> Iterator[str]:
     if not summary.cells:
         return
     yield (
-        "Scores are mean ± standard deviation over the runs; 0.50±0.10 (17/20) is over 17 of 20, "
-        "because the others gave none."
+        "Scores are mean ± standard deviation over the runs; 0.50±0.10 (17/20) is over 17 of 20 "
+        "runs, because the others have no score."
     )
     lines = [line for cell in summary.cells for line in cell.lines]
     if any(line.best for line in lines):
@@ -179,25 +179,25 @@ def _legend(summary: Summary) -> Iterator[str]:
             f'"{DEFAULT}" is one setting, chosen beforehand. "{BEST}" is the one setting with the '
             "best mean over all runs of the data set. "
             f'"{ORACLE}" takes the best setting of each run. '
-            "The last two choose by the very score that they report. A method with a single setting "
+            "The last two choose by the score that they report. A method with a single setting "
             "has the same number in all three columns and shows it once."
         )
     if any(line.comparison for line in lines):
         few = any(cell.repetitions < ENOUGH for cell in summary.cells)
         yield (
-            '"less X" is the mean difference of the default settings to the reference X, run by '
-            "run: ++ or -- if both the paired t-test and the Wilcoxon test find it "
-            f"(p < {ALPHA:g}, Holm-corrected over the table), + or - if one does, ? if neither "
-            "could be made. Runs that draw from one pool are not independent: take the marks as "
-            "hints."
-            + f" A Wilcoxon test of fewer than {ENOUGH_WORD} runs cannot reach that p: there + or - "
-            "is all that can be." * few
+            '"less X" is the mean difference to the reference X over the runs, both at their default '
+            "settings. ++ or -- means that the paired t-test and the Wilcoxon test are both "
+            f"significant (p < {ALPHA:g}, Holm-corrected over the table), + or - that one of them is, "
+            "? that neither was possible. Runs that draw from one pool are not independent: take the "
+            "marks as hints."
+            + f" With fewer than {ENOUGH_WORD} runs the Wilcoxon test cannot reach this p, so there is "
+            "at most one + or -." * few
         )
     parts = dict.fromkeys(
         f"{line.method} of {line.ablation_of}" for line in lines if line.ablation_of
     )
     if parts:
-        yield f"With one part taken away, marked -: {', '.join(parts)}."
+        yield f"Ablations, marked -: {', '.join(parts)}."
     shown = {(row.paper, row.table): None for line in lines for row in line.published}
     if shown:
         tables = ", ".join(
@@ -225,18 +225,18 @@ def _cell_section(cell: Cell, paper: str, wide: bool) -> _Section:
         row = [_name(line), _score(line.default)]
         if with_tests:
             row.append(_difference(line.comparison))
-            row += [_chances(line.comparison)] if wide else []
+            row += [_p_values(line.comparison)] if wide else []
         if with_grid:
             row += [
                 _score(line.best) if line.best else "",
                 _score(line.oracle) if line.oracle else "",
             ]
         if with_published:
-            texts = [_printed(found, line, paper, letters, wide) for found in line.published]
+            texts = [_printed(number, line, paper, letters, wide) for number in line.published]
             if wide:
                 row.append("; ".join(texts))
             else:
-                # a second number of the papers has a line of its own
+                # every further published number gets its own line
                 rows += [(*row, text) for text in texts[:1]]
                 rows += [(*[""] * len(row), text) for text in texts[1:]]
                 if texts:
@@ -278,23 +278,23 @@ def _difference(comparison: Comparison | None) -> str:
     return f"{comparison.difference:+.3f} {comparison.mark}".rstrip()
 
 
-def _chances(comparison: Comparison | None) -> str:
+def _p_values(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
-    return ", ".join(_chance(p) for p in (comparison.t_holm, comparison.wilcoxon_holm))
+    return ", ".join(_p_value(p) for p in (comparison.t_holm, comparison.wilcoxon_holm))
 
 
-def _chance(p: float) -> str:
+def _p_value(p: float) -> str:
     if math.isnan(p):
         return "not tested"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _printed(found: Published, line: Line, paper: str, letters: dict[str, str], wide: bool) -> str:
-    spread = "" if math.isnan(found.sd) else f"±{found.sd:.3f}"
-    number = f"{found.mean:.3f}{spread}"
-    table = found.table if found.paper == paper else f"{PAPERS[found.paper]} {found.table}"
-    words = found.note if line.is_base else found.setting
+def _printed(row: Published, line: Line, paper: str, letters: dict[str, str], wide: bool) -> str:
+    spread = "" if math.isnan(row.sd) else f"±{row.sd:.3f}"
+    number = f"{row.mean:.3f}{spread}"
+    table = row.table if row.paper == paper else f"{PAPERS[row.paper]} {row.table}"
+    words = row.note if line.is_base else row.setting
     if wide:
         return f"{number} ({', '.join(part for part in (table, words) if part)})"
     if not words:
@@ -303,8 +303,8 @@ def _printed(found: Published, line: Line, paper: str, letters: dict[str, str], 
     return f"{number} {table} {letter}"
 
 
-def _letter(place: int) -> str:
-    return chr(ord("a") + place) if place < 26 else str(place)
+def _letter(position: int) -> str:
+    return chr(ord("a") + position) if position < 26 else str(position)
 
 
 def _settings_notes(cell: Cell) -> Iterator[str]:
@@ -331,7 +331,7 @@ def _best_words(best: Score, default: Score) -> str:
 
 def _stopped_notes(cell: Cell) -> Iterator[str]:
     for line in cell.lines:
-        # a cell without a number says by itself what stopped the runs
+        # a cell without a number already shows the reason
         if line.default.stopped and (line.default.runs or len(line.default.stopped) > 1):
             yield (
                 f"{line.method}: {line.default.runs} of {line.default.of} default runs have a "
@@ -377,21 +377,22 @@ def _friedman_words(ranking: Ranking) -> str:
     if test.note:
         return f"Friedman test {test.note}."
     return (
-        f"Friedman test: chi-square {test.statistic:.2f}, p {_chance(test.p)}. Ranks that differ by "
-        f"less than {ranking.critical_difference:.2f} are not told apart (Nemenyi, {ALPHA:g})."
+        f"Friedman test: chi-square {test.statistic:.2f}, p {_p_value(test.p)}. Ranks that differ by "
+        f"less than {ranking.critical_difference:.2f} are not significantly different "
+        f"(Nemenyi, {ALPHA:g})."
     )
 
 
 def _cost_sections(costs: Sequence[Cost]) -> Iterator[_Section]:
-    own = [cost for cost in costs if cost.method not in (BASE_AVERAGE, BASE_BEST)]
-    methods = dict.fromkeys(cost.method for cost in own)
-    for members, missing in dict.fromkeys((cost.members, cost.missing) for cost in own):
-        here = {
+    of_methods = [cost for cost in costs if cost.method not in (BASE_AVERAGE, BASE_BEST)]
+    methods = dict.fromkeys(cost.method for cost in of_methods)
+    for members, missing in dict.fromkeys((cost.members, cost.missing) for cost in of_methods):
+        by_method_and_data = {
             (cost.method, cost.data): cost
-            for cost in own
+            for cost in of_methods
             if (cost.members, cost.missing) == (members, missing)
         }
-        data = dict.fromkeys(name for _, name in here)
+        data = dict.fromkeys(name for _, name in by_method_and_data)
         kind = f"{members} members" + (f", {missing:.0%} missing" if missing else "")
         for title, amount in (
             (f"Seconds, {kind}", "seconds"),
@@ -401,8 +402,8 @@ def _cost_sections(costs: Sequence[Cost]) -> Iterator[_Section]:
                 (
                     method,
                     *(
-                        _amount(here[method, name], getattr(here[method, name], amount))
-                        if (method, name) in here
+                        _amount(cost, getattr(cost, amount))
+                        if (cost := by_method_and_data.get((method, name)))
                         else "not run"
                         for name in data
                     ),
@@ -434,27 +435,27 @@ def _trouble_section(summary: Summary) -> _Section:
         if len(message) > _MESSAGE:
             message = f"{message[: _MESSAGE - 1]}…"
         alike.setdefault((trouble.method, trouble.status, message), []).append(trouble)
-    said = []
+    sentences = []
     for (method, status, message), troubles in alike.items():
         runs = sum(trouble.runs for trouble in troubles)
         of = sum(trouble.of for trouble in troubles)
-        places = "; ".join(trouble.where for trouble in troubles)
-        said.append(
-            f"{method}: {status} in {runs} of {counted(of, 'run')}, all settings counted ({places})"
+        where = "; ".join(trouble.where for trouble in troubles)
+        sentences.append(
+            f"{method}: {status} in {runs} of {counted(of, 'run')} over all settings ({where})"
             + (f": {message}" if message else ".")
         )
-    return _Section("Runs without a result", 2, tuple(said))
+    return _Section("Runs without a result", 2, tuple(sentences))
 
 
 def _metric(name: str) -> str:
     return _METRICS.get(name, name)
 
 
-# ---------------------------------------------------------------- how it is set
+# ---------------------------------------------------------------- layout
 
 
 def _folded(text: str, width: int) -> list[str]:
-    # names such as EC-CMS stay whole
+    # names such as EC-CMS are not broken
     return wrap(text, width, break_on_hyphens=False)
 
 
@@ -467,47 +468,45 @@ def _text(section: _Section, width: int) -> Iterator[str]:
         yield from ("\n".join(_folded(sentence, width)) for sentence in section.before)
     else:
         yield "\n".join(
-            [*lines, *(line for said in section.before for line in _folded(said, width))]
+            [*lines, *(line for sentence in section.before for line in _folded(sentence, width))]
         )
     if section.grid:
         yield from ("\n".join(block) for block in _blocks(section.grid, width))
     if section.after:
-        yield "\n".join(line for said in section.after for line in _folded(said, width))
+        yield "\n".join(line for sentence in section.after for line in _folded(sentence, width))
 
 
 def _blocks(grid: _Grid, width: int) -> Iterator[list[str]]:
-    """The table, in as many pieces as the width makes necessary."""
+    """Lines of the table, split into blocks that fit the width."""
     columns = [list(column) for column in zip(grid.head, *grid.rows, strict=True)]
     sizes = [_column_width(column[0], column[1:]) for column in columns]
-    taken: list[int] = []
+    chosen: list[int] = []
     used = 0
-    for place in range(1, len(columns)):
-        if taken and sizes[0] + used + len(_GAP) + sizes[place] > width:
-            yield _block(columns, sizes, [0, *taken])
-            taken, used = [], 0
-        taken.append(place)
-        used += len(_GAP) + sizes[place]
-    yield _block(columns, sizes, [0, *taken])
+    for j in range(1, len(columns)):
+        if chosen and sizes[0] + used + len(_GAP) + sizes[j] > width:
+            yield _block(columns, sizes, [0, *chosen])
+            chosen, used = [], 0
+        chosen.append(j)
+        used += len(_GAP) + sizes[j]
+    yield _block(columns, sizes, [0, *chosen])
 
 
 def _column_width(head: str, cells: Sequence[str]) -> int:
-    """As wide as its widest cell and the longest word of its head, which is folded."""
+    """Width of a column: its widest cell, or the longest word of its head, which may be wrapped."""
     return max(*map(len, [*cells, *head.split()]), min(len(head), _HEAD))
 
 
-def _block(columns: Sequence[list[str]], sizes: Sequence[int], places: Sequence[int]) -> list[str]:
-    heads = [_folded(columns[place][0], sizes[place]) for place in places]
+def _block(columns: Sequence[list[str]], sizes: Sequence[int], chosen: Sequence[int]) -> list[str]:
+    heads = [_folded(columns[j][0], sizes[j]) for j in chosen]
     height = max(map(len, heads))
     lines = [[*([""] * (height - len(head))), *head] for head in heads]
     rows = [list(row) for row in zip(*lines, strict=True)]
-    rows.append(["-" * sizes[place] for place in places])
-    cells = zip(*(columns[place][1:] for place in places), strict=True)
-    # what a row goes on with may be in another piece
+    rows.append(["-" * sizes[j] for j in chosen])
+    cells = zip(*(columns[j][1:] for j in chosen), strict=True)
+    # a row of further published numbers is empty in the other blocks
     rows += [list(row) for row in cells if any(row)]
     return [
-        _GAP.join(
-            cell.ljust(sizes[place]) for cell, place in zip(row, places, strict=True)
-        ).rstrip()
+        _GAP.join(cell.ljust(sizes[j]) for cell, j in zip(row, chosen, strict=True)).rstrip()
         for row in rows
     ]
 
@@ -528,7 +527,7 @@ def _markdown(section: _Section) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Names and messages come from files: none of their signs may become markup."""
+    """Escape markdown characters, because names and messages come from files."""
     for sign in "\\`*_[]<>|#~":
         text = text.replace(sign, f"\\{sign}")
     return text
@@ -604,7 +603,7 @@ def _long(summary: Summary) -> Iterator[dict[str, Any]]:
 
 
 def _long_line(cell: Cell, line: Line) -> Iterable[dict[str, Any]]:
-    place = {
+    common = {
         "data": cell.data,
         "members": cell.members,
         "missing": cell.missing,
@@ -617,7 +616,7 @@ def _long_line(cell: Cell, line: Line) -> Iterable[dict[str, Any]]:
     for what, score in ((DEFAULT, line.default), (BEST, line.best), (ORACLE, line.oracle)):
         if score is None:
             continue
-        row = place | {
+        row = common | {
             "what": what,
             "value": score.mean,
             "sd": score.sd,
@@ -630,12 +629,12 @@ def _long_line(cell: Cell, line: Line) -> Iterable[dict[str, Any]]:
             row |= {name: value for name, value in tests.items() if name in _EMPTY}
             row["reference"] = cell.reference
         yield row
-    for found in line.published:
-        yield place | {
+    for number in line.published:
+        yield common | {
             "what": PUBLISHED,
-            "value": found.mean,
-            "sd": found.sd,
-            "setting": found.setting,
-            "table": f"{PAPERS[found.paper]} {found.table}",
-            "note": found.note,
+            "value": number.mean,
+            "sd": number.sd,
+            "setting": number.setting,
+            "table": f"{PAPERS[number.paper]} {number.table}",
+            "note": number.note,
         }

@@ -130,38 +130,38 @@ def evidence_quality(
         evidence = coassociation(ensemble, memory_budget=memory_budget)
     else:
         evidence = _checked(matrix, ensemble.n_microclusters)
-    each = ensemble.sample_weight
+    sample_weight = ensemble.sample_weight
     table = sparse.csr_array(
         sparse.coo_array(
             (
-                np.ones(len(codes)) if each is None else each.astype(np.float64),
+                np.ones(len(codes)) if sample_weight is None else sample_weight.astype(np.float64),
                 (ensemble.inverse, codes),
             ),
             shape=(ensemble.n_microclusters, n_classes),
         )
     )
     weights = np.asarray(table.sum(axis=1), dtype=np.float64)
-    own = _levels(np.diag(evidence), levels)
-    pairs: FloatArray = np.bincount(own, _inside(weights), levels + 1).astype(np.float64)
-    squares = np.bincount(
+    diagonal = _levels(np.diag(evidence), levels)
+    pairs: FloatArray = np.bincount(diagonal, _inside(weights), levels + 1).astype(np.float64)
+    of_one_class = np.bincount(
         np.repeat(np.arange(len(weights)), np.diff(table.indptr)),
         _inside(table.data),
         len(weights),
     )
-    together: FloatArray = np.bincount(own, squares, levels + 1).astype(np.float64)
+    together: FloatArray = np.bincount(diagonal, of_one_class, levels + 1).astype(np.float64)
     transposed = sparse.csc_array(table.T)
     for begin in range(0, len(weights), BLOCK):
         rows = slice(begin, min(begin + BLOCK, len(weights)))
         # pairs right of the diagonal only, so that each is counted once
         later = slice(begin, len(weights))
-        ahead = (
+        above_diagonal = (
             np.arange(rows.start, len(weights))[None] > np.arange(rows.start, rows.stop)[:, None]
         )
-        level = _levels(evidence[rows, later][ahead], levels)
-        every = np.outer(weights[rows], weights[later])[ahead]
-        same = (table[rows] @ transposed[:, later]).toarray()[ahead]
-        pairs += np.bincount(level, every, levels + 1)
-        together += np.bincount(level, same, levels + 1)
+        level = _levels(evidence[rows, later][above_diagonal], levels)
+        n_pairs = np.outer(weights[rows], weights[later])[above_diagonal]
+        n_same_class = (table[rows] @ transposed[:, later]).toarray()[above_diagonal]
+        pairs += np.bincount(level, n_pairs, levels + 1)
+        together += np.bincount(level, n_same_class, levels + 1)
     return EvidenceQuality(np.arange(levels + 1) / levels, pairs, together)
 
 
@@ -190,7 +190,7 @@ def _levels(values: FloatArray, levels: int) -> NDArray[np.int64]:
 
 
 def _inside(sizes: FloatArray) -> FloatArray:
-    # a sample of weight below one has no pairs
+    # a size below one gives no pairs rather than a negative number
     return np.maximum(sizes * (sizes - 1) / 2, 0.0)
 
 

@@ -1,6 +1,6 @@
-"""Methods compared over runs: paired tests, ranks over data sets, and critical differences.
+"""Compare methods over runs: paired tests, ranks over data sets, and critical differences.
 
-The distributions are SciPy's. Where a test cannot be made its number is NaN and a note says why.
+The distributions are SciPy's. If a test is not possible, its result is NaN and a note says why.
 Scores that differ by less than 1e-12 count as equal, since such differences come from rounding.
 """
 
@@ -27,7 +27,7 @@ def holm(p: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p : array of numbers in [0, 1]
-        NaN marks a test that was not made: it stays NaN and does not count.
+        NaN marks a test that was not possible; it stays NaN and does not count.
 
     Examples
     --------

@@ -25,8 +25,8 @@ OF_SPECS = (SpecError,)
 _WARNED_OF = (
     "another number in each of the",
     "without a label in any member",
-    "was set aside in",
-    "were set aside in",
+    "was moved to",
+    "were moved to",
 )
 
 

@@ -140,13 +140,13 @@ MEMBERS = np.arange(120).reshape(20, 6) % 7
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"members": MEMBERS[:, :2]}, "has 2 members, but protocol.members asks for 6"),
+        ({"members": MEMBERS[:, :2]}, "has 2 members, but protocol.members is 6"),
         ({"X": np.ones((1, 3))}, "at least two samples are needed"),
         ({"X": np.array([[1e200], [0.0], [1.0]])}, "squares of that overflow"),
         ({"base": MEMBERS[None]}, "protocol.kind should be 'groups'"),
         ({"base": MEMBERS[None], "gt": np.array([None] * 20)}, "Python objects"),
         ({"base": MEMBERS[None], "gt": np.full(20, np.nan)}, "must be known for every sample"),
-        ({"base": MEMBERS[None] + 2**32}, "which 32 bits cannot"),
+        ({"base": MEMBERS[None] + 2**32}, "which exceeds 32 bits"),
         ({"base": MEMBERS[None, :0]}, "'base' is empty"),
         ({"members": MEMBERS, "columns": np.arange(6)[None] + 1}, "go up to member 6"),
         ({"members": MEMBERS, "columns": np.empty((0, 6), int)}, "must be repetitions x members"),
@@ -169,7 +169,7 @@ def test_draws_are_not_waited_for(tmp_path, capsys):
 def test_draws_of_another_kind_are_refused(tmp_path, capsys):
     np.savez(tmp_path / "nowhere.npz", members=MEMBERS)
     (tmp_path / "draws.csv").write_text("columns\n1\n")
-    assert "from an npz file only" in refusal(tmp_path, "draws.csv", capsys)
+    assert "must be in an npz file" in refusal(tmp_path, "draws.csv", capsys)
 
 
 def refusal(folder, columns, capsys):

@@ -294,7 +294,7 @@ def test_without_data_or_classes_they_are_left_out_with_the_reason(data):
         in figures(runs, spec_of(SPCE)).left_out
     )
     planned = figures(runs, spec_of(SPCE), lambda name: (data[0], None))
-    assert "evidence and matrices of iris: its classes are not known" in planned.left_out
+    assert "evidence and matrices of iris: its classes are unknown" in planned.left_out
 
     def absent(name):
         raise DataError(f"{name}.npz is not there")
@@ -326,13 +326,13 @@ def test_data_without_classes_still_has_time():
     runs = [run_of(EAC, members=m, score=None) for m in (10, 20)]
     planned = figures(runs, spec_of(EAC))
     assert [figure.name for figure in planned] == ["time", "memory"]
-    assert "scores on iris: its classes are not known" in planned.left_out
+    assert "scores on iris: its classes are unknown" in planned.left_out
 
 
 def test_nothing_but_failures_is_left_out_not_drawn_as_nothing():
     planned = figures([run_of(EAC, status="failed")], spec_of(EAC))
     assert len(planned) == 0
-    assert "time on iris: no run at a default setting ended well" in planned.left_out
+    assert "time on iris: no run at a default setting succeeded" in planned.left_out
 
 
 # ---------------------------------------------------------------- files
@@ -395,7 +395,7 @@ def test_saving_refuses(tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="formats may be svg, png, pdf, but one is 'gif'"):
         save_figures(BenchFigures((), ()), tmp_path, ("gif",))
     (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="cannot be made"):
+    with pytest.raises(DataError, match="cannot be created"):
         save_figures(BenchFigures((), ()), tmp_path / "file")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="needs matplotlib: pip install"):

@@ -65,9 +65,7 @@ def test_classes_of_another_length_are_refused(tmp_path, labels):
 
 def test_a_matrix_the_wrong_way_round_is_recognised(tmp_path, labels):
     np.savez(tmp_path / "trial.npz", members=labels.T, gt=labels[:, 0])
-    with pytest.raises(
-        DataError, match=r"30 classes in 'gt' for 12 samples.*turn the matrix round"
-    ):
+    with pytest.raises(DataError, match=r"30 classes in 'gt' for 12 samples.*transpose the matrix"):
         load_pool(source("trial"), [tmp_path], seed=0)
 
 
@@ -198,13 +196,13 @@ def test_a_file_of_ensembles_gives_its_own(tmp_path, labels):
     assert count_repetitions(protocol, pool, 12) == 2
     ensemble = ensemble_of(source("trial"), pool, protocol, 12, 0.0, 1, seed=0)
     assert ((rows_of(ensemble) < 0) == (labels == 0)).all()
-    with pytest.raises(SpecError, match="no pool to draw from"):
+    with pytest.raises(SpecError, match="instead of a pool"):
         count_repetitions(Protocol(kind="draw"), pool, 12)
 
 
 def test_more_members_than_there_are_is_refused(labels):
     pool = DataPool("trial", labels.astype(np.int32), None)
-    with pytest.raises(SpecError, match=r"has 12 members, but .* asks for 20"):
+    with pytest.raises(SpecError, match=r"has 12 members, but protocol.members is 20"):
         count_repetitions(Protocol(), pool, 20)
 
 

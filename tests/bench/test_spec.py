@@ -57,7 +57,7 @@ def test_a_grid_keeps_the_other_parameters_of_the_default():
     [
         ('solver = "spce"', 'solver = "scpe"', "'scpe'.*did you mean 'spce'"),
         ('embedded = "iris"', 'embedded = "irs"', "did you mean 'iris'"),
-        ("theta = 0.3", "thetta = 0.3", "thetta is no parameter of spce.*did you mean 'theta'"),
+        ("theta = 0.3", "thetta = 0.3", "thetta is not a parameter of spce.*did you mean 'theta'"),
         ("theta = 0.3", "theta = 3.0", "theta must be"),
         ("grid =", "gird =", "unknown key 'gird'.*did you mean 'grid'"),
         ("[[data]]", "[[dta]]", "unknown key 'dta'"),
@@ -72,7 +72,7 @@ def test_a_grid_keeps_the_other_parameters_of_the_default():
         ('embedded = "iris"', "n_clusters = 2", "name is missing"),
         ('embedded = "iris"', 'name = "x"\nfile = []', "file is an empty list"),
         ("set = { theta = 0.3 }", 'set = { callback = "x" }', "callback is no parameter"),
-        ("set = { theta = 0.3 }", 'name = "base best"', "'base best' is kept for the members"),
+        ("set = { theta = 0.3 }", 'name = "base best"', "'base best' is reserved"),
         ("set = { theta = 0.3 }", 'ablation_of = "spce"', "'spce' is an ablation of itself"),
         ("theta = 0.3", "theta = ", "not toml"),
     ],
@@ -122,7 +122,7 @@ def test_two_of_a_name_are_refused():
         parse_spec(twice)
 
 
-@pytest.mark.parametrize(("gone", "words"), [("data", "names no data"), ("method", "no method")])
+@pytest.mark.parametrize(("gone", "words"), [("data", "has no data"), ("method", "no method")])
 def test_a_spec_without_data_or_methods_is_refused(gone, words):
     blocks = [block for block in SMALL.split("\n\n") if f"[[{gone}]]" not in block]
     with pytest.raises(SpecError, match=words):

@@ -99,7 +99,7 @@ def test_a_damaged_line_is_set_aside_and_nothing_else_lost(store):
         with path.open("ab") as file:
             file.write(b"00000000 {}\n")
         journal.append(a_run(1))
-        with pytest.warns(UserWarning, match="1 damaged lines of 3 were set aside"):
+        with pytest.warns(UserWarning, match="1 of 3 lines are damaged"):
             assert [run.key.repetition for run in store.runs()] == [0, 1]
         (kept,) = (store.directory / "set-aside").iterdir()
         assert kept.read_bytes() == b"00000000 {}\n"
@@ -112,7 +112,7 @@ def test_a_damaged_part_is_set_aside_and_nothing_else_lost(store):
             journal.append(a_run(repetition))
     first, _ = sorted((store.directory / "runs").iterdir())
     first.write_bytes(first.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match="is damaged .* set aside"):
+    with pytest.warns(UserWarning, match="is damaged .* was moved to"):
         left = store.runs()
     assert len(left) == 1
     assert (store.directory / "set-aside" / first.name).exists()
@@ -158,5 +158,5 @@ def test_a_directory_belongs_to_one_spec(store):
 
 
 def test_a_directory_without_a_spec_is_none_of_ours(tmp_path):
-    with pytest.raises(DataError, match="no directory of runs"):
+    with pytest.raises(DataError, match="not a directory of runs"):
         RunStore(tmp_path).spec()

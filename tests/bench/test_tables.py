@@ -124,7 +124,7 @@ def test_ranks_come_with_what_tells_them_apart(summary):
 
 def test_data_without_classes_are_said_to_be(summary):
     for text in (as_text(summary), as_markdown(summary)):
-        assert "no classes: external scores left out" in text
+        assert "The classes are unknown, so external scores are left out" in text
     assert "customers" in as_text(summary)
 
 

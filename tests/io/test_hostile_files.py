@@ -144,7 +144,7 @@ def test_a_spec_of_gigabytes_is_not_read(tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text('title = "x"\n')
     os.truncate(path, 2**34)
-    with pytest.raises(SpecError, match="is no spec: it has more than 65,536 bytes"):
+    with pytest.raises(SpecError, match="is not a spec: it has more than 65,536 bytes"):
         read_spec(path)
     path.write_bytes(b'title = "\xff"\n')
     with pytest.raises(SpecError, match="is not UTF-8 text"):

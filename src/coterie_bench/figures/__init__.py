@@ -1,4 +1,4 @@
-"""Every kind of figure that the papers have, from the runs of one experiment."""
+"""The figures of an experiment: every kind of figure in the papers, drawn from its runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coterie_bench.figures._scores import ablations, over_ensembles, rankings
 __all__ = ["BenchFigure", "BenchFigures", "Saved", "figures", "save_figures", "usual_kind"]
 
 FORMATS = ("svg", "png", "pdf")
-# what makes a figure readable in a column, and the same bytes wherever it is drawn
+# readable in a column of a paper, and the same bytes on every machine
 STYLE: dict[str, Any] = {
     "font.size": 8.0,
     "axes.linewidth": 0.6,
@@ -48,13 +48,13 @@ def figures(
     runs : sequence of RunRecord
     spec : Spec
     ensembles : callable, optional
-        From the name of a data set to one of its ensembles and the classes of its samples (None
-        where they are not known); for the figures of the evidence itself.
+        Called with the name of a data set; returns one of its ensembles and the classes of its samples
+        (None if unknown). Needed for the figures of the evidence.
 
     Returns
     -------
     BenchFigures
-        The figures, and a line for each kind that there is nothing to draw of.
+        The figures, and one line per kind of figure that the runs do not support.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def figures(
         return BenchFigures((), ("all figures: there are no runs yet",))
     usual = usual_kind(runs)
     summary = summarise(runs, spec)
-    left_out.extend(f"scores on {data}: its classes are not known" for data in summary.unlabelled)
+    left_out.extend(f"scores on {data}: its classes are unknown" for data in summary.unlabelled)
     planned = [
         *over_ensembles(summary, spec.seed, usual, left_out),
         *over_parameters(runs, spec, usual, left_out),
@@ -95,14 +95,14 @@ def figures(
 
 @dataclass(frozen=True)
 class Saved:
-    """What was written.
+    """The files that were written.
 
     Attributes
     ----------
     files : tuple of Path
         Figures in every format, then the list of captions.
     left_out : tuple of str
-        Why there are not more.
+        The reasons why other figures were left out.
     """
 
     files: tuple[Path, ...]
@@ -116,17 +116,17 @@ def save_figures(
     *,
     callback: Callable[[BenchFigure], object] | None = None,
 ) -> Saved:
-    """Draw the figures into a folder, and ``captions.md`` beside them.
+    """Write the figures and ``captions.md`` to a folder.
 
-    The same runs give the same bytes. A figure that cannot be drawn (its matrix is larger than the
-    memory, say) is left out with the reason; the others are written.
+    The same runs give the same bytes. A figure that cannot be drawn, for example because its matrix
+    exceeds the memory, is left out with the reason; the others are written.
 
     Parameters
     ----------
     planned : BenchFigures
         From :func:`figures`.
     folder : path
-        Made if it is not there.
+        Created if it does not exist.
     formats : sequence of {"svg", "png", "pdf"}, default ("svg", "png")
     callback : callable, optional
         Called with each figure before it is drawn.
@@ -140,15 +140,15 @@ def save_figures(
         import matplotlib
     except ModuleNotFoundError as error:
         raise ImportError(MISSING) from error
-    place = Path(folder)
+    directory = Path(folder)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{place} cannot be made: {error.strerror or error}") from None
+        raise DataError(f"{directory} cannot be created: {error.strerror or error}") from None
     files: list[Path] = []
     left_out = list(planned.left_out)
     drawn: list[BenchFigure] = []
-    # the user's own settings come back at the end
+    # restores the user's settings at the end
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         settings: Any = matplotlib.rcParams
@@ -163,10 +163,10 @@ def save_figures(
                 continue
             drawn.append(figure)
             for kind, content in pictures.items():
-                files.append(place / f"{figure.name}.{kind}")
+                files.append(directory / f"{figure.name}.{kind}")
                 with whole_file(files[-1]) as file:
                     file.write(content)
-    files.append(place / "captions.md")
+    files.append(directory / "captions.md")
     with whole_file(files[-1]) as file:
         file.write(_captions(drawn, left_out).encode())
     return Saved(tuple(files), tuple(left_out))
@@ -179,11 +179,11 @@ def _render(figure: BenchFigure, formats: Sequence[str]) -> dict[str, bytes]:
     figure.draw(canvas)
     engine = canvas.get_layout_engine()
     assert engine is not None
-    # square panels and legends move what the first layout placed
+    # square panels and legends change the first layout
     for _ in range(2):
         engine.execute(canvas)
-    # without a date, and without the version that drew it
-    words: dict[str, dict[str, str | None]] = {
+    # no date and no version, so that the bytes do not change
+    metadata: dict[str, dict[str, str | None]] = {
         "svg": {"Title": figure.title, "Description": figure.caption, "Date": None},
         "png": {"Title": figure.title, "Description": figure.caption, "Software": None},
         "pdf": {"Title": figure.title, "CreationDate": None, "Producer": None, "Creator": None},
@@ -191,7 +191,7 @@ def _render(figure: BenchFigure, formats: Sequence[str]) -> dict[str, bytes]:
     pictures = {}
     for kind in formats:
         content = io.BytesIO()
-        canvas.savefig(content, format=kind, dpi=DPI, metadata=words[kind])
+        canvas.savefig(content, format=kind, dpi=DPI, metadata=metadata[kind])
         pictures[kind] = content.getvalue()
     return pictures
 
@@ -206,7 +206,7 @@ def _captions(drawn: Sequence[BenchFigure], left_out: Sequence[str]) -> str:
 
 
 def _distinct(planned: Sequence[BenchFigure]) -> Iterator[BenchFigure]:
-    """Names of files that differ, also where names of data or methods do only by their signs."""
+    """Give figures distinct file names, even if data or methods differ in special characters only."""
     taken: set[str] = set()
     for figure in planned:
         name, count = figure.name, 2

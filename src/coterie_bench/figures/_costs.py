@@ -1,4 +1,4 @@
-"""What methods cost and how they arrive: seconds, memory, objective."""
+"""Figures of time, memory, and the objective by pass."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from coterie_bench.pictures import bars, curves
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# why an objective does not fall from pass to pass, by method
+# by method, a sentence for the caption if the objective may rise
 RISES = {
     "eccms": " It may rise: its constraints are met only in the end, by an augmented Lagrangian."
 }
-# what cannot be told from nothing on a logarithmic axis: a clock's tick, a page of memory
+# smallest value on the logarithmic axis, about the resolution of the measurement
 LEAST = {"seconds": 1e-4, "peak_mib": 0.01}
 MEASURES = {
     "seconds": ("time", "Time", "seconds", "median seconds"),
@@ -42,26 +42,26 @@ MEASURES = {
 def costs(
     summary: Summary, spec: Any, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
-    """Bars of time and of memory on a logarithmic axis, a panel a data set."""
-    parts = {method.name for method in spec.methods if method.ablation_of}
-    aside = parts | {BASE_AVERAGE, BASE_BEST}
+    """Bars of time and of memory on a logarithmic axis, with one panel per data set."""
+    ablations = {method.name for method in spec.methods if method.ablation_of}
+    not_drawn = ablations | {BASE_AVERAGE, BASE_BEST}
     by_data: dict[str, list[Cost]] = {}
     for cost in summary.costs:
-        if cost.method not in aside and (cost.members, cost.missing) == usual[cost.data]:
+        if cost.method not in not_drawn and (cost.members, cost.missing) == usual[cost.data]:
             by_data.setdefault(cost.data, []).append(cost)
     for measure, (name, title, unit, words) in MEASURES.items():
         known = {
-            data: found
-            for data, found in by_data.items()
-            if any(np.isfinite(getattr(cost, measure)) for cost in found)
+            data: of_data
+            for data, of_data in by_data.items()
+            if any(np.isfinite(getattr(cost, measure)) for cost in of_data)
         }
         left_out.extend(
-            f"{name} on {data}: no run at a default setting ended well"
+            f"{name} on {data}: no run at a default setting succeeded"
             for data in by_data
             if data not in known
         )
         for number, page in enumerate(pages(list(known.items()))):
-            rows = max(len(found) for _, found in page)
+            rows = max(len(of_data) for _, of_data in page)
             yield BenchFigure(
                 name=file_name(name, number + 1 if len(known) > PANELS else ""),
                 title=title,
@@ -89,20 +89,20 @@ def _draw_costs(
     unit: str,
     caps: Mapping[str, str],
 ) -> None:
-    for ax, (data, found) in zip(panel_grid(figure, len(page)), page, strict=False):
-        values = np.maximum([getattr(cost, measure) for cost in found], LEAST[measure])
+    for ax, (data, of_data) in zip(panel_grid(figure, len(page)), page, strict=False):
+        values = np.maximum([getattr(cost, measure) for cost in of_data], LEAST[measure])
         bars(
-            [cost.method for cost in found],
+            [cost.method for cost in of_data],
             values,
             absent={
                 cost.method: stopped_words(
                     {caps.get(kind, kind): count for kind, count in cost.stopped.items()}
                 )
-                for cost in found
+                for cost in of_data
             },
             notes={
                 cost.method: f"{cost.runs} of {cost.of} runs"
-                for cost in found
+                for cost in of_data
                 if 0 < cost.runs < cost.of
             },
             log=True,
@@ -123,9 +123,9 @@ def _cap_words(caps: Any) -> dict[str, str]:
 
 def _conditions(page: Sequence[tuple[str, Sequence[Cost]]]) -> str:
     words = [
-        f"{counted(found[0].of, 'repetition')} with "
-        f"{ensembles_words(found[0].members, found[0].missing)}"
-        for _, found in page
+        f"{counted(of_data[0].of, 'repetition')} with "
+        f"{ensembles_words(of_data[0].members, of_data[0].missing)}"
+        for _, of_data in page
     ]
     if len(set(words)) == 1:
         return words[0]
@@ -138,7 +138,7 @@ def _conditions(page: Sequence[tuple[str, Sequence[Cost]]]) -> str:
 def objectives(
     runs: Sequence[RunRecord], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
-    """The objective pass by pass, a figure a method and a panel a data set."""
+    """The objective by pass, with one figure per method and one panel per data set."""
     drawn = False
     for method in spec.methods:
         if method.ablation_of:
@@ -153,8 +153,8 @@ def objectives(
             ):
                 histories.setdefault(run.key.data, []).append(run.objective)
         # data sets in the order in which they were first run, as in the tables
-        found = [(data, histories[data]) for data in usual if data in histories]
-        for number, page in enumerate(pages(found)):
+        drawable = [(data, histories[data]) for data in usual if data in histories]
+        for number, page in enumerate(pages(drawable)):
             drawn = True
             kinds = {data: ensembles_words(*usual[data]) for data, _ in page}
             where = (
@@ -163,7 +163,9 @@ def objectives(
                 else "; ".join(f"{data}: {words}" for data, words in kinds.items())
             )
             yield BenchFigure(
-                name=file_name("objective", method.name, number + 1 if len(found) > PANELS else ""),
+                name=file_name(
+                    "objective", method.name, number + 1 if len(drawable) > PANELS else ""
+                ),
                 title=f"Objective of {method.name} by pass",
                 caption=(
                     f"Objective of {method.name} after each pass, default setting ({where}); seed "
@@ -203,7 +205,7 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def whole_ticks(ax: Any) -> None:
-    """Ticks at whole numbers, as far apart as they need be."""
+    """Put ticks at whole numbers only."""
     from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
     ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))

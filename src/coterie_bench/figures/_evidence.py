@@ -1,4 +1,4 @@
-"""The evidence itself: what co-association is worth, and what methods make of it."""
+"""Figures of the evidence: how well co-association predicts the classes, and the learned matrices."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from coterie_bench.pictures import evidence, matrices
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# an ensemble of a data set and the classes of its samples, None where they are not known
+# from the name of a data set to an ensemble and the classes of its samples (None if unknown)
 Ensembles = Callable[[str], tuple[Ensemble, Any]]
-# microclusters beyond which a matrix is not solved for the sake of a picture
+# no figure of learned matrices for more microclusters than this, because solving takes too long
 LARGEST = 2500
 
 
 def locally_weighted(ensemble: Ensemble) -> FloatArray:
-    """EC-CMS's evidence; on the diagonal what two samples of one microcluster have."""
+    """The evidence of EC-CMS; the diagonal holds that between two samples of one microcluster."""
     reliability = cluster_reliability(ensemble)
     between = locally_weighted_coassociation(ensemble, reliability=reliability)
     np.fill_diagonal(between, mean_reliability(ensemble, reliability))
     return between
 
 
-# what each method that learns a matrix begins with: both are on one scale
+# the initial matrix of each method that learns one, on the same scale as the learned matrix
 BEFORE: dict[str, tuple[str, Callable[[Ensemble], FloatArray]]] = {
     "eccms": ("locally weighted co-association", locally_weighted),
     "spce": ("co-association", coassociation),
@@ -61,7 +61,7 @@ BEFORE: dict[str, tuple[str, Callable[[Ensemble], FloatArray]]] = {
 def evidence_figures(
     spec: Any, usual: Mapping[str, Kind], ensembles: Ensembles | None, left_out: list[str]
 ) -> Iterator[BenchFigure]:
-    """Precision and recall of the co-association, and learned matrices beside what they came from."""
+    """Precision and recall of the co-association; learned matrices beside the initial ones."""
     if ensembles is None:
         left_out.append("evidence and matrices: the data were not given, only the runs")
         return
@@ -77,7 +77,7 @@ def evidence_figures(
             left_out.append(f"evidence and matrices of {data}: {error}")
             continue
         if classes is None:
-            left_out.append(f"evidence and matrices of {data}: its classes are not known")
+            left_out.append(f"evidence and matrices of {data}: its classes are unknown")
             continue
         where = (
             f"{data} ({ensemble.n_samples:,} samples in {ensemble.n_microclusters:,} microclusters; "
@@ -105,12 +105,12 @@ def evidence_figures(
 def _matrix_figures(
     learners: Sequence[Any], data: str, where: str, ensemble: Ensemble, classes: Any, seed: int
 ) -> Iterator[BenchFigure]:
-    # one method may be in two figures
+    # a method may be in two figures but is fitted once
     learned = lru_cache(maxsize=len(learners) or 1)(
         partial(_learned, learners, ensemble, len(np.unique(classes)), seed)
     )
     order = "ordered by class, inside a class by average link of the first matrix"
-    for place, method in enumerate(learners):
+    for i, method in enumerate(learners):
         before = BEFORE[method.solver][0]
         yield BenchFigure(
             name=file_name("matrix", method.name, data),
@@ -122,13 +122,11 @@ def _matrix_figures(
             ),
             size=(COLUMN, 3.0),
             draw=partial(
-                _draw_pair, place=place, method=method, learned=learned, ensemble=ensemble,
+                _draw_pair, index=i, method=method, learned=learned, ensemble=ensemble,
                 classes=classes,
             ),
         )  # fmt: skip
-    alike = [
-        place for place, method in enumerate(learners) if BEFORE[method.solver][1] is coassociation
-    ]
+    alike = [i for i, method in enumerate(learners) if BEFORE[method.solver][1] is coassociation]
     if len(alike) > 1:
         yield BenchFigure(
             name=file_name("matrices", data),
@@ -146,14 +144,14 @@ def _matrix_figures(
 
 
 def _learned(
-    learners: Sequence[Any], ensemble: Ensemble, n_clusters: int, seed: int, place: int
+    learners: Sequence[Any], ensemble: Ensemble, n_clusters: int, seed: int, index: int
 ) -> tuple[FloatArray, bool]:
-    """The matrix that a method arrives at, and whether it arrived."""
-    method = learners[place]
-    own = dict(getattr(method, "default", None) or {})
-    model = find_method(method.solver)(n_clusters=n_clusters, random_state=seed, **own)
+    """The matrix that a method learns, and whether it converged."""
+    method = learners[index]
+    parameters = dict(getattr(method, "default", None) or {})
+    model = find_method(method.solver)(n_clusters=n_clusters, random_state=seed, **parameters)
     with warnings.catch_warnings():
-        # it is said in the figure
+        # the title of the panel says so
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(ensemble)
     return np.asarray(model.consensus_matrix_), bool(model.converged_)
@@ -169,15 +167,15 @@ def _draw_evidence(figure: Figure, *, ensemble: Ensemble, classes: Any) -> None:
 def _draw_pair(
     figure: Figure,
     *,
-    place: int,
+    index: int,
     method: Any,
     learned: Learned,
     ensemble: Ensemble,
     classes: Any,
 ) -> None:
     before, of = BEFORE[method.solver]
-    matrix, converged = learned(place)
-    after = _named(method.name, converged)
+    matrix, converged = learned(index)
+    after = _panel_title(method.name, converged)
     short = "LWCA" if method.solver == "eccms" else before
     matrices(
         {short: of(ensemble), after: matrix},
@@ -198,11 +196,11 @@ def _draw_all(
     classes: Any,
 ) -> None:
     named = {"co-association": coassociation(ensemble)}
-    for place in alike:
-        matrix, converged = learned(place)
-        named[_named(learners[place].name, converged)] = matrix
+    for i in alike:
+        matrix, converged = learned(i)
+        named[_panel_title(learners[i].name, converged)] = matrix
     matrices(named, classes, ensemble, columns=2, ax=figure.add_subplot())
 
 
-def _named(method: str, converged: bool) -> str:
+def _panel_title(method: str, converged: bool) -> str:
     return method if converged else f"{method} (not converged)"

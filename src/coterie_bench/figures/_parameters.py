@@ -1,4 +1,4 @@
-"""Score against the parameters of a method: a line for one, a map for two."""
+"""Score against the parameters of a method: a line for one parameter, a map for two."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Study:
     Attributes
     ----------
     parameters : tuple of str
-        Those that were varied.
+        The varied parameters.
     values : mapping
         Scores by the tuple of the parameters' values.
     default : tuple
-        The values of the default setting; None where the default was not run.
+        The values of the default setting; None if the default was not run.
     repetitions : int
     """
 
@@ -54,8 +54,8 @@ class Study:
 def over_parameters(
     runs: Sequence[RunRecord], spec: Any, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
-    """Score against each parameter of each grid: a line for one, a map for two."""
-    found = False
+    """Score against each parameter of each grid: a line for one parameter, a map for two."""
+    has_grid = False
     base: dict[tuple[str, str], list[float]] = defaultdict(list)
     for run in runs:
         if run.key.method == BASE_AVERAGE and _kind(run) == usual[run.key.data]:
@@ -63,16 +63,16 @@ def over_parameters(
                 base[run.key.data, metric].append(value)
     for method in spec.methods:
         for data, kind in usual.items():
-            mine = [
+            selected = [
                 run
                 for run in runs
                 if run.key.method == method.name and run.key.data == data and _kind(run) == kind
             ]
-            if len({run.key.setting for run in mine}) < 2:
+            if len({run.key.setting for run in selected}) < 2:
                 continue
-            found = True
+            has_grid = True
             for metric in spec.metrics:
-                study = read_study(mine, metric, _grid_order(method))
+                study = read_study(selected, metric, _grid_order(method))
                 if study is None:
                     left_out.append(
                         f"{metric_words(metric)} against the parameters of {method.name} on {data}: "
@@ -83,30 +83,30 @@ def over_parameters(
                 yield from _studies(
                     method.name, data, kind, metric, study, spec.seed, level, left_out
                 )
-    if not found:
-        left_out.append("score against parameters: no method was tried at more than one setting")
+    if not has_grid:
+        left_out.append("score against parameters: no method was run with more than one setting")
 
 
 def read_study(runs: Sequence[RunRecord], metric: str, order: Sequence[str] = ()) -> Study | None:
     """The scores of one method on one data set by the values of the parameters that differ."""
     settings = {run.key.setting: run.parameters for run in runs}
     names = [*order, *sorted({name for setting in settings.values() for name in setting})]
-    own = {name: _estimator_default(runs[0].solver, name) for name in names}
-    read = {
-        text: {name: _plain(setting.get(name, own[name])) for name in names}
+    defaults = {name: _estimator_default(runs[0].solver, name) for name in names}
+    by_text = {
+        text: {name: _plain(setting.get(name, defaults[name])) for name in names}
         for text, setting in settings.items()
     }
     varied = tuple(
         name
         for name in dict.fromkeys(names)
-        if len({repr(setting[name]) for setting in read.values()}) > 1
+        if len({repr(setting[name]) for setting in by_text.values()}) > 1
     )
     values: dict[tuple[Any, ...], dict[int, float]] = defaultdict(dict)
     default = None
     for run in runs:
-        point = tuple(read[run.key.setting][name] for name in varied)
+        point = tuple(by_text[run.key.setting][name] for name in varied)
         score = run.scores.get(metric)
-        # a default setting that the grid repeats is the same run twice, counted once
+        # a default setting that is also in the grid counts once
         scores = values[point]
         if run.status == "ok" and score is not None and np.isfinite(score):
             scores.setdefault(run.key.repetition, float(score))
@@ -133,7 +133,7 @@ def _studies(
     left_out: list[str],
 ) -> Iterator[BenchFigure]:
     score = metric_words(metric)
-    lost = sum(len(found) < study.repetitions for found in study.values.values())
+    lost = sum(len(scores) < study.repetitions for scores in study.values.values())
     where = (
         f" on {data} ({ensembles_words(*kind)}; mean of {counted(study.repetitions, 'repetition')}, "
         f"seed {seed})."
@@ -151,8 +151,8 @@ def _studies(
             draw=partial(_draw_map, study=study, score=score),
         )
         return
-    for place, parameter in enumerate(study.parameters):
-        line = _line(study, place)
+    for j, parameter in enumerate(study.parameters):
+        line = _line(study, j)
         if len(line) < 2:
             left_out.append(
                 f"{score} against {parameter} of {method} on {data}: the grid has no two values of "
@@ -172,7 +172,7 @@ def _studies(
                 method=method,
                 line=line,
                 parameter=parameter,
-                default=study.default[place] if study.default else None,
+                default=study.default[j] if study.default else None,
                 repetitions=study.repetitions,
                 score=score,
                 base=level,
@@ -180,17 +180,17 @@ def _studies(
         )
 
 
-def _line(study: Study, place: int) -> dict[Any, Sequence[float]]:
-    """Scores by one parameter's values, the others at the default."""
+def _line(study: Study, j: int) -> dict[Any, Sequence[float]]:
+    """Scores by the values of parameter ``j``, with the other parameters at their defaults."""
 
     def others(point: tuple[Any, ...]) -> tuple[Any, ...]:
-        return point[:place] + point[place + 1 :]
+        return point[:j] + point[j + 1 :]
 
     if len(study.parameters) > 1 and study.default is None:
         return {}
     kept = {
-        point[place]: found
-        for point, found in study.values.items()
+        point[j]: scores
+        for point, scores in study.values.items()
         if study.default is None or others(point) == others(study.default)
     }
     return {value: kept[value] for value in _sorted(kept)}
@@ -209,9 +209,9 @@ def _draw_line(
 ) -> None:
     curves(
         list(line),
-        {method: [float(np.mean(found)) if found else np.nan for found in line.values()]},
-        spread={method: [_sd(found) for found in line.values()]},
-        partial={method: [0 < len(found) < repetitions for found in line.values()]},
+        {method: [float(np.mean(scores)) if scores else np.nan for scores in line.values()]},
+        spread={method: [_sd(scores) for scores in line.values()]},
+        partial={method: [0 < len(scores) < repetitions for scores in line.values()]},
         levels={} if base is None else {BASE_AVERAGE: base},
         marked=default,
         xlabel=parameter,
@@ -221,11 +221,11 @@ def _draw_line(
 
 
 def _draw_map(figure: Figure, *, study: Study, score: str) -> None:
-    rows, columns = (_sorted({point[place] for point in study.values}) for place in range(2))
+    rows, columns = (_sorted({point[j] for point in study.values}) for j in range(2))
     means = np.array(
         [
             [
-                float(np.mean(found)) if (found := study.values.get((row, column))) else np.nan
+                float(np.mean(scores)) if (scores := study.values.get((row, column))) else np.nan
                 for column in columns
             ]
             for row in rows
@@ -253,27 +253,27 @@ def _grid_order(method: Any) -> tuple[str, ...]:
 
 
 def _estimator_default(solver: str, parameter: str) -> Any:
-    """What the estimator takes where a setting does not name the parameter."""
+    """The estimator's default for a parameter that a setting does not give."""
     if solver not in all_methods():
         return None
-    found = signature(find_method(solver)).parameters.get(parameter)
-    return None if found is None else found.default
+    known = signature(find_method(solver)).parameters.get(parameter)
+    return None if known is None else known.default
 
 
 def _plain(value: Any) -> Any:
-    """A value that can be looked up: lists and tables as text."""
+    """A hashable value: lists and tables become text."""
     return json.dumps(value, sort_keys=True) if isinstance(value, list | dict) else value
 
 
 def _sorted(values: Iterable[Any]) -> list[Any]:
-    """Numbers by size, then what is none by its name."""
+    """Sort numbers by size, then other values by their text."""
 
-    def place(value: Any) -> tuple[bool, float, str]:
+    def sort_key(value: Any) -> tuple[bool, float, str]:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return (not number, float(value) if number else 0.0, str(value))
 
-    return sorted(values, key=place)
+    return sorted(values, key=sort_key)
 
 
-def _sd(found: Sequence[float]) -> float:
-    return float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
+def _sd(scores: Sequence[float]) -> float:
+    return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")

@@ -1,4 +1,4 @@
-"""A figure of an experiment before it is drawn: its name, its caption, and how."""
+"""A planned figure of an experiment: its name, its caption, and the function that draws it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from coterie_bench._records import RunRecord
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# inches: a column of a two-column paper, and both
+# widths in inches of one column and of the page in a two-column paper
 COLUMN, PAGE = 3.5, 7.16
-# data sets in one figure of many panels
+# most data sets (panels) in one figure
 PANELS = 6
-# members and share of missing labels
+# number of members and share of missing labels
 Kind = tuple[int, float]
 Item = TypeVar("Item")
 
@@ -42,11 +42,11 @@ class BenchFigure:
         Name of its files, without the extension.
     title : str
     caption : str
-        What is drawn, on which data, from how many runs, at which setting, from which seed.
+        What is drawn, with data, number of runs, setting and seed.
     size : tuple of float
         Width and height in inches.
     draw : callable
-        Draws on the empty matplotlib Figure that it is given.
+        Called with an empty matplotlib Figure, on which it draws.
     """
 
     name: str
@@ -58,13 +58,13 @@ class BenchFigure:
 
 @dataclass(frozen=True)
 class BenchFigures:
-    """The figures that the runs support, and why there are not more.
+    """The figures that the runs support, and why others were left out.
 
     Attributes
     ----------
     figures : tuple of BenchFigure
     left_out : tuple of str
-        A line for each kind of figure, or figure, that cannot be drawn.
+        One line per figure or kind of figure that cannot be drawn.
     """
 
     figures: tuple[BenchFigure, ...]
@@ -78,7 +78,7 @@ class BenchFigures:
 
 
 def file_name(*parts: object) -> str:
-    """A name for files from any words."""
+    """A file name made of the parts, without special characters."""
     return "-".join(
         filter(
             None, (re.sub(r"[^a-z0-9]+", "-", str(part).casefold()).strip("-") for part in parts)
@@ -87,23 +87,23 @@ def file_name(*parts: object) -> str:
 
 
 def metric_words(metric: str) -> str:
-    """A metric as it stands at an axis."""
+    """The name of a metric for an axis."""
     return METRIC_WORDS.get(metric, metric.replace("_", " "))
 
 
 def ensembles_words(members: int, missing: float) -> str:
-    """The kind of ensembles, for a caption."""
+    """The kind of ensembles as text for a caption."""
     return f"{members} members" + (f", {missing:.0%} of the labels missing" if missing else "")
 
 
 def listed(words: Iterable[object]) -> str:
-    """Words one after the other, the last with "and"."""
-    every = [str(word) for word in words]
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+    """Join words by commas, and the last one by "and"."""
+    texts = [str(word) for word in words]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def usual_kind(runs: Iterable[RunRecord]) -> dict[str, Kind]:
-    """Per data set the ensembles that most runs were made on; of several, the most complete ones."""
+    """The kind of ensembles with most runs, per data set; ties go to the fewest missing labels."""
     counts: dict[str, dict[Kind, int]] = defaultdict(lambda: defaultdict(int))
     for run in runs:
         counts[run.key.data][run.key.members, run.key.missing] += 1
@@ -117,7 +117,7 @@ def usual_kind(runs: Iterable[RunRecord]) -> dict[str, Kind]:
 
 
 def panel_grid(figure: Figure, count: int) -> list[Any]:
-    """One panel as wide as a column, or two side by side on a page."""
+    """Add panels to a figure: a single one, or two per row."""
     columns = 1 if count == 1 else 2
     rows = -(-count // columns)
     grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
@@ -127,18 +127,18 @@ def panel_grid(figure: Figure, count: int) -> list[Any]:
 
 
 def grid_size(count: int, height: float) -> tuple[float, float]:
-    """Size of a figure of so many panels of this height."""
+    """Size of a figure with ``count`` panels of a given height."""
     return (COLUMN, height + 0.1) if count == 1 else (PAGE, -(-count // 2) * height + 0.1)
 
 
 def pages(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """As many items as one figure has panels, again and again."""
+    """Split items into groups that fit into one figure each."""
     for begin in range(0, len(items), PANELS):
         yield items[begin : begin + PANELS]
 
 
 def stopped_words(stopped: Mapping[str, int]) -> str:
-    """Why there is no result: what stopped the runs, the commonest first."""
+    """The reasons for missing results, the most frequent first."""
     if not stopped:
         return "no result"
     return ", ".join(sorted(stopped, key=lambda status: (-stopped[status], status)))

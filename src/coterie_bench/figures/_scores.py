@@ -1,4 +1,4 @@
-"""Scores as figures: over ensemble size and missing labels; ablations; mean ranks."""
+"""Figures of scores: over ensemble size and missing labels; ablations; mean ranks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def over_ensembles(
             drawn += 1
             yield _curves(data, metric, cells, seed, by_size=False)
     if not drawn:
-        left_out.append("score against missing labels: every data set has one share of them only")
+        left_out.append(
+            "score against missing labels: every data set has one share of missing labels only"
+        )
 
 
 def _curves(
@@ -78,7 +80,7 @@ def _curves(
         ]
         for name in names
     }
-    what = "ensemble size" if by_size else "missing labels"
+    varied = "ensemble size" if by_size else "missing labels"
     fixed = (
         (
             f"{cells[0].missing:.0%} of the labels missing"
@@ -91,9 +93,9 @@ def _curves(
     repetitions = sorted({cell.repetitions for cell in cells})
     return BenchFigure(
         name=file_name("members" if by_size else "missing", metric, data),
-        title=f"{metric_words(metric)} against {what}, {data}",
+        title=f"{metric_words(metric)} against {varied}, {data}",
         caption=(
-            f"{metric_words(metric)} on {data} against {what} ({fixed}). Default settings; mean of "
+            f"{metric_words(metric)} on {data} against {varied} ({fixed}). Default settings; mean of "
             f"{' to '.join(str(count) for count in repetitions[:1] + repetitions[1:][-1:])} "
             f"repetitions, band: one standard deviation; seed {seed}."
             f"{_incomplete(scores)}"
@@ -139,7 +141,7 @@ def _mean(score: Score | None) -> float:
 
 
 def _incomplete(scores: Mapping[str, Sequence[Score | None]]) -> str:
-    """How many runs gave nothing, per method, in a sentence that begins with a blank."""
+    """A sentence, after a space, with the number of runs without a result per method."""
     words = []
     for name, line in scores.items():
         known = [score for score in line if score is not None]
@@ -155,13 +157,13 @@ def _incomplete(scores: Mapping[str, Sequence[Score | None]]) -> str:
 def ablations(
     summary: Summary, seed: int, usual: Mapping[str, Kind], left_out: list[str]
 ) -> Iterator[BenchFigure]:
-    """A method beside its parts, a panel a data set."""
+    """A method beside its ablations, with one panel per data set."""
     cells = [cell for cell in summary.cells if (cell.members, cell.missing) == usual[cell.data]]
     wholes = dict.fromkeys(
         line.ablation_of for cell in cells for line in cell.lines if line.ablation_of
     )
     if not wholes:
-        left_out.append("ablation: no method of the spec that was scored is a part of another")
+        left_out.append("ablation: the spec has no ablation with a score")
     for whole in wholes:
         for metric in summary.metrics:
             own = [cell for cell in cells if cell.metric == metric]
@@ -197,13 +199,13 @@ def _draw_scores(
     for ax, (data, by_method) in zip(panel_grid(figure, len(scores)), scores.items(), strict=False):
         bars(
             list(by_method),
-            [_mean(found) for found in by_method.values()],
-            spread=[found.sd for found in by_method.values()],
-            absent={name: stopped_words(found.stopped) for name, found in by_method.items()},
+            [_mean(default) for default in by_method.values()],
+            spread=[default.sd for default in by_method.values()],
+            absent={name: stopped_words(default.stopped) for name, default in by_method.items()},
             notes={
-                name: f"{found.runs} of {found.of} runs"
-                for name, found in by_method.items()
-                if 0 < found.runs < found.of
+                name: f"{default.runs} of {default.of} runs"
+                for name, default in by_method.items()
+                if 0 < default.runs < default.of
             },
             stressed=stressed,
             form="{:.3f}",
@@ -236,7 +238,7 @@ def rankings(
                 f"1 is best; default settings, seed {seed}. A bar joins methods that differ by less "
                 "than the critical difference (Nemenyi, 5 %)."
                 + (
-                    f" Last for want of a complete result: {', '.join(lost)} data sets."
+                    f" Ranked last because of missing scores: {', '.join(lost)} data sets."
                     if lost
                     else ""
                 )
@@ -253,7 +255,7 @@ def _draw_ranks(figure: Figure, *, ranking: Ranking) -> None:
 
 
 def _conditions(cells: Sequence[Cell]) -> str:
-    """Ensembles and repetitions, once where they are the same for all data sets."""
+    """Ensembles and repetitions as text; written once if they are equal for all data sets."""
     words = [
         f"{ensembles_words(cell.members, cell.missing)}, {counted(cell.repetitions, 'repetition')}"
         for cell in cells
