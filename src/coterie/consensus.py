@@ -267,10 +267,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             For a dask collection the clusters are lazy, in its partitions.
         """
         check_is_fitted(self, "labels_")
-        silent = self.pool_.cannot_predict()
-        if silent:
+        unable = self.pool_.cannot_predict()
+        if unable:
             raise ParameterError(
-                f"predict needs members that can predict; these cannot: {', '.join(silent[:5])}"
+                f"predict needs members that can predict; these cannot: {', '.join(unable[:5])}"
             )
         cluster_of = np.empty(self.ensemble_.n_microclusters, dtype=np.int64)
         cluster_of[self.ensemble_.inverse] = self.solver_.labels_
@@ -295,8 +295,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if not _predicts(self):
             raise ParameterError(
                 f"{type(self).__name__}: generator is 'spectral', whose members cannot label rows "
-                "outside of a sample; with dask collections take 'kmeans', 'subsample', 'features' "
-                "or clusterers that predict"
+                "outside of a sample; for dask collections use 'kmeans', 'subsample', 'features' "
+                "or clusterers that can predict"
             )
         if not _is_lazy(X):
             return X
@@ -327,7 +327,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return pool
 
     def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
-        """The members, and how many clusters they support."""
+        """The members, and the comparison of numbers of clusters on them."""
         from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
@@ -344,7 +344,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
-            # The user's own clusterers may call all uniform features noise.
+            # The user's clusterers may label all uniform features as noise.
             features=(X, generate) if isinstance(self.generator, str) else None,
         )
         return pool, selection
@@ -367,7 +367,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def _too_few_rows(self, error: TooFewRows) -> str:
         name, reason = type(self).__name__, describe_distinct(error.distinct, error.n_samples)
         if error.distinct == 1:
-            return f"{name}: {reason}, and there is nothing to cluster; check how X was made"
+            return f"{name}: {reason}, so there is nothing to cluster; check how X was made"
         if self.member_clusters is not None:
             return f"{name}: member_clusters is {self.member_clusters!r}, but {reason}; lower it"
         return f"{name}: n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
@@ -405,7 +405,7 @@ def _warn_of_choice(selection: Selection) -> None:
     if not selection.structure:
         warnings.warn(
             f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
-            "selection_.labels; the confidence in the only cluster is 1 and says nothing",
+            "selection_.labels; the confidence with one cluster is always 1 and carries no information",
             UserWarning,
             stacklevel=3,
         )

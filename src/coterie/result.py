@@ -71,7 +71,7 @@ class Result(DiagnosisMixin):
     truth : ndarray, shape (n,), or None
         Known classes, for comparison.
     input : dict
-        Where the data came from: rows, columns, sha256 and whatever else is known.
+        Source of the data: rows, columns, sha256 and the facts given to :meth:`of`.
     versions : dict
         Versions of coterie, Python and the numerical packages.
     warnings : list of str
@@ -150,7 +150,7 @@ class Result(DiagnosisMixin):
         truth : sequence, optional
             Known classes of the samples.
         input : mapping, optional
-            What is known about the source, such as ``{"file": "data.csv", "sha256": ...}``.
+            Facts about the source of the data, such as ``{"file": "data.csv", "sha256": ...}``.
         seconds : float, optional
         warnings : iterable of str
         """
@@ -249,12 +249,12 @@ class Result(DiagnosisMixin):
         """The result of a record. Raises ValueError if its parts do not fit together."""
         known = {part.name for part in fields(cls)}
         if missing := sorted(known - set(record)):
-            raise ValueError(f"there is no {missing[0]}")
+            raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
         _check_kinds(values, _KINDS)
         if not all(isinstance(text, str) for text in values["warnings"]):
             raise ValueError("a warning is not text")
-        if not all(isinstance(one, dict) for one in values["history"]):
+        if not all(isinstance(step, dict) for step in values["history"]):
             raise ValueError("a pass of the history is not a mapping")
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
@@ -355,7 +355,10 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
     _check_kinds(values, _ENSEMBLE_KINDS)
     if not all(isinstance(name, str) for name in values["members"]):
         raise ValueError("a member has no name")
-    if not all(isinstance(names, np.ndarray) and names.ndim == 1 for names in values["categories"]):
+    if not all(
+        isinstance(values_of_member, np.ndarray) and values_of_member.ndim == 1
+        for values_of_member in values["categories"]
+    ):
         raise ValueError("a member has no clusters")
     values["members"] = tuple(values["members"])
     values["categories"] = tuple(values["categories"])
@@ -368,7 +371,7 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
     _check_shape("sample_weight", ensemble.sample_weight, (n,))
     _check_shape("sample_ids", ensemble.sample_ids, (n,))
     if len(ensemble.members) != m or len(ensemble.categories) != m:
-        raise ValueError(f"there are {m} members, but not {m} names")
+        raise ValueError(f"labels has {m} members, but members or categories has another length")
     if not np.array_equal(np.unique(ensemble.inverse), np.arange(size)):
         raise ValueError("the samples do not fill all microclusters")
     for name in ("weights", "member_weight"):
@@ -379,21 +382,21 @@ def _ensemble(record: Mapping[str, Any]) -> Ensemble:
     if not np.allclose(counts, ensemble.weights, rtol=1e-6, atol=0.0):
         raise ValueError("the weights of microclusters and samples differ")
     if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
-        raise ValueError("a label is beyond the member's clusters")
+        raise ValueError("a label exceeds the number of clusters of its member")
     if len(np.unique(ensemble.base_clusters[ensemble.observed])) != ensemble.n_base_clusters:
         raise ValueError("a cluster of a member has no samples")
     return ensemble
 
 
 def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:
-    given = dict(solver.get_params(deep=False))
+    parameters = dict(solver.get_params(deep=False))
     if model is not solver:
-        own = model.get_params(deep=False)
-        given |= {name: value for name, value in own.items() if name != "solver"}
+        of_model = model.get_params(deep=False)
+        parameters |= {name: value for name, value in of_model.items() if name != "solver"}
     # the seed has its own field; the others do not change the result
     for name in ("random_state", "callback", "n_jobs", "memory_budget"):
-        given.pop(name, None)
-    return {name: _plain(value) for name, value in given.items()}
+        parameters.pop(name, None)
+    return {name: _plain(value) for name, value in parameters.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -84,7 +84,7 @@ def test_labels_of_a_clusterer_are_not_rounded():
         def fit_predict(self, X):
             return np.arange(len(X)) / 2
 
-    with pytest.raises(ValueError, match="not all of them whole numbers"):
+    with pytest.raises(ValueError, match="that are not whole numbers"):
         generate.from_estimators(arguments.FEATURES, [Halves()])
 
 

@@ -122,7 +122,7 @@ def test_specs_are_listed(capsys):
     ("line", "words"),
     [
         (["bench", "run", "quik"], "did you mean 'quick'"),
-        (["bench", "table", "."], "no directory of runs"),
+        (["bench", "table", "."], "not a directory of runs"),
         (["bench", "rum", "quick"], "coterie bench --help"),
         (["bench", "run", "quick", "--data", "/nowhere/at/all"], "no such directory"),
     ],
@@ -143,7 +143,7 @@ MEMBERS = np.arange(120).reshape(20, 6) % 7
         ({"members": MEMBERS[:, :2]}, "has 2 members, but protocol.members is 6"),
         ({"X": np.ones((1, 3))}, "at least two samples are needed"),
         ({"X": np.array([[1e200], [0.0], [1.0]])}, "squares of that overflow"),
-        ({"base": MEMBERS[None]}, "protocol.kind should be 'groups'"),
+        ({"base": MEMBERS[None]}, "set protocol.kind to 'groups'"),
         ({"base": MEMBERS[None], "gt": np.array([None] * 20)}, "Python objects"),
         ({"base": MEMBERS[None], "gt": np.full(20, np.nan)}, "must be known for every sample"),
         ({"base": MEMBERS[None] + 2**32}, "which exceeds 32 bits"),

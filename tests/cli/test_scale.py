@@ -222,7 +222,7 @@ def test_features_that_are_none_are_named(parts, refused):
         pa.table({"who": ["z"], "x": [float("nan")], "y": [1.0]}), "points/part-9.parquet"
     )
     line = refused(*command, "--id", "who")
-    assert "points/part-9.parquet: X has NaN or infinity in 1 place, in column 'x'" in line
+    assert "points/part-9.parquet: X has NaN or infinity in 1 cell, in column 'x'" in line
     assert line == refused("select", "points", "--id", "who", "--workers", 0)
 
 

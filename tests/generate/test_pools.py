@@ -93,7 +93,7 @@ def test_progress_is_reported_once_a_member():
 def test_errors_name_what_is_wrong():
     X = IRIS.copy()
     X[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"NaN or infinity in 1 place, in column 2 .*row 7"):
+    with pytest.raises(ValueError, match=r"NaN or infinity in 1 cell, in column 2 .*row 7"):
         kmeans_pool(X, 3)
     with pytest.raises(ParameterError, match=r"n_clusters .* is 'cube'"):
         kmeans_pool(IRIS, 3, n_clusters="cube")

@@ -207,7 +207,7 @@ def test_a_scheduler_that_is_lost_is_told(tmp_path, whole):
                 process.kill()
 
             began = time.monotonic()
-            lost = f"the Dask scheduler at {address} was lost in the middle of the work"
+            lost = f"the Dask scheduler at {address} was lost during the work"
             with quiet(), pytest.raises(SchedulerError, match=lost) as caught:
                 labels_to_parquet(
                     tmp_path / "out", ensemble, values, labels, client=client, callback=kill

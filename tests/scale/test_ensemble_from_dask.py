@@ -261,7 +261,7 @@ def test_a_partition_of_another_kind_is_named(dtype):
     other = pd.DataFrame({"a": [0, 1, 0], "b": pd.Series(["x", None, "z"], dtype=dtype)})
     labels = among_others(other)
     with pytest.raises(
-        LabelError, match="partition 1 holds text in column 'b', but the others numbers"
+        LabelError, match="partition 1 holds text in column 'b', but the others hold numbers"
     ):
         ensemble_from_dask(labels)
     truth = other.assign(b=pd.Series([True, False, None], dtype=object))
@@ -317,7 +317,7 @@ def test_a_file_cut_short_is_named(tmp_path):
     [
         ([[0, 1]], LabelError, "must be a dask dataframe"),
         ("no/such/place", DataError, "no such file or directory"),
-        ("no/such/*.parquet", DataError, "no parquet file there"),
+        ("no/such/*.parquet", DataError, "there is no parquet file"),
         (da.zeros((3,), dtype=int), LabelError, "must be n x m"),
         (da.zeros((0, 2), dtype=int, chunks=1), LabelError, "no samples"),
         (

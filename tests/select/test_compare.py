@@ -322,7 +322,7 @@ def test_some_criteria_only(five):
         ({"k": []}, "k is empty"),
         ({"k": "auto"}, "k is 'auto'"),
         ({"k": [190]}, "only .* distinct label rows"),
-        ({"criteria": ["pak"]}, "no criterion 'pak'; did you mean 'pac'"),
+        ({"criteria": ["pak"]}, "unknown criterion 'pak'; did you mean 'pac'"),
         ({"criteria": []}, "criteria is empty"),
         ({"criteria": 3}, "criteria must be 'all' or names, but is 3"),
         ({"resamples": 1}, "resamples must be .* but is 1"),
@@ -354,7 +354,9 @@ def test_auto_clusters_blobs():
 
 
 def test_auto_on_noise_gives_one_cluster_and_a_warning():
-    with pytest.warns(UserWarning, match="no stable structure.*confidence .* says nothing"):
+    with pytest.warns(
+        UserWarning, match="no stable structure.*confidence .* carries no information"
+    ):
         model = ConsensusClustering("auto", n_members=10, random_state=0).fit(noise(150, 5, 0))
     assert model.n_clusters_ == 1
     assert not model.selection_.structure

@@ -85,7 +85,7 @@ def test_a_sample_placed_against_the_votes_says_so():
     found = explain(Ensemble.from_labels(labels), partition, 12)
     assert found.soft[0] > found.soft[1]
     assert found.confidence == 0
-    assert "the method placed it against them" in found.sentence
+    assert "the method decided against them" in found.sentence
 
 
 def test_loose_attachment_is_told_apart_from_a_rival():
@@ -162,7 +162,7 @@ def test_one_cluster_and_no_label():
         (None, -1, "named by row number, 0 to 3"),
         (None, "anna", "named by row number, 0 to 3"),
         (None, 1.5, "row number"),
-        (None, "anna", "for ids give sample_ids=, or a pandas frame whose index names every"),
+        (None, "anna", "for ids pass sample_ids, or a pandas frame with one unique name"),
     ],
 )
 def test_an_unknown_sample_gets_near_ones(ids, asked, message):

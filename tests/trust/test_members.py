@@ -113,5 +113,5 @@ def test_a_thousand_members():
 
 
 def test_member_weights_must_be_one_each():
-    with pytest.raises(ValueError, match="member_weights must hold 2 numbers"):
+    with pytest.raises(ValueError, match=r"member_weights must hold one number per member \(2\)"):
         diagnose_members(Ensemble.from_labels([[0, 0], [1, 1]]), [0, 1], [1.0])

@@ -172,7 +172,7 @@ def test_features_in_trust_out():
     [
         ([0, 1], "one whole number for each of the 3 samples"),
         ([0.0, 0.0, 1.0], "whole number"),
-        ([0, 1, 1], r"differ between samples that no member tells apart \(row 0\)"),
+        ([0, 1, 1], r"differ between samples that every member puts together \(row 0\)"),
         ([0, 0, 2], "without gaps"),
         ([-1, -1, 0], "without gaps"),
     ],

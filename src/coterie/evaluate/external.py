@@ -181,7 +181,8 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
 def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
     """Share of samples that belong to the main class of their cluster.
 
-    A partition into single samples scores 1, so compare only partitions of equally many clusters.
+    A partition into single samples scores 1, so compare only partitions with the same number of
+    clusters.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def _accuracy(contingency: Contingency) -> float:
     require(
         8 * classes * clusters,
         f"Matching {clusters:,} clusters with {classes:,} classes",
-        "Score with ari or nmi, which need no table of all classes by all clusters.",
+        "Use ari or nmi, which need no table of all classes by all clusters.",
     )
     table = contingency.table.toarray()
     matched = linear_sum_assignment(table, maximize=True)

@@ -124,7 +124,7 @@ def cophenetic_correlation(
     covariance = ((given - mean_given * pairs) * shifted).sum()
     spread_heights = (pairs * shifted**2).sum()
     spread_given = _spread(dissimilarity, weights, float(mean_given))
-    # a spread at the level of rounding is zero: a constant has no correlation
+    # a spread at the level of rounding counts as zero, because a constant has no correlation
     flat = [spread <= 1e-24 * total for spread in (spread_given, spread_heights)]
     if any(flat):
         return float(all(flat))
@@ -195,22 +195,22 @@ def _sums_by_merge(
         groups[low] += groups[high]
     order = np.array(groups[0])
     position = np.argsort(order)
-    laid_out, weight = dissimilarity[np.ix_(order, order)], weights[order]
-    # where the cluster named by its lowest item starts, and its length
+    reordered, weight = dissimilarity[np.ix_(order, order)], weights[order]
+    # start and length of each cluster, which is named by its lowest item
     start, length = position.copy(), np.ones(len(order), dtype=np.int64)
     pairs, sums = np.empty(len(merges)), np.empty(len(merges))
     for step, (low, high) in enumerate(merges.tolist()):
-        one = slice(start[low], start[low] + length[low])
-        other = slice(start[high], start[high] + length[high])
-        pairs[step] = weight[one].sum() * weight[other].sum()
-        sums[step] = weight[one] @ laid_out[one, other] @ weight[other]
+        first = slice(start[low], start[low] + length[low])
+        second = slice(start[high], start[high] + length[high])
+        pairs[step] = weight[first].sum() * weight[second].sum()
+        sums[step] = weight[first] @ reordered[first, second] @ weight[second]
         length[low] += length[high]
     return pairs, sums
 
 
 def _spread(dissimilarity: NDArray[np.float64], weights: NDArray[np.float64], mean: float) -> float:
     """Sum over all pairs of samples of the squared deviation from the mean; changes the diagonal."""
-    # the diagonal is not a pair: let it not deviate, instead of subtracting it with loss of digits
+    # the diagonal holds no pairs; set to the mean it adds nothing, and subtracting it would lose digits
     np.fill_diagonal(dissimilarity, mean)
     twice = 0.0
     for begin in range(0, len(weights), BLOCK):

@@ -57,13 +57,13 @@ def explained_errors(X: Any) -> Iterator[None]:
         if cell is None:
             raise
     if cell is None:
-        raise ValueError("X holds dates, but features are numbers: encode them as numbers")
+        raise ValueError("X holds dates, but features must be numbers; encode them as numbers")
     column, row, content = cell
     kind, shown = ("text", repr(content)) if isinstance(content, str) else ("dates", str(content))
     raise ValueError(
-        f"X holds {kind} in column {column!r} (first in row {row}: {shown:.40}), but features are "
-        "numbers: encode it as numbers or drop it; names of samples go into the index of a pandas "
-        "frame, and labels into Ensemble.from_labels"
+        f"X holds {kind} in column {column!r} (first in row {row}: {shown:.40}), but features must be "
+        "numbers; encode the column as numbers or drop it. Names of samples belong in the index of a "
+        "pandas frame, and labels in Ensemble.from_labels"
     ) from None
 
 
@@ -83,14 +83,14 @@ def _holds_dates(X: Any) -> bool:
     if kinds is None and hasattr(X, "schema"):
         kinds = X.schema.types
     if kinds is None:
-        # Of a list only the first row is checked. Later dates make the conversion fail.
+        # Only the first row of a list is checked. Later dates make the conversion fail.
         first = np.asarray(X[:1]) if isinstance(X, list | tuple) else X
         kinds = [getattr(first, "dtype", None)]
     return any(re.match("(date|time|duration)", str(kind).lower()) for kind in kinds)
 
 
 def _first_other(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:
-    """Column, row and content of the first cell that is a date, or text other than a number."""
+    """Column, row and content of the first cell that holds a date, or text that is not a number."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
         return None
@@ -135,7 +135,7 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
     wrong_columns = np.unique(columns)
     shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in wrong_columns[:5])
     raise ValueError(
-        f"X has NaN or infinity in {counted(len(rows), 'place')}, in "
+        f"X has NaN or infinity in {counted(len(rows), 'cell')}, in "
         f"{noun_for(len(wrong_columns), 'column')} {shown}{', ...' if len(wrong_columns) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"
     )

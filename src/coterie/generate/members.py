@@ -1,4 +1,4 @@
-"""Members: the plan of each, how they are fitted in parallel, and the pool of their labels."""
+"""Plan members, fit them in parallel, and keep them with their labels in a pool."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class MemberPlan:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Fitted members and the labels they gave.
+    """Fitted members and their labels.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Pool:
         ]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Labels of new rows by every member, in the members' own values."""
+        """Labels that every member gives to new rows, in the values the member uses."""
         X = X.astype(self.dtype, copy=False)
         labels = [
             np.asarray(member.predict(plan.columns_of(X)))
@@ -152,12 +152,12 @@ def fit_members(
         if np.shape(assigned) != (X.shape[0] if plan.rows is None else len(plan.rows),):
             raise ValueError(
                 f"member {plan.name!r} ({type(member).__name__}) gave labels of shape "
-                f"{np.shape(assigned)}; a clusterer gives one label per row"
+                f"{np.shape(assigned)}; a clusterer must give one label per row"
             )
         if assigned.dtype.kind not in "iub" and not _whole(assigned):
             raise ValueError(
-                f"member {plan.name!r} ({type(member).__name__}) gave labels of {assigned.dtype}, "
-                "not all of them whole numbers; a clusterer gives whole numbers, -1 for noise"
+                f"member {plan.name!r} ({type(member).__name__}) gave labels of {assigned.dtype} that "
+                "are not whole numbers; a clusterer must give whole numbers, and -1 for noise"
             )
         labels[slice(None) if plan.rows is None else plan.rows, j] = assigned
         members.append(member)
@@ -230,8 +230,8 @@ def subsample_plans(
     seen = np.zeros((n, n_members), dtype=np.bool_)
     for j in range(n_members):
         seen[rng.choice(n, size=size, replace=False), j] = True
-    forgotten = np.flatnonzero(~seen.any(axis=1))
-    seen[forgotten, rng.integers(0, n_members, size=len(forgotten))] = True
+    unseen = np.flatnonzero(~seen.any(axis=1))
+    seen[unseen, rng.integers(0, n_members, size=len(unseen))] = True
     counts = draw_counts(X, n_members, n_clusters, rng)
     seeds = child_seeds(rng, n_members)
     plans = []
@@ -277,7 +277,7 @@ def spectral_plans(
     require(
         8 * 3 * n * n,
         f"Spectral clustering of n = {n:,} samples",
-        "Take kmeans_pool, which needs no n x n matrix.",
+        "Use kmeans_pool, which needs no n x n matrix.",
         memory_budget,
     )
     counts = draw_counts(X, n_members, n_clusters, rng)
@@ -329,7 +329,7 @@ def draw_counts(
     if low > distinct:
         words = describe_distinct(distinct, n)
         raise TooFewRows(
-            f"{words}, and there is nothing to cluster"
+            f"{words}, so there is nothing to cluster"
             if distinct == 1
             else f"n_clusters is {n_clusters!r}, but {words}",
             distinct,
@@ -339,7 +339,7 @@ def draw_counts(
 
 
 def count_distinct_rows(matrix: Any) -> int:
-    """Number of distinct rows: no member can have more clusters."""
+    """Number of distinct rows, which is the largest possible number of clusters."""
     if sparse.issparse(matrix):
         tidy = matrix.tocsr()
         rows = {
@@ -358,7 +358,7 @@ def count_distinct_rows(matrix: Any) -> int:
 
 
 def describe_distinct(distinct: int, n_samples: int) -> str:
-    """How many rows of X differ, in words."""
+    """The number of distinct rows of X as a phrase."""
     if distinct == 1:
         return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
     return f"X has only {distinct} distinct rows among n_samples={n_samples}"

@@ -1,4 +1,4 @@
-"""Pools: many clusterings of the same features, different enough to be worth combining."""
+"""Pools: many different clusterings of the same features, as an Ensemble to combine."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def kmeans_pool(
     n_jobs: int | None = None,
     callback: Progress | None = None,
 ) -> Ensemble:
-    """k-means runs that differ in their starts and, by default, in their number of clusters.
+    """Run k-means with different starts and, by default, different numbers of clusters.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def spectral_pool(
     callback: Progress | None = None,
     memory_budget: Budget = None,
 ) -> Ensemble:
-    """Spectral clusterings of Gaussian kernels of nine bandwidths, taken in turn.
+    """Spectral clusterings with Gaussian kernels, whose nine bandwidths are used in turn.
 
     The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Each member
     needs an n x n matrix, so use it for a few thousand samples at most.

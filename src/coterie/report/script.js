@@ -809,7 +809,7 @@
       let text = `${parts.join(", ")}. `;
       if (support[unit] === 65535) text += "All samples they put it with are in that cluster.";
       else text += `Of the samples they put it with, ${percent(support[unit])} are in cluster ${cluster[unit]} and ${percent(rivalSupport[unit])} in cluster ${rival[unit]}.`;
-      if (rivalSupport[unit] > support[unit]) text += ` The votes favour cluster ${rival[unit]}; the method placed it against them.`;
+      if (rivalSupport[unit] > support[unit]) text += ` The votes favour cluster ${rival[unit]}; the method decided against them.`;
       if (m > saw.length) text += ` ${count(m - saw.length)} did not label it.`;
       const lead = Math.max(0, 1 - rivalSupport[unit] / support[unit]);
       if (lead * (1 - Math.sqrt(Math.sqrt(attachment[unit] / 65535))) >= data.loose) text += ` It is loosely attached: members put it with the samples of its cluster only ${percent(attachment[unit])} as often as is typical, which lowers the confidence.`;

@@ -221,7 +221,7 @@ def bytes_per_row(n_members: int) -> int:
     return 10 * n_members + 80
 
 
-# ---------------------------------------------------------------------- how many rows differ
+# ---------------------------------------------------------------------- number of distinct rows
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class Sketch:
         """The sketch of one partition."""
         hashes = row_hashes(table)
         register = (hashes >> np.uint64(64 - BITS)).astype(np.int64)
-        # The low ones end the count of zeros where the remaining bits end.
+        # The ones in the low bits stop the count of zeros after the remaining bits.
         rest = (hashes << np.uint64(BITS)) | np.uint64(REGISTERS - 1)
         registers = np.zeros(REGISTERS, dtype=np.uint8)
         np.maximum.at(registers, register, _leading_zeros(rest) + np.uint8(1))

@@ -76,7 +76,7 @@ def expand_to_dask(
     array = _per_sample({"values": values}, ensemble)["values"]
     if array.ndim > 2:
         raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
-    # A task of its own, so that the graph holds the table once, not once per partition.
+    # A separate task, so that the graph holds the table once, not once per partition.
     lookup = delayed(_lookup(ensemble, source.layout, [array]))
     if source.collection is not None and hasattr(source.collection, "map_partitions"):
         meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
@@ -199,8 +199,8 @@ def _per_sample(values: Mapping[str, ArrayLike], ensemble: Ensemble) -> dict[str
     if size != ensemble.n_microclusters:
         raise LabelError(
             f"the ensemble has {size:,} samples, but only {ensemble.n_microclusters:,} distinct rows; "
-            "expand_to_dask is for ensembles of ensemble_from_dask, whose samples are the distinct "
-            "rows, and any other has its labels in memory"
+            "expand_to_dask needs an ensemble made by ensemble_from_dask, whose samples are the "
+            "distinct rows; for other ensembles, labels_ already has one entry per row"
         )
     arrays = {str(name): np.asarray(value) for name, value in values.items()}
     for name, array in arrays.items():
@@ -215,7 +215,7 @@ def _per_sample(values: Mapping[str, ArrayLike], ensemble: Ensemble) -> dict[str
 def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) -> Lookup:
     if layout.names != ensemble.members:
         raise LabelError(
-            f"labels has the members {', '.join(layout.names[:5])}, but the ensemble "
+            f"labels has the members {', '.join(layout.names[:5])}, but the ensemble has "
             f"{', '.join(ensemble.members[:5])}; pass the labels that the ensemble was made of"
         )
     # Values are in the order of the samples, codes in that of the microclusters.
@@ -255,9 +255,9 @@ def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict
 
 def _check_target(target: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_dir():
-        raise DataError(f"{target} is a file; name a directory for the labels of all partitions")
+        raise DataError(f"{target} is a file; give a directory for the labels of all partitions")
     if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise DataError(f"{target} is not empty; name another directory, or pass overwrite=True")
+        raise DataError(f"{target} is not empty; give another directory, or pass overwrite=True")
     if not target.parent.is_dir():
         raise DataError(f"{target} cannot be written: there is no directory {target.parent}")
 

@@ -100,7 +100,7 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
             codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
             begin += len(table.codes)
         categories.append(known)
-    # Rows are found by hash and then compared: two rows with the same hash stay two.
+    # Rows are looked up by hash and then compared, so that rows with equal hashes stay distinct.
     rows, ids = number_rows(codes)
     counts = np.zeros(len(rows), dtype=np.int64)
     np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
@@ -185,7 +185,7 @@ def _union(
         whole = [values.astype(np.int64) for values in given]
         known: NDArray[Any] = np.unique(np.concatenate(whole))
         return known, [np.searchsorted(known, values).astype(np.int32) for values in whole]
-    # To Python True equals 1, but as labels they differ.
+    # In Python True equals 1, but as labels they differ.
     code_of: dict[tuple[type, Any], int] = {}
     codes_of = [
         np.array(

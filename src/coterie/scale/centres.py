@@ -27,10 +27,9 @@ Centres = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @njit(cache=True, nogil=True)
 def nearest_centres(rows, centres, out):
-    """Write the number of the centre nearest to each row; of equally near ones the first.
+    """Write the number of the nearest centre of each row to ``out``; ties go to the first centre.
 
-    ``centres`` is d x k, so that the inner loop runs over neighbours in memory and no sum is
-    reordered.
+    ``centres`` is d x k, so that the inner loop reads consecutive memory and no sum is reordered.
     """
     n, d = rows.shape
     k = centres.shape[1]
@@ -50,28 +49,28 @@ def nearest_centres(rows, centres, out):
 
 
 def start(member: KMeans) -> Centres:
-    """The centres of a fitted member, and how many rows of the sample each has."""
+    """The centres of a fitted member, and the number of rows of the sample in each."""
     centres = np.asarray(member.cluster_centers_, dtype=np.float64)
     return centres, np.bincount(member.labels_, minlength=len(centres)).astype(np.float64)
 
 
 def follow(state: Centres, rows: NDArray[Any], batch: int) -> Centres:
-    """The centres after some batches of rows, assigned before any centre moves."""
+    """The centres after some batches of rows. A batch is assigned before any centre moves."""
     centres, counts = state[0].copy(), state[1].copy()
     nearest = np.empty(batch, dtype=np.int32)
     for begin in range(0, len(rows), batch):
         block = np.ascontiguousarray(rows[begin : begin + batch])
-        given = nearest[: len(block)]
-        nearest_centres(block, np.ascontiguousarray(centres.T), given)
-        met = np.bincount(given, minlength=len(centres))
+        assigned = nearest[: len(block)]
+        nearest_centres(block, np.ascontiguousarray(centres.T), assigned)
+        added = np.bincount(assigned, minlength=len(centres))
         sums = np.stack(
-            [np.bincount(given, weights=column, minlength=len(centres)) for column in block.T],
+            [np.bincount(assigned, weights=column, minlength=len(centres)) for column in block.T],
             axis=1,
         )
-        moving = met > 0
-        total = (counts + met)[moving, None]
+        moving = added > 0
+        total = (counts + added)[moving, None]
         centres[moving] = (centres[moving] * counts[moving, None] + sums[moving]) / total
-        counts += met
+        counts += added
     return centres, counts
 
 
@@ -79,7 +78,7 @@ def moved(member: KMeans, centres: NDArray[np.float64]) -> KMeans:
     """A copy of the member with other centres."""
     changed = copy(member)
     changed.cluster_centers_ = centres.astype(member.cluster_centers_.dtype)
-    # They belong to the sample and to the old centres.
+    # These attributes belong to the sample and the old centres.
     for stale in ("labels_", "inertia_", "n_iter_"):
         delattr(changed, stale)
     return changed

@@ -1,4 +1,4 @@
-"""Where tasks run: a Dask cluster, or the scheduler that Dask is set to without one."""
+"""Run tasks on a Dask cluster or, without one, on Dask's scheduler in this process."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def connect(address: str, timeout: float = 5.0) -> Any:
         with quiet():
             first = Client(address, timeout=timeout, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        said = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())})"
+        reason = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())})"
         raise SchedulerError(
-            f"no Dask scheduler answers at {address}{said}, waited {timeout:g} s; start one with "
+            f"no Dask scheduler answers at {address}{reason}, waited {timeout:g} s; start one with "
             "`dask scheduler` and workers with `dask worker ADDRESS`, or work on this machine with "
             "coterie.scale.local_cluster"
         ) from None
@@ -182,16 +182,16 @@ def compute(
         return futures[-1].result()
     except KilledWorker as error:
         raise WorkersLostError(
-            f"{error.allowed_failures + 1} workers ended one after the other over the same piece of "
-            "work, most often for want of memory; give each worker more memory, or divide the rows "
-            "into smaller partitions"
+            f"{error.allowed_failures + 1} workers ended one after the other during the same task, "
+            "most often because of too little memory; give each worker more memory, or divide the "
+            "rows into smaller partitions"
         ) from None
     except Exception as error:
         # By name, because older releases of Dask do not have these errors.
         if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
             raise WorkersLostError(
-                f"no worker is left at {_scheduler_of(client)}, and none came in time; look at why "
-                "they ended, most often for want of memory"
+                f"no worker is left at {_scheduler_of(client)}, and none was started in time; check "
+                "why they ended, most often because of too little memory"
             ) from None
         if (reason := _given_up(error, client)) is None:
             raise
@@ -209,7 +209,7 @@ def _given_up(error: Exception, client: Any) -> str | None:
         return None
     where = _scheduler_of(client)
     if client.status != "running" or isinstance(error, OSError):
-        return f"{where} was lost in the middle of the work; see that it runs, and begin again"
+        return f"{where} was lost during the work; check that it runs, and start again"
     return f"{where} gave up the work: {' '.join(str(error).split())}"
 
 
@@ -235,11 +235,11 @@ def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Dask's log of a cluster that cannot be reached: the error says it once."""
+    """Silence Dask's log of a cluster that cannot be reached, because the error already says so."""
     loggers = [
         logging.getLogger(name)
         for name in [*logging.root.manager.loggerDict]
-        # Some of Dask's loggers have a level of their own and ignore that of their parent.
+        # Some of Dask's loggers set their own level and ignore that of their parent.
         if name == "distributed" or name.startswith("distributed.")
     ]
     before = [logger.level for logger in loggers]

@@ -112,27 +112,29 @@ def features_from_dask(
 def _open(
     X: Any, columns: Sequence[str] | None, id: str | None
 ) -> tuple[Any, tuple[Any, ...], tuple[str, ...], tuple[int, ...] | None]:
-    """A collection, its features, what to call its partitions, and their rows where known."""
+    """A collection, its features, and the names and lengths (None if unknown) of its partitions."""
     if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
         import dask.dataframe as dd
 
         # Every file is opened, so that an error names the file with other columns.
         source = open_labels(X, columns, id, None, PART_CELLS)
         wanted = source.layout.wanted()
-        # Partitions of our own making: with Dask's it is unknown which file they come from.
+        # Not Dask's reader, whose partitions do not say which file they come from.
         frame = dd.from_map(
             read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
         )
         return frame, source.layout.columns, source.part_names, source.rows
     if is_frame(X):
         if X.ndim == 1:
-            raise ParameterError("X is a dask series, but features are n x d; call to_frame first")
+            raise ParameterError(
+                "X is a dask series, but must have two dimensions (n x d); call to_frame first"
+            )
         source = open_labels(X, columns, id, None, name="X")
         return X, source.layout.columns, source.part_names, None
     if is_array(X):
         if X.ndim != 2 or id is not None or columns is not None:
             raise ParameterError(
-                f"a dask array of features is n x d and has no named columns, but it has shape "
+                "a dask array of features must be n x d, without columns and id, but has shape "
                 f"{X.shape} with columns={columns!r} and id={id!r}"
             )
         array = X.rechunk({1: -1})
@@ -177,7 +179,7 @@ class DaskPool(Pool):
         client: Any = None,
         callback: Progress | None = None,
     ) -> Ensemble:
-        """The labels compressed; see :func:`ensemble_from_dask`."""
+        """Compress the labels to an Ensemble; see :func:`ensemble_from_dask`."""
         return ensemble_from_dask(
             self.labels,
             columns=self.member_names,
@@ -200,7 +202,7 @@ class DaskFeatures:
         The features of a dataframe. Empty for an array.
     id : str or None
     part_names : tuple of str
-        What to call each partition in a message.
+        Name of each partition in messages.
     known_rows : tuple of int or None
         Rows of each partition, if they are known without counting.
     sample, memory_budget, client, callback
@@ -227,17 +229,17 @@ class DaskFeatures:
         *,
         batch: int | None = None,
     ) -> DaskPool:
-        """Fit the members on a sample, and let them label all rows.
+        """Fit the members on a sample and label all rows with them.
 
         With ``batch`` every member must be a k-means; see :func:`kmeans_pool_dask`.
         """
         drawn = self.draw(rng)
         pool = fit(drawn)
-        silent = pool.cannot_predict()
-        if silent:
+        unable = pool.cannot_predict()
+        if unable:
             raise ParameterError(
                 "members fitted on a sample must be able to label other rows; these cannot predict: "
-                f"{', '.join(silent[:5])}"
+                f"{', '.join(unable[:5])}"
             )
         members = pool.members
         if batch is not None:
@@ -311,7 +313,7 @@ class DaskFeatures:
             raise ParameterError(
                 f"n_samples={total}: at least two rows are needed to cluster anything"
             )
-        # Slightly more rows than needed: fewer come out once in many millions of draws.
+        # Slightly more rows than needed, so that fewer are drawn only once in many millions of draws.
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
@@ -324,8 +326,8 @@ class DaskFeatures:
         for part_name, (_, block) in zip(self.part_names, drawn, strict=True):
             if block.shape[1] != self.width:
                 raise ParameterError(
-                    f"{part_name} has {block.shape[1]} features, but X {self.width}; every partition "
-                    "needs the same"
+                    f"{part_name} has {block.shape[1]} features, but X has {self.width}; every "
+                    "partition needs the same features"
                 )
         hashes = np.concatenate([hashes for hashes, _ in drawn])
         kept = np.arange(len(hashes))
@@ -364,9 +366,9 @@ class DaskFeatures:
         return da.concatenate(blocks, axis=0)
 
     def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
-        """Members fitted on a sample, their centres led through all rows once.
+        """Update the centres of members fitted on a sample with all rows, in mini-batches.
 
-        Members advance side by side, while the batches of a member follow each other.
+        Members are updated in parallel, the batches of one member in sequence.
         """
         from dask import delayed
 
@@ -385,7 +387,7 @@ class DaskFeatures:
         )
 
     def _chunks(self, batch: int) -> list[Any]:
-        """The rows in order, delayed, in chunks of whole batches but for the last chunk."""
+        """The rows in order, delayed, in chunks of whole batches; the last chunk may be shorter."""
         import dask.array as da
         from dask import delayed
 
@@ -475,7 +477,7 @@ def predict_dask(
     n_features: int,
     feature_names: Sequence[str] | None,
 ) -> Any:
-    """Lazy clusters of rows in partitions: ``clusters`` of the members' labels for them."""
+    """Lazy clusters of rows in partitions; ``clusters`` maps the members' labels to clusters."""
     from dask import delayed
 
     columns = None if feature_names is None or is_array(X) else [*feature_names]
@@ -556,7 +558,7 @@ def _label_frame(
 def assign_members(
     X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]]
 ) -> NDArray[np.int32]:
-    """Labels of some rows by every member; those of a row do not depend on the others."""
+    """Labels of some rows by every member. The labels of a row do not depend on the other rows."""
     from coterie.scale.centres import nearest_centres
 
     plans, estimators = members

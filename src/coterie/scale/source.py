@@ -47,7 +47,7 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every partition must hold.
+    """The columns that every partition must hold.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Layout:
         expected = self.kinds[self.columns.index(column)]
         if ANY not in (kind, expected) and kind != expected:
             raise LabelError(
-                f"{part_name} holds {kind} in column {str(column)!r}, but the others {expected}; "
+                f"{part_name} holds {kind} in column {str(column)!r}, but the others hold {expected}; "
                 "every partition needs the same kind of labels"
             )
 
@@ -107,7 +107,7 @@ class Source:
     parts : tuple
         Delayed partitions, or ParquetPart.
     part_names : tuple of str
-        What to call each part in a message.
+        Name of each part in messages.
     rows : tuple of int or None
         Rows of each part, if they are known.
     layout : Layout
@@ -203,7 +203,7 @@ def _open_frame(
     kinds = tuple(_frame_kind(frame.dtypes[column]) for column in chosen)
     names = tuple(str(column) for column in chosen)
     layout = Layout(tuple(chosen), names, kinds, missing, id, only=columns is None)
-    # Columns that nobody asked for need not be read.
+    # Other columns need not be read.
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
     parts = tuple(collection.to_delayed())
@@ -330,7 +330,7 @@ def _open_parquet(
     present = _main(schema)
     chosen = _chosen(present, columns, id, str(files[0]))
     kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
-    # The same texts are missing as where one process reads the files.
+    # The same texts mean "missing" as when one process reads the files.
     absent = missing.with_texts_of_files()
     layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id, only=columns is None)
     most = PART_ROWS if part_cells is None else min(PART_ROWS, part_cells // len(chosen))
@@ -376,7 +376,7 @@ def parquet_files(paths: Any) -> list[Path]:
         else:
             raise DataError(f"{path}: no such file or directory")
         if not matches:
-            raise DataError(f"{path}: no parquet file there")
+            raise DataError(f"{path}: there is no parquet file")
         files += sorted(matches, key=lambda file: natural_sort_key(str(file)))
     require_pyarrow(files[0])
     return files
@@ -455,7 +455,7 @@ def _parquet_columns(
 ) -> Iterator[tuple[list[Column], Any | None]]:
     from pyarrow import parquet
 
-    # The file itself holds repeated text as codes and a dictionary.
+    # The file stores repeated text as codes and a dictionary, which is read unchanged.
     text = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "text"]
     with _readable(part_name), parquet.ParquetFile(part.path, read_dictionary=text) as file:
         batches = file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=layout.wanted())

@@ -19,14 +19,14 @@ from coterie.select.criteria import CRITERIA, Ballot, greatest
 Values = Mapping[str, FloatArray]
 
 DECIDING = ("stability", "crossing")
-# scores that differ by less than this are equal: coarse cuts of grouped clusters score a little higher
+# scores that differ by less than this count as equal, because coarse cuts score slightly higher
 EQUAL = 0.2
 # the threshold for structure always lies between these two
 LEAST_SCORE = 0.35
 PERFECT_SCORE = 0.8
 # the lower bound with features: the null is closer to the data, and real structure scores higher
 LEAST_SCORE_OF_FEATURES = 0.4
-# the lower bound where all members have one size: they can agree on the best cut of a cloud
+# the lower bound if all members have one size, because they may agree on cutting a single cloud
 SAME_SIZE_SCORE = 0.7
 # the score must exceed the mean score of the references by this many standard deviations
 DEVIATIONS = 2.5
@@ -38,7 +38,7 @@ TESTABLE_SAMPLES = 20
 
 @dataclass(frozen=True)
 class Choice:
-    """The recommendation and what led to it."""
+    """The recommendation, with the votes, scores and reason for it."""
 
     votes: dict[str, int]
     scores: FloatArray
@@ -56,14 +56,14 @@ def scores(values: Values, null: Values) -> FloatArray:
 
 
 def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
-    """The score that structure must exceed: each reference is scored against the others."""
+    """The score that structure must exceed, from scoring each reference against the others."""
     highest = []
-    for i, one in enumerate(references):
-        if not set(DECIDING).issubset(one):
+    for i, reference in enumerate(references):
+        if not set(DECIDING).issubset(reference):
             continue
-        others = [reference for j, reference in enumerate(references) if j != i]
+        others = [other for j, other in enumerate(references) if j != i]
         if others:
-            highest.append(greatest(scores(one, mean_of(others))))
+            highest.append(greatest(scores(reference, mean_of(others))))
     finite = [value for value in highest if np.isfinite(value)]
     if not finite:
         return least
@@ -109,9 +109,9 @@ def choose(
     if top < level:
         k = int(ks[np.nanargmax(score)])
         reason = (
-            f"There is no stable structure: the best score, at k = {k}, is {top:.2f} (0 is how members "
-            f"agree on structureless data, 1 is perfect), and {level:.2f} is needed here. Read it as "
-            "one cluster."
+            f"There is no stable structure: the best score, at k = {k}, is {top:.2f} (0 is like data "
+            f"without structure, 1 is perfect), and {level:.2f} is needed here. Treat the data as one "
+            "cluster."
         )
         return Choice(votes, score, level, 1, False, reason, None)
     candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
@@ -124,9 +124,10 @@ def choose(
         coarse, k = k, finer
     i = int(np.flatnonzero(ks == k)[0])
     reason = (
-        f"At k = {k} halves of the members agree to {values['stability'][i]:.2f} (ARI; "
-        f"{null['stability'][i]:.2f} without structure) and their clusters cross it by "
-        f"{100 * values['crossing'][i]:.0f} % of chance ({100 * null['crossing'][i]:.0f} %)"
+        f"At k = {k} the partitions of halves of the members have an ARI of "
+        f"{values['stability'][i]:.2f} ({null['stability'][i]:.2f} without structure), and the "
+        f"members' clusters cross the partition by {100 * values['crossing'][i]:.0f} % of chance "
+        f"({100 * null['crossing'][i]:.0f} % without structure)"
         + (_company(candidates, k) if coarse is None else _coarser(coarse, k))
         + "."
     )
@@ -134,7 +135,7 @@ def choose(
 
 
 def untestable(n_samples: int, n_members: int) -> str | None:
-    """Why structure cannot be distinguished from chance, in words, or None if it can."""
+    """The reason why structure cannot be distinguished from chance; None if it can."""
     for name, count, least in (
         ("samples", n_samples, TESTABLE_SAMPLES),
         ("members", n_members, TESTABLE),
@@ -158,7 +159,7 @@ def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float
 
 def _coarser(coarse: int, k: int) -> str:
     return (
-        f"; the coarser k = {coarse} is a little steadier, but the spectrum and the dendrogram both "
+        f"; the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram both "
         f"have their gap at {k}"
     )
 
@@ -194,10 +195,12 @@ def _untested(
     lifetimes: FloatArray | None,
     too_few: str | None,
 ) -> Choice:
-    """The recommendation by votes and lifetimes, where structure cannot be tested."""
+    """The recommendation by votes and lifetimes, used if structure cannot be tested."""
     blank = np.full(len(ks), np.nan)
     if not votes:
-        reason = "No criterion can be computed for the k asked for, so nothing speaks for any."
+        reason = (
+            "No criterion can be computed for these k, so there is no evidence for any of them."
+        )
         return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
     ballots = list(votes.values())
     lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes)

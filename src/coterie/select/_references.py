@@ -22,7 +22,7 @@ from coterie.generate.members import MemberPlan, fit_members, kmeans_plans
 PERMUTED_ROWS = 400
 # points of the uniform square; more points do not make the cells more stable
 SQUARE_ROWS = 5000
-# above this many samples numpy can only draw with replacement; repeated draws are then rare
+# above this many samples numpy cannot draw without replacement; repeated draws are rare there
 MOST_WITHOUT_REPLACEMENT = 10**9
 
 

@@ -90,7 +90,7 @@ def select_k(
 
     The members are split at random into halves, several times. Each half gives a dendrogram and so a
     partition at every k. The criteria say how well these partitions agree with each other and with
-    the members; a null model says how well they would agree on data without structure.
+    the members. A null model gives the agreement expected on data without structure.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def select_k(
     n_members : int, default 30
         Members to generate from features.
     callback : callable or None
-        Called with (steps done, steps in all).
+        Called with (steps done, number of steps).
     random_state : int, Generator or None
     n_jobs : int or None
         Members and dendrograms computed in parallel, as in joblib; it does not change the result.
@@ -177,7 +177,7 @@ class Profile:
     partitions : ndarray, shape (K, N)
         Cluster of each microcluster.
     cuts : Cuts or None
-        What the criteria were measured on, at the k marked in ``possible``.
+        The cuts that the criteria were measured on, at the k marked in ``possible``.
     possible : ndarray of bool, shape (K,)
     """
 
@@ -290,7 +290,7 @@ def select(
             + (
                 "."
                 if solver is not None
-                else "; the others joined the cluster they agree with most."
+                else "; the others were assigned to the cluster they agree with most."
             )
         )
     solved, complaints = None, {}
@@ -406,11 +406,11 @@ def _criteria(names: Any) -> tuple[str, ...]:
     for name in chosen:
         if not isinstance(name, str) or name not in CRITERIA:
             raise ParameterError(
-                f"select_k: no criterion {name!r}{nearest(name, CRITERIA)} "
+                f"select_k: unknown criterion {name!r}{nearest(name, CRITERIA)} "
                 f"(criteria: {', '.join(CRITERIA)})"
             )
     if not chosen:
-        raise ParameterError("select_k: criteria is empty; name at least one, or say 'all'")
+        raise ParameterError("select_k: criteria is empty; give at least one name, or 'all'")
     return tuple(name for name in CRITERIA if name in chosen)
 
 
@@ -434,7 +434,7 @@ def _solved(
     if fresh.random_state is None:
         fresh.set_params(random_state=int(child_seeds(rng, 1)[0]))
     with warnings.catch_warnings(record=True) as caught:
-        # a wrong k is the usual reason; it matters only if that k is recommended
+        # mostly because of a wrong k; this matters only if that k is recommended
         warnings.simplefilter("always", ConvergenceWarning)
         fresh.fit(ensemble)
     complaint = None

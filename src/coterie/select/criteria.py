@@ -31,7 +31,7 @@ BLOCK = 512
 TIE = 0.01
 # values of the other criteria that differ by less than this are equal
 ROUNDING = 1e-9
-# of equal partitions, one that lives shorter than this share of the longest comes from a stray member
+# among ties, a k with less than this share of the longest lifetime is due to a single stray member
 SHORT_LIVED = 0.1
 # growth of the area under the CDF that still counts as appreciable
 APPRECIABLE = 0.1
@@ -126,8 +126,8 @@ class Cuts:
     @cached_property
     def distributions(self) -> tuple[FloatArray, FloatArray]:
         """At each k, the CDF of the co-association of the halves, K x (GRID + 1), and the PAC."""
-        found = [_distribution(one, self.memory_budget) for one in self.of_halves]
-        return np.array([cdf for cdf, _ in found]), np.array([pac for _, pac in found])
+        by_k = [_distribution(halves, self.memory_budget) for halves in self.of_halves]
+        return np.array([cdf for cdf, _ in by_k]), np.array([pac for _, pac in by_k])
 
     @cached_property
     def against_members(self) -> tuple[FloatArray, FloatArray]:
@@ -153,7 +153,10 @@ def stability(cuts: Cuts) -> FloatArray:
 def cophenetic(cuts: Cuts) -> FloatArray:
     """Cophenetic correlation of the consensus of the halves at each k."""
     return np.array(
-        [cophenetic_correlation(one, memory_budget=cuts.memory_budget) for one in cuts.of_halves]
+        [
+            cophenetic_correlation(halves, memory_budget=cuts.memory_budget)
+            for halves in cuts.of_halves
+        ]
     )
 
 
@@ -179,12 +182,12 @@ def lifetime(cuts: Cuts) -> FloatArray:
 def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
     """Crossing and ANMI of a partition of the microclusters.
 
-    A member's cluster that lies inside a cluster of the partition, or is a union of them, agrees
-    with the partition at another resolution. A cluster that holds parts of several does not: with
-    n_ca samples in member cluster c and cluster a, the member crosses by
-    sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of that over members, divided
-    by its value for independent labels of the same sizes: 0 nested, 1 as by chance, NaN where
-    nothing can cross. ANMI is the mean of the normalised mutual information.
+    A member's cluster that lies inside a cluster of the partition, or is a union of such clusters,
+    agrees with the partition at another resolution. A cluster that holds parts of several does not:
+    with n_ca samples in member cluster c and cluster a, the member crosses by
+    sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of this over members, divided
+    by its value for independent labels of the same sizes: 0 means nested, 1 as by chance, and NaN
+    that nothing can cross. ANMI is the mean of the normalised mutual information.
     """
     n = len(labels)
     chosen = sparse.csr_array(
@@ -252,7 +255,7 @@ def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) ->
 
 @dataclass(frozen=True)
 class Ballot:
-    """What a criterion votes on: its value at each k, its null and the lifetimes where known."""
+    """The input of a vote: a criterion's value at each k, its null, and the lifetimes if known."""
 
     ks: IntArray
     values: FloatArray
@@ -261,10 +264,10 @@ class Ballot:
 
 
 def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
-    """The k with the greatest excess over the null; among equals the largest, which says most.
+    """The k with the greatest excess over the null; ties go to the largest k.
 
-    Samples that one stray member sets apart make a finer partition that nothing contradicts, and a
-    partition into single microclusters is never contradicted. Such partitions are short-lived.
+    Two kinds of finer partitions tie although they mean nothing: those that separate samples only
+    because of one stray member, and those into single microclusters. Both are short-lived and excluded.
     """
     if ballot.null is None:
         above = ballot.values if criterion.higher_is_better else -ballot.values
@@ -278,7 +281,7 @@ def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
 
 
 def vote_for_greatest(criterion: Criterion, ballot: Ballot) -> int:
-    """The k with the greatest value; among equals the largest."""
+    """The k with the greatest value; ties go to the largest k."""
     return int(ballot.ks[ballot.values >= greatest(ballot.values) - ROUNDING].max())
 
 
@@ -307,7 +310,7 @@ class Criterion:
     Attributes
     ----------
     name : str
-        As ``select_k(criteria=...)`` and ``Selection.criteria`` have it.
+        Its name in ``select_k(criteria=...)`` and ``Selection.criteria``.
     measure : callable
         From :class:`Cuts` to one value per k.
     vote : callable
@@ -324,11 +327,12 @@ class Criterion:
     compares_halves : bool
         Whether it needs partitions of halves of the members, and so at least two members.
     perfect : float or None
-        The value where members agree completely; None if the excess over the null is not defined.
+        The value if members agree completely; None if the excess over the null is not defined.
     least_room : float
-        The excess is measured over at least this: a nearly perfect null leaves no room to be better.
+        Smallest denominator of the excess, for a null that is nearly perfect.
     beside_null : bool
-        Whether printed tables show the null value beside it, because it moves with k by itself.
+        Whether printed tables show the null value beside it, because it changes with k even without
+        structure.
     """
 
     name: str
@@ -345,9 +349,9 @@ class Criterion:
     beside_null: bool = False
 
     def excess(self, values: FloatArray, null: FloatArray) -> FloatArray:
-        """How far the values are from the null towards perfect: 0 like the null, 1 perfect.
+        """The position of the values between the null (0) and a perfect value (1).
 
-        Where the null is perfect nothing can be better than it, and the excess is 0.
+        If the null is perfect, nothing can be better, and the excess is 0.
         """
         if self.perfect is None:
             raise ValueError(f"{self.name} has no perfect value, so its excess is not defined")

@@ -1,4 +1,4 @@
-"""The answer of select_k, as a record."""
+"""The result of select_k."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Selection:
     permuted : dict of ndarray, shape (K,)
         Each criterion after shuffling every member's labels independently.
     cdf, cdf_grid : ndarray, shapes (K, G) and (G,)
-        Share of the pairs of samples whose consensus index is at most that of the grid.
+        Share of the pairs of samples whose consensus index is at most the grid value.
     delta_area : ndarray, shape (K,)
         Relative growth of the area under the CDF; the first entry is the area itself.
     scores : ndarray, shape (K,)
@@ -67,8 +67,8 @@ class Selection:
     null_model : str
         What the null values were computed on.
     notes : tuple of str
-        What was left out or computed on a part of the samples, and whether the solver failed to
-        converge at the recommended k.
+        Remarks: what was left out or computed on a part of the samples, and whether the solver
+        failed to converge at the recommended k.
     """
 
     ks: NDArray[np.int64]
@@ -143,8 +143,8 @@ class Selection:
         absent = [name for name in wanted if name not in record]
         if absent:
             raise ValueError(
-                f"the record of a selection lacks {', '.join(absent)}; it is cut short or of "
-                "another kind"
+                f"the record of a selection lacks {', '.join(absent)}; it is incomplete or not the "
+                "record of a selection"
             )
         values: dict[str, Any] = {}
         for name in wanted:
@@ -175,8 +175,8 @@ class Selection:
 
     def sentences(self) -> list[str]:
         """The reason, the disagreement if any, the null model and the notes."""
-        said = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
-        return [text for text in said if text]
+        sentences = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
+        return [text for text in sentences if text]
 
     def columns(self) -> list[list[str]]:
         """The criteria as text for a narrow table: a heading, one cell per k, and the vote."""
@@ -233,8 +233,8 @@ def _check_fit(values: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} of the selection is not one number for each k")
     if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
         raise ValueError("labels of the selection must be whole numbers, one row per k")
-    said = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
-    if not all(isinstance(text, str) for text in said):
+    texts = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("reason, disagreement, null_model and notes of the selection must be text")
 
 

@@ -33,9 +33,9 @@ NAMED_MEMBERS = 3
 
 
 class DiagnosisMixin:
-    """The diagnoses as methods of whatever has a partition and the members it came from.
+    """The diagnoses as methods, for classes that have a partition and its members.
 
-    A class that uses the mixin writes ``_diagnosed``.
+    A subclass implements ``_diagnosed``.
     """
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
@@ -209,7 +209,8 @@ def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
     ensemble = votes.ensemble
     if weight.shape != (ensemble.n_members,):
         raise ValueError(
-            f"member_weights must hold {ensemble.n_members} numbers, but has shape {weight.shape}"
+            f"member_weights must hold one number per member ({ensemble.n_members}), but has shape "
+            f"{weight.shape}"
         )
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
@@ -251,7 +252,7 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
 
 
 def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which members agree with the consensus far less than the others do."""
+    """Whether each member agrees with the consensus far less than the others."""
     if len(agreement) < 3:
         return np.zeros(len(agreement), dtype=np.bool_)
     middle = np.median(agreement)
@@ -400,7 +401,7 @@ def _ratio(
 def _stability(
     votes: ClusterVotes, labelled: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Mean over members of the largest Jaccard index with each cluster, and who disagrees."""
+    """Mean over members of the largest Jaccard index with each cluster; disagreeing members."""
     ensemble, c = votes.ensemble, votes.n_clusters
     entries = votes.overlap.tocoo()
     base, cluster = entries.coords
@@ -416,7 +417,7 @@ def _stability(
 def _disagreeing(
     ensemble: Ensemble, largest: NDArray[np.float64], labelled: NDArray[np.bool_]
 ) -> str:
-    """The members that split or merge a cluster, in words, the worst first."""
+    """The names of the members that split or merge a cluster, as text, the worst first."""
     against = np.flatnonzero(labelled & (largest <= LARGEST_JACCARD))
     against = against[np.argsort(largest[against], kind="stable")]
     named = [ensemble.members[j] for j in against[:NAMED_MEMBERS].tolist()]

@@ -1,4 +1,4 @@
-"""Why a sample is in its cluster: the vote of each member, and one sentence that sums them up."""
+"""Why a sample is in its cluster: the vote of each member, and a sentence that summarises them."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def _sentence(
     soft: NDArray[np.float64],
     table: Table,
 ) -> str:
-    silent = table["label"].tolist().count(None)
-    said = len(table) - silent
-    if not said:
+    without_label = table["label"].tolist().count(None)
+    with_label = len(table) - without_label
+    if not with_label:
         return (
             f"Sample {name} is in cluster {cluster}, but no member labelled it, so its confidence "
             "is 0."
@@ -164,10 +164,10 @@ def _sentence(
     how = "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
     votes = table["agrees"].tolist()
     agree = votes.count(True)
-    tied = votes.count(None) - silent
+    tied = votes.count(None) - without_label
     to_rival = int((table["goes_with"] == rival).sum())
-    elsewhere = said - agree - tied - to_rival
-    members = f"{said} members" if said > 1 else "one member"
+    elsewhere = with_label - agree - tied - to_rival
+    members = f"{with_label} members" if with_label > 1 else "one member"
     parts = [
         f"Sample {name} is in cluster {cluster}, {how} (confidence {confidence:.2f}): {agree} of "
         f"the {members} that labelled it {'groups' if agree == 1 else 'group'} it mostly with "
@@ -188,15 +188,16 @@ def _sentence(
         parts.append(f". All samples they put it with are in cluster {cluster}.")
     if soft[rival] > soft[cluster]:
         parts.append(
-            f" The members' votes favour cluster {rival}; the method placed it against them."
+            f" The members' votes favour cluster {rival}; the method decided against them."
         )
-    if silent:
-        parts.append(f" {silent} {'member' if silent == 1 else 'members'} did not label it.")
+    if without_label:
+        noun = "member" if without_label == 1 else "members"
+        parts.append(f" {without_label} {noun} did not label it.")
     return "".join(parts)
 
 
 def _looseness(lead: float, confidence: float, attachment: float) -> str:
-    """A sentence if few members put the sample with its cluster at all, else nothing."""
+    """A sentence if few members put the sample with its cluster; otherwise empty."""
     if not attachment or lead - confidence < LOOSE:
         return ""
     return (
@@ -216,9 +217,9 @@ def _find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
         position = _whole_number(sample)
         if position is None or not 0 <= position < ensemble.n_samples:
             raise SampleError(
-                f"no sample {sample!r}: without ids, samples are named by row number, "
-                f"0 to {ensemble.n_samples - 1}; for ids give sample_ids=, or a pandas frame whose "
-                "index names every sample once"
+                f"no sample {sample!r}: without ids, give a row number from "
+                f"0 to {ensemble.n_samples - 1}; for ids pass sample_ids, or a pandas frame with "
+                "one unique name per sample in its index"
             )
         return position, position, 1
     wanted: list[Any] = [sample]
@@ -266,10 +267,10 @@ def _suggestion(ids: NDArray[Any], sample: Any) -> str:
 
 
 def _likely_ids(ids: NDArray[Any], text: str) -> NDArray[Any]:
-    """The ids to compare with a text: all, or the 1,000 that share most letters at like positions.
+    """The ids to compare with a text: all, or the 1,000 with most equal letters at equal positions.
 
-    Positions may be off by one. Ids that differ only in leading zeros of a number come first, since
-    all their letters may be shifted.
+    Positions may be off by one. If some ids differ only in leading zeros of a number, only these are
+    compared, because all their letters may be shifted.
     """
     if len(ids) <= COMPARED_IDS or not text:
         return ids[:COMPARED_IDS]

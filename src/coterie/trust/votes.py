@@ -80,7 +80,7 @@ class ClusterVotes:
         torn = by_row[ensemble.inverse] != given
         if torn.any():
             raise ValueError(
-                f"labels differ between samples that no member tells apart (row "
+                "labels differ between samples that every member puts together (row "
                 f"{int(np.argmax(torn))}); give the labels of a partition of this ensemble"
             )
         if given.min() < 0 or len(np.unique(by_row)) != by_row.max() + 1:
@@ -196,16 +196,16 @@ class ClusterVotes:
         return self.lead * attached
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Soft labels of some microclusters after others, with their rows."""
-        incidence, shares, said = self._canonical()
+        """Rows and soft labels of the microclusters, block by block."""
+        incidence, shares, labelled = self._canonical()
         step = max(1, BLOCK_VALUES // self.n_clusters)
         for begin in range(0, self.ensemble.n_microclusters, step):
             block = np.arange(begin, min(begin + step, self.ensemble.n_microclusters))
             total = incidence[block] @ shares
             soft = np.asarray(total.toarray() if sparse.issparse(total) else total)
-            blank = said[block] == 0
+            blank = labelled[block] == 0
             soft[blank] = 1.0
-            soft /= np.where(blank, self.n_clusters, said[block])[:, None]
+            soft /= np.where(blank, self.n_clusters, labelled[block])[:, None]
             yield block, soft
 
     @cached_property
@@ -227,12 +227,12 @@ class ClusterVotes:
         columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order])
         weight = ensemble.weight_of_cluster
         shares = sparse.csr_array(self.shares[columns].multiply(weight[columns][:, None]))
-        said = np.zeros(ensemble.n_microclusters)
+        labelled = np.zeros(ensemble.n_microclusters)
         for j in order:
-            said[ensemble.labels[:, j] >= 0] += ensemble.member_weight[j]
+            labelled[ensemble.labels[:, j] >= 0] += ensemble.member_weight[j]
         few = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
             ensemble.reorder_members(np.array(order)).incidence,
             shares.toarray() if few else shares,
-            said,
+            labelled,
         )
