@@ -1,8 +1,7 @@
 """AnnData: combine the clusterings in ``adata.obs`` and write the consensus beside them.
 
-The usual case is Leiden at many resolutions. Nothing here imports anndata, because whoever has an
-AnnData object has it installed. Results are stored as scanpy stores them: labels in ``obs[key]``,
-settings in ``uns[key]``.
+The usual case is Leiden at many resolutions. This module does not import anndata: the user brings the
+AnnData object. Results are stored as in scanpy: labels in ``obs[key]``, settings in ``uns[key]``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from coterie.trust import soft_labels
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
 CONFIDENCE, SOFT = "_confidence", "_soft"
-# parameters that change no label, or are stored separately
+# parameters that do not change the labels, or are stored separately
 NOT_SETTINGS = ("callback", "memory_budget", "n_jobs", "random_state")
 
 
@@ -43,12 +42,12 @@ def ensemble(
     ----------
     adata : AnnData
     keys : str or sequence of str
-        Columns of ``adata.obs``, by name or by pattern: ``"leiden_*"``. Members come in the order
-        of the columns.
+        Columns of ``adata.obs``, by name or by pattern such as ``"leiden_*"``. Members are in the
+        order of the columns.
     missing : value, collection of values or None, default -1
-        Values that mean "no label", beside NaN, which always does.
+        Values that mean "no label". NaN always does.
     member_weight : array, optional
-        A positive weight per member.
+        Positive weight of each member.
 
     Examples
     --------
@@ -77,45 +76,48 @@ def combine(
     random_state: Any = 0,
     overwrite: bool = False,
 ) -> LabelConsensus:
-    """Combine clusterings in ``adata.obs`` into one, written into ``adata``.
+    """Combine clusterings in ``adata.obs`` into one and write it to ``adata``.
 
     Parameters
     ----------
     adata : AnnData
-        Changed in place, once all is computed.
+        Modified in place after the computation has succeeded.
     keys : str or sequence of str
-        Columns of ``adata.obs``, by name or by pattern: ``"leiden_*"``.
+        Columns of ``adata.obs``, by name or by pattern such as ``"leiden_*"``.
     n_clusters : int or None, default None
-        Number of clusters; None leaves it to the solver (EAC, then the default, takes the
-        longest lifetime).
+        Number of clusters. None leaves the choice to the solver; the default solver is then EAC,
+        which takes the longest lifetime.
     solver : solver of ``coterie.solvers`` or None, default None
-        How they are combined; None is ``LWEA``, or ``EAC`` where ``n_clusters`` is None. Its
-        ``n_clusters`` is set from here.
+        How the members are combined. None is ``LWEA``, or ``EAC`` if ``n_clusters`` is None. The
+        solver's own ``n_clusters`` is replaced by the one given here.
     key_added : str, default "coterie"
-        What the results are called.
+        Name of the results in ``adata``.
     soft : bool, default False
-        Whether soft labels are written too (cells x clusters).
+        Whether to write soft labels too (cells x clusters).
     missing : value, collection of values or None, default -1
-        Values that mean "no label", beside NaN, which always does.
+        Values that mean "no label". NaN always does.
     member_weight : array, optional
-        A positive weight per member.
+        Positive weight of each member.
     random_state : int, default 0
-        The seed of a solver that has none of its own.
+        Seed, used if the solver has none.
     overwrite : bool, default False
-        Whether results of that name may be replaced.
+        Whether to replace existing results of that name.
 
     Returns
     -------
     solver
-        Fitted; for diagnoses, plots and the report.
+        The fitted solver, for diagnoses, plots and the report.
 
     Notes
     -----
-    Written are ``obs[key_added]`` (categorical, "0", "1", ... by first appearance),
-    ``obs[key_added + "_confidence"]`` (0 to 1), ``uns[key_added]`` (``method``, ``params``,
-    ``members``, ``member_weights``, ``n_clusters``, ``versions``; parameters that are None are left
-    out, for the sake of h5ad) and, with ``soft``, ``obsm[key_added + "_soft"]``, a column per
-    cluster in the order of the categories.
+    The results are written to:
+
+    - ``obs[key_added]``: the labels, categorical, "0", "1", ... by first appearance;
+    - ``obs[key_added + "_confidence"]``: the confidence, from 0 to 1;
+    - ``uns[key_added]``: ``method``, ``params``, ``members``, ``member_weights``, ``n_clusters`` and
+      ``versions``. Parameters that are None are left out, because h5ad files cannot store them;
+    - ``obsm[key_added + "_soft"]``, with ``soft``: one column per cluster, in the order of the
+      categories.
 
     Examples
     --------
@@ -183,7 +185,7 @@ def _columns(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> li
     columns = [str(name) for name in adata.obs.columns]
     wanted = [keys] if isinstance(keys, str) else [*keys]
     if not wanted:
-        raise ParameterError("keys is empty; name columns of adata.obs, or give a pattern")
+        raise ParameterError("keys is empty; give names of columns of adata.obs, or a pattern")
     chosen: set[str] = set()
     for key in wanted:
         if not isinstance(key, str):
@@ -214,8 +216,8 @@ def _columns(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> li
 def _ensemble(
     adata: Any, names: list[str], missing: Any, member_weight: ArrayLike | None
 ) -> Ensemble:
-    # the index of obs becomes the sample ids, unless cells share a name; solvers that cannot handle
-    # cells without any label refuse them themselves
+    # the index of obs becomes the sample ids, unless cells share a name; a solver that cannot handle
+    # cells without any label raises its own error
     return Ensemble.from_labels(
         adata.obs[names], missing=missing, member_weight=member_weight, blank_samples="keep"
     )
@@ -241,7 +243,7 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
     if memberships is not None:
         adata.obsm[key + SOFT] = memberships
     elif key + SOFT in adata.obsm:
-        # it belongs to the labels that were overwritten
+        # these soft labels belong to the labels that were overwritten
         del adata.obsm[key + SOFT]
     adata.uns[key] = {
         "method": model.method_name(),

@@ -1,7 +1,7 @@
-"""Equations that hold for every solver, to be checked for a solver of one's own.
+"""Equations that hold for every solver, to test your own solver.
 
-:func:`check_solver` tries all of them on label matrices that it draws. Each ``check_...`` function is
-one equation for one label matrix, for a test that draws its own. All raise AssertionError.
+:func:`check_solver` checks all of them on random label matrices. Each other ``check_...`` function
+checks one equation on one label matrix, for tests that bring their own. All raise AssertionError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from coterie.ensemble.canonical import signatures
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus
 
-# label matrices that check_solver draws, small and random, next to a realistic one
+# number of small random label matrices in check_solver, besides a realistic one
 N_DRAWS = 8
 
 
@@ -42,7 +42,7 @@ def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
     Raises
     ------
     AssertionError
-        Says which equation does not hold.
+        If an equation does not hold; the message says which.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def check_order_and_names(
     samples: Sequence[int] | IntArray,
     members: Sequence[int] | IntArray,
 ) -> None:
-    """Other orders of samples and members and other names of labels give the same result.
+    """The result does not depend on the order of samples and members, nor on the names of labels.
 
-    Nothing is checked where two distinct rows or two members are alike in everything but position:
+    Nothing is checked if two distinct rows or two members differ in their position only, because
     ties between them are broken by position.
 
     Parameters
@@ -123,26 +123,26 @@ def check_order_and_names(
     samples, members : permutations of n and of m
     """
     ensemble = Ensemble.from_labels(labels)
-    if not _told_apart(ensemble):
+    if not _is_asymmetric(ensemble):
         return
     samples, members = np.asarray(samples), np.asarray(members)
     shuffled = labels[samples][:, members]
     renamed = [[f"c{label}" if label >= 0 else None for label in row] for row in shuffled.tolist()]
-    one = _fitted(solver, n_clusters, ensemble)
-    other = _fitted(solver, n_clusters, renamed)
+    model = _fitted(solver, n_clusters, ensemble)
+    model_of_renamed = _fitted(solver, n_clusters, renamed)
     _require(
         solver,
-        np.array_equal(by_first_appearance(one.labels_[samples]), other.labels_),
+        np.array_equal(by_first_appearance(model.labels_[samples]), model_of_renamed.labels_),
         "the partition depends on the order of samples or members, or on the names of labels",
     )
     _require(
         solver,
-        np.array_equal(one.member_weights_[members], other.member_weights_),
+        np.array_equal(model.member_weights_[members], model_of_renamed.member_weights_),
         "member_weights_ depends on the order of samples or members, or on the names of labels",
     )
     _require(
         solver,
-        np.array_equal(one.sample_confidence_[samples], other.sample_confidence_),
+        np.array_equal(model.sample_confidence_[samples], model_of_renamed.sample_confidence_),
         "sample_confidence_ depends on the order of samples or members, or on the names of labels",
     )
 
@@ -165,7 +165,7 @@ def check_weights(
 
 
 def check_threads(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
-    """The number of threads changes nothing."""
+    """The number of threads does not change the result."""
     import numba
 
     threads = numba.get_num_threads()
@@ -186,16 +186,16 @@ def check_threads(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> 
 
 def check_seed(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
     """The same seed gives the same labels."""
-    one, two = (_fitted(solver, n_clusters, labels).labels_ for _ in range(2))
+    first, second = (_fitted(solver, n_clusters, labels).labels_ for _ in range(2))
     _require(
         solver,
-        np.array_equal(one, two),
-        "two fits with one seed differ: draw random numbers from the rng given to _solve only",
+        np.array_equal(first, second),
+        "two fits with one seed differ; draw random numbers only from the rng given to _solve",
     )
 
 
 def check_unanimous_members(solver: LabelConsensus) -> None:
-    """Members that all agree are returned, and so is a single member."""
+    """If all members agree, or there is only one, the result is their partition."""
     for n_members in (1, 4):
         labels = np.repeat([[0], [0], [1], [2], [1]], n_members, axis=1)
         _require(
@@ -206,14 +206,14 @@ def check_unanimous_members(solver: LabelConsensus) -> None:
 
 
 def check_manners(solver: LabelConsensus) -> None:
-    """Parameters, cloning, pickling and refusals work in scikit-learn's manner."""
+    """Parameters, cloning, pickling and errors follow the conventions of scikit-learn."""
     parameters = solver.get_params(deep=False)
     for name in ("n_clusters", "random_state"):
         _require(solver, name in parameters, f"the constructor must take {name}")
     _require(
         solver,
         clone(solver).get_params(deep=False).keys() == parameters.keys(),
-        "clone must keep the parameters: the constructor must store each under its own name",
+        "clone must keep the parameters; the constructor must store each under its own name",
     )
     labels = noisy_copies(0)
     model = _fitted(solver, 3, labels)
@@ -221,7 +221,7 @@ def check_manners(solver: LabelConsensus) -> None:
     _require(
         solver,
         np.array_equal(loaded.labels_, model.labels_) and loaded.ensemble_ == model.ensemble_,
-        "a pickled model must come back as it was",
+        "a model must be unchanged after pickling and unpickling",
     )
     for name in ("n_clusters", "random_state"):
         _require_refusal(clone(solver).set_params(**{name: "three"}), labels, f"{name}='three'")
@@ -233,7 +233,7 @@ def check_manners(solver: LabelConsensus) -> None:
 
 
 def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> NDArray[np.int64]:
-    """Three true clusters, seen by members that err in a fifth of the samples.
+    """Labels of three true clusters by members that relabel a fifth of the samples at random.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) ->
 
 
 def _draw(rng: np.random.Generator, missing: bool) -> NDArray[np.int64]:
-    """A small label matrix with ties, repeated rows and perhaps missing labels."""
+    """A small random label matrix with ties, repeated rows and possibly missing labels."""
     n, m, k = rng.integers(2, 15), rng.integers(1, 7), rng.integers(1, 5)
     labels = rng.integers(-1 if missing and rng.random() < 0.5 else 0, k, (n, m))
     if rng.random() < 0.5:
@@ -272,8 +272,8 @@ def _draw(rng: np.random.Generator, missing: bool) -> NDArray[np.int64]:
     return labels
 
 
-def _told_apart(ensemble: Ensemble) -> bool:
-    """Whether no two microclusters or members can be exchanged without any change."""
+def _is_asymmetric(ensemble: Ensemble) -> bool:
+    """Whether exchanging any two microclusters or members changes the ensemble."""
     rows, members = signatures(
         ensemble.labels, ensemble.n_clusters_per_member, ensemble.weights, ensemble.member_weight
     )
@@ -284,7 +284,7 @@ def _fitted(
     solver: LabelConsensus, n_clusters: int, labels: object, **weights: object
 ) -> LabelConsensus:
     with warnings.catch_warnings():
-        # small random ensembles seldom fall into as many parts as clusters are asked for
+        # in small random ensembles the learned graph seldom has n_clusters components
         warnings.simplefilter("ignore", ConvergenceWarning)
         return (
             clone(solver).set_params(n_clusters=n_clusters, random_state=0).fit(labels, **weights)

@@ -70,7 +70,7 @@ def test_lines_differ_without_colour():
 def test_curves_refuses():
     with pytest.raises(ParameterError, match=r"lines\['a'\] must have shape 2"):
         curves([1, 2], {"a": [1, 2, 3]})
-    with pytest.raises(ParameterError, match="spread names 'b', which lines does not hold"):
+    with pytest.raises(ParameterError, match="spread has the name 'b', which is not in lines"):
         curves([1, 2], {"a": [1, 2]}, spread={"b": [1, 2]})
     with pytest.raises(ParameterError, match="x is empty"):
         curves([], {"a": []})
@@ -253,7 +253,7 @@ def test_matrices_refuses(ensemble):
     with pytest.raises(ParameterError, match=r"named\['a'\] must have shape"):
         matrices({"a": np.eye(2)}, classes, source)
     good = {"a": np.eye(source.n_microclusters)}
-    with pytest.raises(ParameterError, match="difference names 'b', which named does not hold"):
+    with pytest.raises(ParameterError, match="difference has the name 'b', which is not in named"):
         matrices(good, classes, source, difference=("a", "b"))
     with pytest.raises(ParameterError, match="labels must hold 36 labels, but holds 2"):
         matrices(good, [0, 1], source)

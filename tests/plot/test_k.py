@@ -130,11 +130,11 @@ def test_a_selection_brings_everything():
         (lambda: criteria(KS, {"a": [1, 2]}), r"plot.criteria: values\['a'\] must have shape 3"),
         (
             lambda: criteria(KS, {"a": [1, 2, 3]}, null={"b": [1, 2, 3]}),
-            "plot.criteria: null names 'b', which values does not hold",
+            "plot.criteria: null has the criterion 'b', which is not in values",
         ),
         (
             lambda: criteria(KS, {"a": [1, 2, 3]}, votes={"b": 2}),
-            "plot.criteria: votes names 'b', which values does not hold",
+            "plot.criteria: votes has the criterion 'b', which is not in values",
         ),
         (
             lambda: criteria(KS, {"a": [1, 2, 3]}, columns=0),

@@ -228,11 +228,11 @@ def test_the_order_of_samples_and_members_leaves_no_trace(order):
         ),
         (
             {"source": Ensemble.from_labels(T6), "weights": [1, 1, 1]},
-            "weights is for an array without an Ensemble",
+            "give weights only with an array",
         ),
         (
             {"source": Ensemble.from_labels(T6), "ensemble": Ensemble.from_labels(T6)},
-            "ensemble is for an array",
+            "give ensemble only with an array",
         ),
         (
             {"source": np.eye(2), "dendrogram": EAC().fit(T6).dendrogram_},

@@ -60,7 +60,10 @@ def test_the_order_may_stay():
         ({"source": [[1, 0], [0.5, 1]]}, "source must be symmetric"),
         ({"source": np.eye(2), "names": ["a"]}, "names must hold 2 names, but holds 1"),
         ({"source": np.eye(2), "order": "alphabet"}, "order must be one of"),
-        ({"source": Ensemble.from_labels([[0], [1]]), "names": ["a"]}, "names is for an array"),
+        (
+            {"source": Ensemble.from_labels([[0], [1]]), "names": ["a"]},
+            "give names only with an array",
+        ),
     ],
 )
 def test_member_agreement_refuses(arguments, says):

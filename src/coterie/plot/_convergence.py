@@ -60,10 +60,10 @@ def convergence(
         values = _column(records, name)
         if panel is lower and (values > 0).any():
             panel.set_yscale("log")
-            nothing = int((values <= 0).sum())
-            if nothing:
-                words = "pass" if nothing == 1 else "passes"
-                note(panel, f"{nothing:,} {words} with residual 0 not shown")
+            n_zero = int((values <= 0).sum())
+            if n_zero:
+                noun = "pass" if n_zero == 1 else "passes"
+                note(panel, f"{n_zero:,} {noun} with residual 0 not shown")
             values = np.where(values > 0, values, np.nan)
         panel.plot(passes, values, color=colour, marker="o", markersize=3.5)
         panel.set_ylabel(name)

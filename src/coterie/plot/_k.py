@@ -42,7 +42,7 @@ def _is_selection(ks: object) -> bool:
 
 
 def _from_selection(choice: Any, given: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The given arguments, those that are None taken from the Selection."""
+    """The given arguments, with None replaced by the value of the Selection."""
     return tuple(getattr(choice, name) if value is None else value for name, value in given.items())
 
 
@@ -65,7 +65,7 @@ def _cluster_counts(owner: str, ks: Any) -> IntArray:
 
 
 def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> list[Artist]:
-    """Draw a line at the recommended k; not for k = 1, which is said in words."""
+    """Draw a line at the recommended k; not for k = 1, which the title mentions."""
     if recommended is None or recommended not in counts or recommended == 1:
         return []
     return [ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)]
@@ -150,7 +150,7 @@ def criteria(
         stray = [name for name in names if name not in criterion_values]
         if stray:
             raise ParameterError(
-                f"plot.criteria: {argument} names {stray[0]!r}, which values does not hold"
+                f"plot.criteria: {argument} has the criterion {stray[0]!r}, which is not in values"
             )
     count = len(criterion_values)
     if columns is None:
@@ -189,7 +189,7 @@ def criteria(
 
 
 def _title(name: str) -> str:
-    """The criterion in words; the arrow points to where it is better."""
+    """The name of the criterion, with an arrow in the direction that is better."""
     known = CRITERIA.get(name)
     if known is None:
         return shown(name.replace("_", " "))

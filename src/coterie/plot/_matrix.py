@@ -154,7 +154,7 @@ def _read_matrix(
     if isinstance(source, Ensemble):
         if ensemble is not None:
             raise ParameterError(
-                "plot.matrix: ensemble is for an array; source is an Ensemble already"
+                "plot.matrix: source is an Ensemble already; give ensemble only with an array"
             )
         values, of = None, source
     else:
@@ -172,7 +172,8 @@ def _read_matrix(
     if of is not None:
         if given_weights is not None:
             raise ParameterError(
-                "plot.matrix: weights is for an array without an Ensemble, which has its own weights"
+                "plot.matrix: an Ensemble has its own weights; give weights only with an array and "
+                "without an Ensemble"
             )
         if labels is not None:
             codes, names = label_codes("plot.matrix", "labels", labels, of.n_samples)
@@ -218,10 +219,10 @@ def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble 
 def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    what = "weight" if weighted else "samples"
+    unit = "weight" if weighted else "samples"
     total = f"total weight {arranged.total:,.4g}" if weighted else f"{arranged.total:,.0f} samples"
     ax.set_xlabel(total)
-    ax.set_ylabel(what)
+    ax.set_ylabel(unit)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
@@ -229,7 +230,7 @@ def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
         bins = len(arranged.values)
         each = arranged.total / bins
         size = f"{each:,.0f}" if each >= 100 else f"{each:.3g}"
-        note(ax, f"means over {bins:,} bins of {size} {what} each")
+        note(ax, f"means over {bins:,} bins of {size} {unit} each")
 
 
 def _mark_clusters(ax: Axes, spans: Spans, names: list[Any], *, by_cluster: bool) -> None:
@@ -356,7 +357,7 @@ def _read_agreement(
     if isinstance(source, Ensemble):
         if names is not None:
             raise ParameterError(
-                "plot.member_agreement: names is for an array; an Ensemble has its own"
+                "plot.member_agreement: an Ensemble has its own names; give names only with an array"
             )
         return member_agreement_of(source), source.members
     refuse_records("plot.member_agreement", "source", source, "ensemble")

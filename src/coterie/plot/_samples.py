@@ -98,8 +98,8 @@ def _rows_of_bars(
     colours = palette(len(names))
     words = []
     for code, name in enumerate(names):
-        mine = codes == code
-        counts, _ = np.histogram(sure[mine], edges, weights=weight[mine])
+        inside = codes == code
+        counts, _ = np.histogram(sure[inside], edges, weights=weight[inside])
         floor = len(names) - 1 - code
         scale = ROW_HEIGHT / counts.max()
         ax.bar(
@@ -112,9 +112,9 @@ def _rows_of_bars(
             edgecolor="white",
             linewidth=0.5,
         )
-        middle = weighted_median(sure[mine], weight[mine])
+        middle = weighted_median(sure[inside], weight[inside])
         ax.plot([middle, middle], [floor, floor + ROW_HEIGHT], color=INK, linewidth=1.4)
-        words.append(f"{shown(name)}  ({weight[mine].sum():,.4g})")
+        words.append(f"{shown(name)}  ({weight[inside].sum():,.4g})")
     ax.set_yticks(np.arange(len(names))[::-1], words)
     ax.set_ylim(0.0, len(names))
     ax.tick_params(axis="y", length=0)
@@ -123,10 +123,10 @@ def _rows_of_bars(
     for text in ax.get_yticklabels():
         text.set_verticalalignment("bottom")
     ax.set_ylabel(f"cluster ({unit})")
-    words_on_it = "each cluster scaled to its own height; line: median"
+    title = "each cluster scaled to its own height; line: median"
     if len(names) == 1:
-        words_on_it = "one cluster: without a rival, confidence has no meaning"
-    ax.set_title(words_on_it, loc="left", fontsize="small")
+        title = "one cluster: without a rival, confidence carries no information"
+    ax.set_title(title, loc="left", fontsize="small")
 
 
 def embedding(
@@ -152,7 +152,7 @@ def embedding(
     name : str, optional
         Name of the coordinates, for the axis titles.
     max_points : int, default 20000
-        Of more samples a random subset of this size is drawn; the title says so.
+        If there are more samples, a random subset of this size is drawn, and the title says so.
     random_state : int or Generator, default 0
         Determines the subset.
     ax : Axes, optional

@@ -159,7 +159,7 @@ def _orders(heights: list[FloatArray], overlaps: list[FloatArray]) -> list[IntAr
     for overlap in overlaps:
         middle = _floors(overlap.sum(axis=1), orders[-1]) + overlap.sum(axis=1) / 2
         centre = middle @ overlap / overlap.sum(axis=0)
-        # of the children of one parent, the larger is below
+        # among the children of one parent, the larger one is below
         orders.append(np.lexsort((-overlap.sum(axis=0), np.round(centre, 9))))
     return orders
 
@@ -173,20 +173,23 @@ def _floors(heights: FloatArray, order: IntArray) -> FloatArray:
 def _inherited(
     heights: list[FloatArray], overlaps: list[FloatArray], orders: list[IntArray]
 ) -> list[IntArray]:
-    """A colour number per cluster: its main parent's if it is that parent's main child, else a new one."""
+    """The colour number of each cluster: that of its main parent if it is the parent's main child.
+
+    Any other cluster gets a new number.
+    """
     first = np.empty(len(heights[0]), dtype=np.int64)
     first[orders[0]] = np.arange(len(heights[0]))
     colours, used = [first], len(first)
     for overlap, order in zip(overlaps, orders[1:], strict=True):
         parent, heir = overlap.argmax(axis=0), overlap.argmax(axis=1)
-        mine = np.empty(overlap.shape[1], dtype=np.int64)
+        inherited = np.empty(overlap.shape[1], dtype=np.int64)
         for cluster in order.tolist():
             if heir[parent[cluster]] == cluster:
-                mine[cluster] = colours[-1][parent[cluster]]
+                inherited[cluster] = colours[-1][parent[cluster]]
             else:
-                mine[cluster] = used
+                inherited[cluster] = used
                 used += 1
-        colours.append(mine)
+        colours.append(inherited)
     return colours
 
 

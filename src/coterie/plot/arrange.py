@@ -90,15 +90,15 @@ class Arrangement:
 def leaf_order(dendrogram: Dendrogram) -> IntArray:
     """Items from left to right under the dendrogram, so that every cluster is contiguous.
 
-    Of two merged groups the one that was merged at the lower height comes first; with equal heights the
-    one with the lower item.
+    Of two merged groups, the one that was formed at the lower height comes first. If the heights are
+    equal, the one with the lower item comes first.
     """
     n = len(dendrogram.sizes)
     groups: list[list[int]] = [[item] for item in range(n)]
     height = np.zeros(n)
     for (low, high), level in zip(dendrogram.pairs.tolist(), dendrogram.heights, strict=True):
-        one, other = groups[low], groups[high]
-        groups[low] = other + one if height[high] < height[low] else one + other
+        first, second = groups[low], groups[high]
+        groups[low] = second + first if height[high] < height[low] else first + second
         height[low] = level
     return np.array(groups[0], dtype=np.int64)
 
@@ -158,7 +158,7 @@ def bin_shares(spans: Spans, bins: int, n_rows: int) -> sparse.csr_array:
     edges = spans.edges
     walls = np.linspace(0.0, edges[-1], bins + 1)
     cuts = np.union1d(edges, walls)
-    # rounding may separate a wall from an equal edge: the sliver between them weighs nothing
+    # rounding may separate a wall from an equal edge, but the gap between them has almost no weight
     middle, length = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
     run = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(spans.row) - 1)
     bin_of = np.clip(np.searchsorted(walls, middle, side="right") - 1, 0, bins - 1)
@@ -178,8 +178,9 @@ def pooled_coassociation(
 ) -> FloatArray:
     """Co-association between bins without the matrix of microclusters.
 
-    Over all members and all pairs of samples of the two bins that the member labels, the weighted share
-    that it puts together. For complete labels this is the mean of the co-association.
+    An entry is a weighted share: of all members and all pairs of samples of the two bins that the member
+    labelled, the share that the member puts together. For complete labels this is the mean of the
+    co-association.
     """
     bins = shares.shape[0]
     require(

@@ -1,4 +1,4 @@
-"""Shared by all pictures: the Axes to draw on, text from the user's data, legends and panels."""
+"""Parts of all pictures: the Axes to draw on, text from the user's data, legends and panels."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def plain(ax: Axes) -> None:
 def legend_beside(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], title: str | None = None
 ) -> Legend | None:
-    """A legend to the right of the Axes; a long one is shortened and says by how much."""
+    """A legend to the right of the Axes. A long one ends with the number of entries left out."""
     if not handles:
         return None
     kept, words = list(handles), list(names)
     if len(kept) > ENTRIES:
         left_out = len(kept) - ENTRIES + 1
         kept, words = kept[: ENTRIES - 1], words[: ENTRIES - 1]
-        kept.append(_nothing())
+        kept.append(_empty_handle())
         words.append(f"and {left_out:,} more")
     return _legend(
         ax,
@@ -122,7 +122,7 @@ def legend_under(
 
 
 def _legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **position: Any) -> Legend:
-    # matplotlib leaves out entries that begin with an underscore: the names are set afterwards
+    # the names are set afterwards, because matplotlib leaves out entries that begin with an underscore
     legend = ax.legend(
         handles=list(handles),
         labels=["x"] * len(handles),
@@ -136,7 +136,7 @@ def _legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **positio
     return legend
 
 
-def _nothing() -> Artist:
+def _empty_handle() -> Artist:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none")

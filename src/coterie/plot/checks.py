@@ -33,7 +33,7 @@ NAMES = Kind(
 
 
 def refuse_records(owner: str, name: str, given: object, field: str) -> None:
-    """Refuse None, and a model or a Result where one of its fields is expected."""
+    """Reject None, and a model or a Result if one of its fields is expected."""
     kind = type(given).__name__
     if hasattr(given, "get_params"):
         if not hasattr(given, "labels_"):
@@ -50,11 +50,11 @@ def refuse_records(owner: str, name: str, given: object, field: str) -> None:
 
 
 def require_selection(owner: str, name: str, given: Any) -> None:
-    """Refuse None, and models; a model has a Selection only if it chose k itself."""
+    """Reject None and models. A model has a Selection only if it chose k itself."""
     if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
-        what = "None" if given is None else f"a {type(given).__name__} that did not choose k"
+        description = "None" if given is None else f"a {type(given).__name__} that did not choose k"
         raise ParameterError(
-            f"{owner}: {name} is {what}; pass the Selection that select_k returns, or the selection_ of "
+            f"{owner}: {name} is {description}; pass the Selection that select_k returns, or the selection_ of "
             'a ConsensusClustering("auto")'
         )
     refuse_records(owner, name, given, "selection")
@@ -128,7 +128,7 @@ def label_codes(
 ) -> tuple[NDArray[np.int64], list[Any]]:
     """Labels as integer codes, and the label of each code in natural order.
 
-    A missing label (None, NaN) is refused; -1 is an ordinary label.
+    A missing label (None, NaN) is an error; -1 is an ordinary label.
     """
     # numpy converts data frame columns, categoricals and arrow arrays
     values = np.asarray(given) if hasattr(given, "__array__") else given

@@ -1,8 +1,8 @@
-"""Colours that also colour-blind readers can distinguish.
+"""Colours that colour-blind readers can distinguish too.
 
 The first six are those of Okabe and Ito; each further one is the candidate farthest from all before it.
-The distance of two colours is the smallest of three in OKLab: for normal vision, and without the red or
-the green cone.
+The distance of two colours is the smallest of three distances in OKLab: for normal vision, without the
+red cone, and without the green cone.
 """
 
 from __future__ import annotations

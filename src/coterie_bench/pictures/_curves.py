@@ -134,7 +134,7 @@ def curves(
     for argument, names in (("spread", bands), ("partial", hollow)):
         if stray := names.keys() - line_values.keys():
             raise ParameterError(
-                f"{OWNER}: {argument} names {sorted(stray)[0]!r}, which lines does not hold"
+                f"{OWNER}: {argument} has the name {sorted(stray)[0]!r}, which is not in lines"
             )
     ax = axes(ax, (4.6, 3.4))
     positions, scale = layout(given, scale)
@@ -208,9 +208,9 @@ def index_of(wanted: Any, given: Sequence[Any]) -> int | None:
     )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values are equal; False if the comparison is not a single truth value."""
-    equal = one == other
+    equal = first == second
     return isinstance(equal, bool | np.bool_) and bool(equal)
 
 

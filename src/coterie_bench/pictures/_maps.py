@@ -268,7 +268,7 @@ def matrices(
     for name in difference or ():
         if name not in given:
             raise ParameterError(
-                f"{MATRICES}: difference names {name!r}, which named does not hold"
+                f"{MATRICES}: difference has the name {name!r}, which is not in named"
             )
     drawn, truth, spans, pooled = _arranged(given, labels, ensemble, max_rows)
     shown_panels: list[tuple[str, FloatArray, str]] = [
