@@ -1,7 +1,8 @@
-"""Would EC-CMS and TRCE give the same labels on the heavier distinct rows alone?
+"""Do EC-CMS and TRCE give the same labels if they are fitted on the heavier distinct rows only?
 
-The rest joins the cluster with which the members put it most. Per pool, method and share of the rows
-kept: least and mean agreement (ARI over samples) with the exact answer, over draws of members.
+The other rows are assigned to the cluster with the highest mean co-association. For each pool, method
+and share of rows kept, print the minimum and mean agreement (ARI over samples) with the exact result,
+over several draws of members.
 
 Run: python benchmarks/approximation.py [POOL ...] [--draws 5]
 """
@@ -24,14 +25,14 @@ MEMBERS, KEPT = 20, (0.9, 0.5)
 
 
 def on_heavier_rows(solver, ensemble: Ensemble, kept: int):
-    """Labels of microclusters, those beyond the heaviest ``kept`` by mean co-association."""
+    """Fit the ``kept`` heaviest microclusters; assign the others by mean co-association."""
     rows = np.argsort(-ensemble.weights, kind="stable")[:kept]
     weights = ensemble.weights[rows]
     fewer = Ensemble.from_labels(ensemble.labels[rows], sample_weight=weights)
-    found = solver.fit(fewer).labels_
-    chosen = (found[:, None] == np.arange(solver.n_clusters)) * weights[:, None]
+    clusters = solver.fit(fewer).labels_
+    chosen = (clusters[:, None] == np.arange(solver.n_clusters)) * weights[:, None]
     labels = np.argmax(coassociation(ensemble)[:, rows] @ (chosen / chosen.sum(axis=0)), axis=1)
-    labels[rows] = found
+    labels[rows] = clusters
     return labels
 
 
@@ -52,12 +53,12 @@ def main() -> None:
                 columns = rng.choice(members.shape[1], MEMBERS, replace=False)
                 ensemble = Ensemble.from_labels(members[:, columns])
                 exact = method(n_classes).fit(ensemble).labels_
-                for place, share in enumerate(KEPT):
+                for j, share in enumerate(KEPT):
                     kept = int(np.ceil(share * ensemble.n_microclusters))
-                    found = on_heavier_rows(method(n_classes), ensemble, kept)
-                    agreement[draw, place] = ari(exact, ensemble.expand(found))
+                    labels = on_heavier_rows(method(n_classes), ensemble, kept)
+                    agreement[draw, j] = ari(exact, ensemble.expand(labels))
             shown = ", ".join(
-                f"{share:.0%} kept: {column.min():.3f} to the mean {column.mean():.3f}"
+                f"{share:.0%} kept: minimum {column.min():.3f}, mean {column.mean():.3f}"
                 for share, column in zip(KEPT, agreement.T, strict=True)
             )
             print(f"{pool:<12}{method.__name__:<6}{shown}", flush=True)

@@ -1,11 +1,11 @@
-"""How near is each kernel to what the machine allows, and each method to the memory it should need?
+"""Compare the time of each kernel with a lower bound, and the memory of each method with a limit.
 
-A kernel's bound is the longer of two times: that of moving the bytes which it must read and write
-once, at the bandwidth measured here (another one for memory that is new, which the system must hand
-out page by page), and that of its operations, at the speed of a product of matrices measured here.
-Few operations run at that speed. So a second bound counts those that the method cannot avoid, a kind
-at a time and each at what it costs here in a loop of its own (units.py), instead of the first one's.
-Where numpy or scipy do the same step their time stands beside it.
+The first bound of a kernel is the larger of two times. One is the time to read and write every byte
+once, at the measured bandwidth; new memory has its own bandwidth, because the system provides it page
+by page. The other is the time of its operations at the measured speed of matrix products. Few
+operations run at that speed. The second bound therefore counts the unavoidable operations of each
+kind, each at the cost of the same operation in a loop of its own (units.py). If numpy or scipy has the
+same step, its time is printed too.
 
 Run: python benchmarks/bounds.py [--only kernels | --only memory]
 """
@@ -44,7 +44,7 @@ from coterie.solvers.methods import find_method
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS, CLUSTERS = 20, 10
-# N x N doubles that a method may take at its peak
+# largest allowed peak memory of each method, in N x N matrices of doubles
 ALLOWED = {"eccms": 6.0, "spce": 3.0, "trce": 3.0}
 
 
@@ -56,7 +56,7 @@ def _triad(a, b, out):
 
 @dataclass(frozen=True)
 class Machine:
-    """Bytes and operations a second, on the threads that numba and BLAS were given."""
+    """Bytes and operations per second, with the current number of threads of numba and BLAS."""
 
     bandwidth: float
     fresh: float
@@ -77,10 +77,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What one does at least, and how long it takes; maybe how long others take to do it.
+    """The measured time of a kernel, its unavoidable work, and the time of another implementation.
 
-    ``moved`` and ``made`` are bytes, of arrays that are there and of new ones; ``work`` says how many of
-    which of the machine's units there are.
+    ``moved`` and ``made`` are the bytes of existing and of new arrays. ``work`` is the number of
+    operations of each kind in ``Machine.units``.
     """
 
     name: str
@@ -104,15 +104,15 @@ class Kernel:
         if self.other:
             ratio = self.other_seconds / self.seconds
             text += f"   {self.other} {1e3 * self.other_seconds:.1f} ms: {ratio:.1f} times"
-        parts = {what: count * machine.units[what] for what, count in self.work.items()}
-        # new pages are handed out by the processor itself, all else may go on while bytes move
+        parts = {kind: count * machine.units[kind] for kind, count in self.work.items()}
+        # providing new pages occupies the processor; other operations can overlap with moving bytes
         least = self.made / machine.fresh + max(self.moved / machine.bandwidth, sum(parts.values()))
-        listed = ", ".join(f"{what} {1e3 * part:.1f}" for what, part in parts.items())
+        listed = ", ".join(f"{kind} {1e3 * part:.1f}" for kind, part in parts.items())
         return f"{text}\n{1e3 * least:45.1f} ms with work{least / self.seconds:6.0%}   {listed}"
 
 
 def kernels(n_samples: int, size: int) -> Iterator[Kernel]:
-    """n samples for what touches them, N distinct rows for all else."""
+    """Kernels over n samples, then kernels over N distinct rows."""
     yield from of_samples(n_samples)
     ensemble = Ensemble.from_labels(members(size, MEMBERS, CLUSTERS)[0])
     yield from of_evidence(ensemble)
@@ -131,9 +131,9 @@ def of_samples(n: int) -> Iterator[Kernel]:
         other="numpy.unique",
         other_seconds=best_of(lambda: np.unique(codes[: n // 10], axis=0), 1) * 10,
         work={
-            # two labels are one word of the hash, and each word waits for the one before
+            # two labels are one word of the hash, and each word depends on the previous one
             "mixings": n * MEMBERS / 2,
-            # the row in the table, which is to be compared, lies anywhere
+            # the row of the table to compare with is anywhere in memory
             "gathered reads": n,
         },
     )
@@ -163,7 +163,7 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
         operations=listed,
         other="scipy's sparse product",
         other_seconds=best_of(lambda: (incidence @ incidence.T).toarray(), 1),
-        # many at a time: fewer additions one by one, as for LWCA, would take longer
+        # vectorised; the fewer but scattered additions of LWCA would take longer
         work={"comparisons": n * n * MEMBERS},
     )
     values = sparse.diags_array(cluster_reliability(ensemble))
@@ -175,7 +175,7 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
         operations=listed,
         other="scipy's sparse product",
         other_seconds=best_of(lambda: (incidence @ values @ incidence.T).toarray(), 1),
-        # one for each pair in a base cluster, then each pair by the members that saw it
+        # one addition per pair in a base cluster, then a division per pair by the members that saw it
         work={"scattered additions": listed, "divisions": n * n},
     )
     distance, weights = 1.0 - counts / MEMBERS, ensemble.weights.astype(float)
@@ -183,17 +183,17 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
     yield Kernel(
         "average link",
         best_of(lambda: weighted_linkage(distance, weights)),
-        # a merge reads two rows, writes one and searches one, on average half as long as at first
+        # a merge reads two rows, writes one and searches one; rows have half their length on average
         moved=16 * n * n,
         made=8 * n * n,
         operations=0,
         other="scipy",
         other_seconds=best_of(lambda: linkage(condensed, "average"), 1),
         work={
-            # a merged cluster's distances are also those of the others to it, half alive on average,
-            # and what is merged away must be marked so
+            # the matrix is symmetric, so a merge writes a column of the remaining clusters, on average
+            # half of all, and marks the column of the cluster that disappears
             "column writes": n * n,
-            # their new distances, where alive
+            # the new distances of the remaining clusters
             "branches": n * n,
         },
     )
@@ -205,18 +205,18 @@ def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
         operations=0,
         other="scipy",
         other_seconds=best_of(lambda: connected_components(sparse.csr_array(blocks)), 1),
-        # what follows a link depends on what was united before
+        # the step after a link depends on the unions before
         work={"branches": n * n},
     )
 
 
 def entries_listed(ensemble: Ensemble) -> float:
-    """Pairs in a base cluster, over all base clusters."""
+    """Number of pairs in a base cluster, summed over all base clusters."""
     return float((ensemble.incidence.sum(axis=0) ** 2).sum())
 
 
 def pairs_linked(ensemble: Ensemble) -> float:
-    """Pairs in any base cluster."""
+    """Number of pairs that are in some base cluster together."""
     return float((coassociation_counts(ensemble) > 0).sum())
 
 
@@ -227,13 +227,13 @@ def sweep_of_ec_cms(ensemble: Ensemble) -> Kernel:
     return Kernel(
         "EC-CMS sweep",
         best_of(lambda: sweep(A, pinned, r, C, X, Z, P, 0.4, False)),
-        # A, Omega, C, X, Z and P in; X, Z and P out
+        # reads A, Omega, C, X, Z and P; writes X, Z and P
         moved=65 * n * n,
         operations=50 * n * n,
         work={
             # five changes and five norms
             "weighted squares": 10 * n * n,
-            # C and P are read across, F before and after turned for the mirror
+            # C and P are read by columns, and F is transposed before and after
             "turned entries": 2 * n * n,
         },
     )
@@ -248,21 +248,21 @@ def pass_of_spce(ensemble: Ensemble) -> Kernel:
     return Kernel(
         "SPCE pass",
         best_of(lambda: spce.learn_consensus(problem, state)),
-        # half of W and of S in, S out
+        # reads half of W and S, writes S
         moved=16 * n * n,
         operations=(3 * CLUSTERS + 20) * linked / 2,
-        # everything is symmetric, so each pair once
+        # everything is symmetric, so each pair counts once
         work={
-            # who joins a pair; then S, and what it costs to join the pair and not to
+            # the members that join a pair; then S, and the costs of joining and of separating it
             "scattered additions": (listed + 3 * linked) / 2,
-            # both costs for each who joins it; before, W, S, the support and the weight
+            # both costs for each member that joins the pair; before, W, S, the support and the weight
             "gathered reads": (2 * listed + 4 * linked) / 2,
-            # the pairs that any joins
+            # the pairs that some member joins
             "selections": n * n / 2,
             "gathered coordinates": CLUSTERS * linked / 2,
-            # by W squared
+            # division by W squared
             "divisions": linked / 2,
-            # S on the other side of the diagonal, a line of memory for eight rows
+            # S on the other side of the diagonal, one cache line per eight rows
             "column writes": linked / 16,
         },
     )
@@ -275,18 +275,18 @@ def pass_of_trce(ensemble: Ensemble) -> Kernel:
     return Kernel(
         "TRCE pass",
         best_of(lambda: trce.learn_graph(problem, state)),
-        # A in and out
+        # reads and writes A
         moved=16 * n * n,
         operations=(3 * CLUSTERS + 10) * n * n,
         work={
-            # the members' links, and the logarithms of B where a member has one
+            # the members' links, and the logarithms of B at these links
             "scattered additions": listed,
             "gathered reads": listed,
-            # any pair may be near enough for A
+            # every pair may be near enough to have an entry in A
             "coordinates": CLUSTERS * n * n,
-            # the pairs that any links; the projection looks at those twice
+            # the pairs that some member links; the projection visits them twice
             "selections": n * n + 2 * linked,
-            # three steps to the multiplier of a row, then B
+            # three steps for the multiplier of a row, then B
             "divisions": 4 * linked,
             "logarithms": linked,
             # the change of A, its norm, and the noise
@@ -306,7 +306,7 @@ def gradient_of_ceshl(ensemble: Ensemble) -> Kernel:
         best_of(lambda: fit.gradient(state.incidence, out)),
         moved=16 * n * k,
         operations=2 * n * k * CLUSTERS,
-        # a node's inner products with all hyperedges, one coordinate at a time
+        # inner products of a node with all hyperedges, coordinate by coordinate
         work={"row products": n * k * CLUSTERS},
     )
 
@@ -329,24 +329,24 @@ def pass_of_pce(ensemble: Ensemble) -> Kernel:
         "PCE pass",
         best_of(one_pass),
         moved=8 * n * m + 8 * n * c,
-        # the members' products with each other, their mean once for each step that needs it, and
-        # four products of N x c with c x c for each step of the embedding
+        # the products of all pairs of members, their mean in every step that needs it, and four
+        # products of N x c with c x c per step of the embedding
         operations=n * c * m * (m + 8) + 8 * polar_steps * n * c * c,
         work={
-            # three means, what turns each member, and the members side by side
+            # three means, the rotation of each member, and the members side by side
             "gathered points": 5 * n * m * c,
             "narrow products": 4 * polar_steps * n * c * c,
-            # the embedding's, and ten steps of each member
+            # those of the embedding, and ten steps per member
             "small eigenproblems": polar_steps + 10 * m,
         },
     )
 
 
 def memory(pools: tuple[str, ...]) -> Iterator[str]:
-    """Peak of each solver on top of what was there before, on pools of real members."""
+    """Peak memory of each solver above the memory before the fit, on pools of real members."""
     for pool in pools:
         for method in ALLOWED:
-            # each in a process of its own, so that its peak memory is its own
+            # a separate process for each, because a peak is measured per process
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 size, peak = process.submit(peak_of, method, pool).result()
             doubles = 8 * size**2
@@ -364,10 +364,10 @@ def peak_of(method: str, pool: str) -> tuple[int, int]:
     solver = find_method(method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # the first fit loads, or compiles, the kernels, also those for more rows than one thread takes
+        # the first fit loads or compiles the kernels, with enough rows for the parallel ones
         solver(3).fit(labels[:4_000])
         ensemble = Ensemble.from_labels(labels)
-        # from here on the high-water mark is that of the fit
+        # reset the high-water mark, so that it is that of the fit
         Path("/proc/self/clear_refs").write_text("5")
         before = status("VmRSS")
         solver(n_classes).fit(ensemble)

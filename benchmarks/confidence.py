@@ -1,7 +1,7 @@
-"""Does confidence point at errors? Per pool and method: confidence of right and wrong samples, AUC.
+"""Does low confidence indicate errors? Per pool and method: confidence of right and wrong samples, AUC.
 
-A sample is wrong if its class is not the one matched with its cluster (one to one, best in all). AUC is
-the chance that a wrong sample has a lower confidence than a right one; 0.5 says nothing.
+A sample is wrong if its class is not the one matched with its cluster, in the best one-to-one matching.
+AUC is the probability that a wrong sample has a lower confidence than a right one; 0.5 is chance.
 
 Run: python benchmarks/confidence.py [POOL ...]
 """
@@ -30,11 +30,11 @@ SIX = ("eac", "spce", "eccms", "trce", "pce", "ceshl")
 
 
 def wrong_samples(truth: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Samples outside the class that is matched with their cluster; both coded from 0."""
+    """Whether each sample is outside the class matched with its cluster; both are coded from 0."""
     classes, clusters = linear_sum_assignment(
         Contingency.of(truth, labels).table.toarray(), maximize=True
     )
-    # a contingency table numbers whole numbers in ascending order
+    # rows and columns of a contingency table of whole numbers are in ascending order
     matched = np.full(labels.max() + 1, -1)
     matched[clusters] = classes
     return matched[labels] != truth
@@ -49,7 +49,7 @@ def auc(confidence: NDArray[np.float64], wrong: NDArray[np.bool_]) -> float:
 
 
 def by_votes_alone(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The lead over the rival, however loosely the sample is attached to its cluster."""
+    """The lead over the rival cluster, without the attachment."""
     return ensemble.expand(ClusterVotes.of(ensemble, labels).lead)
 
 
@@ -84,10 +84,10 @@ def main(pools: list[str]) -> None:
                         auc(plain, wrong),
                     )
                 )
-            n_wrong, right, mistaken, found, alone = np.nanmean(rows, axis=0)
+            n_wrong, right, mistaken, with_attachment, alone = np.nanmean(rows, axis=0)
             print(
                 f"{name:12}{method:8}{len(truth):7d}{n_wrong:8.0f}{right:9.3f}{mistaken:8.3f}"
-                f"{found:8.3f}{alone:10.3f}",
+                f"{with_attachment:8.3f}{alone:10.3f}",
                 flush=True,
             )
 

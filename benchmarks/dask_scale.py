@@ -1,8 +1,8 @@
-"""Rows in parquet, two workers of 3 GB: compress, solve, write labels; time and peak memory of each.
+"""Compress, solve and write labels of rows in parquet on two workers of 3 GB; time and peak memory.
 
 Run: python benchmarks/dask_scale.py --rows 20000000
 
-Then the same on the first million rows, on the workers and in one process, label by label.
+Then the first million rows are clustered on the workers and in one process, and all labels compared.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ CHUNK = 500_000
 
 
 def prototypes(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distinct label rows with their classes and frequencies: members that split or err at times."""
+    """Distinct label rows, their classes and frequencies; members sometimes split a class or err."""
     rng = np.random.default_rng(0)
     sizes = rng.integers(CLUSTERS, 2 * CLUSTERS, MEMBERS)
-    # one row in eight lies between the classes, where members disagree; they all err a little
+    # one row in eight lies between classes, where members err often; elsewhere they err rarely
     known: dict[tuple[int, ...], int] = {}
     while len(known) < count:
         truth = rng.integers(0, CLUSTERS, 4 * count)
@@ -60,7 +60,7 @@ def write_labels(folder: Path, rows: int, distinct: int) -> None:
 
 
 def peak() -> float:
-    """Most memory that this process ever held, in MiB."""
+    """Peak memory of this process in MiB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -72,24 +72,24 @@ def solvers() -> dict[str, object]:
 
 
 def run(files: list[Path], target: Path, client: object) -> dict[str, np.ndarray]:
-    """Compress, solve and write; the labels of the distinct rows, with the time of each step."""
+    """Compress, solve and write, printing the time of each step; return the labels by solver."""
     rows = sum(pq.read_metadata(file).num_rows for file in files)
     began = time.perf_counter()
     ensemble = ensemble_from_dask(files, id="row", client=client)
     seconds = time.perf_counter() - began
     print(
-        f"  compress: {seconds:6.1f} s, {rows / seconds / 1e6:.2f} million rows a second; {ensemble}"
+        f"  compress: {seconds:6.1f} s, {rows / seconds / 1e6:.2f} million rows per second; {ensemble}"
     )
-    found = {}
+    labels = {}
     for name, solver in solvers().items():
         began = time.perf_counter()
-        found[name] = solver.fit(ensemble).labels_
+        labels[name] = solver.fit(ensemble).labels_
         print(f"  {name:<8}: {time.perf_counter() - began:6.1f} s")
     began = time.perf_counter()
-    written = labels_to_parquet(target, ensemble, found, files, id="row", client=client)
+    written = labels_to_parquet(target, ensemble, labels, files, id="row", client=client)
     seconds = time.perf_counter() - began
-    print(f"  write   : {seconds:6.1f} s, {written / seconds / 1e6:.2f} million rows a second")
-    return found
+    print(f"  write   : {seconds:6.1f} s, {written / seconds / 1e6:.2f} million rows per second")
+    return labels
 
 
 def read_back(target: Path) -> pa.Table:
@@ -102,7 +102,7 @@ def main() -> None:
     options.add_argument("--distinct", type=int, default=2000)
     options.add_argument("--prefix", type=int, default=1_000_000)
     options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--memory", default="3GB", help="of each worker")
+    options.add_argument("--memory", default="3GB", help="memory of each worker")
     options.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     given = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="dask_scale_", dir=given.folder))
@@ -120,7 +120,7 @@ def main() -> None:
         with local_cluster(given.workers, given.memory) as client:
             print(f"dashboard: {dashboard_address(client)}")
             before = client.run(peak)
-            found = run(files, folder / "out", client)
+            solved = run(files, folder / "out", client)
             print(f"peak memory of the client: {peak():,.0f} MiB ({start:,.0f} at the start)")
             for i, (worker, most) in enumerate(client.run(peak).items()):
                 print(
@@ -129,7 +129,7 @@ def main() -> None:
             classes = np.concatenate([np.load(file.with_suffix(".npy")) for file in files])
             table = read_back(folder / "out")
             assert (table["row"].to_numpy() == np.arange(given.rows)).all()
-            for name in found:
+            for name in solved:
                 score = ari(classes, table[name].to_numpy())
                 print(f"  {name}: ARI with the classes behind the rows {score:.3f}")
 
@@ -145,7 +145,7 @@ def main() -> None:
             same = np.array_equal(expected, table[name].to_numpy())
             print(
                 f"  {name}: one process and {given.workers} workers give "
-                f"{'the same labels' if same else 'OTHER LABELS'} for all {len(expected):,} rows "
+                f"{'the same labels' if same else 'DIFFERENT LABELS'} for all {len(expected):,} rows "
                 f"(one process: {time.perf_counter() - began:.1f} s)"
             )
             assert same

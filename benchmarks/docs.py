@@ -1,4 +1,4 @@
-"""The pages of docs/benchmarks from runs of the specs: tables, figures, and what they were made with.
+"""Write the pages of docs/benchmarks from runs of the specs: tables, figures, machine and versions.
 
 Run: make bench-docs, or python benchmarks/docs.py [SPEC ...] [--runs DIR] [--jobs N] [--no-speed]
 Runs are kept in DIR, so that a second call only writes the pages again.
@@ -30,21 +30,21 @@ def main() -> None:
     parser.add_argument("specs", nargs="*", default=SPECS, metavar="SPEC")
     parser.add_argument("--runs", type=Path, default=ROOT / ".bench", metavar="DIR")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
-    parser.add_argument("--no-speed", action="store_true", help="leave the speed page as it is")
-    parser.add_argument("--remark", default="", help="what else a reader must know of the runs")
+    parser.add_argument("--no-speed", action="store_true", help="do not write the speed page")
+    parser.add_argument("--remark", default="", help="sentences to add about the runs")
     wanted = parser.parse_args()
     PAGES.mkdir(exist_ok=True)
     for name in wanted.specs:
         directory = wanted.runs / name
         outcome = run(name, directory, data=[DATA], n_jobs=wanted.jobs)
-        print(f"{name}: {outcome.total} runs, {outcome.failed} went wrong", flush=True)
+        print(f"{name}: {outcome.total} runs, {outcome.failed} failed", flush=True)
         write_page(name, directory, wanted.remark)
     if not wanted.no_speed:
         write_speed()
 
 
 def write_page(name: str, directory: Path, remark: str = "") -> None:
-    """Tables and a choice of figures."""
+    """Write the page of a spec: its tables and some of its figures."""
     store = RunStore(directory)
     spec, facts = read_spec(name), store.facts()
     runs = store.runs()
@@ -76,9 +76,12 @@ def write_page(name: str, directory: Path, remark: str = "") -> None:
 
 
 def worth_showing(figure: BenchFigure, spec: Any) -> bool:
-    """One metric, the paper's own method, one data set of evidence: the rest is a command away."""
+    """Whether a figure is on the page: one metric, the paper's method, one data set of evidence.
+
+    ``coterie bench plot`` draws all figures.
+    """
     metric = spec.metrics[0].replace("_", "-")
-    others = [one.replace("_", "-") for one in spec.metrics[1:]]
+    others = [name.replace("_", "-") for name in spec.metrics[1:]]
     if any(f"-{other}" in figure.name for other in others):
         return False
     kind = figure.name.partition("-")[0]
@@ -87,8 +90,8 @@ def worth_showing(figure: BenchFigure, spec: Any) -> bool:
     if kind == "matrix":
         return figure.name == file_name("matrix", spec.paper, spec.data[0].name)
     if kind in ("parameter", "parameters", "objective"):
-        own = [file_name(one.name) for one in spec.methods if one.solver == spec.paper]
-        # the first is the whole method, the others are parts of it
+        own = [file_name(method.name) for method in spec.methods if method.solver == spec.paper]
+        # the first is the method itself, the others are its ablations
         whole, parts = own[:1], own[1:]
         return any(name in figure.name for name in whole) and not any(
             part in figure.name for part in parts
@@ -99,17 +102,17 @@ def worth_showing(figure: BenchFigure, spec: Any) -> bool:
 def conditions(facts: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     lines = [
-        f"Begun {facts['started'][:10]} on {facts['processor']} ({facts['cores']} cores), "
+        f"Started {facts['started'][:10]} on {facts['processor']} ({facts['cores']} cores), "
         f"Python {facts['python']}, {versions}. Caps of a run: {facts['caps']['seconds']:g} s, "
         f"{facts['caps']['memory'] / 1e9:g} GB."
     ]
     if facts["absent"]:
-        lines.append(f"Data sets that were not at hand: {', '.join(facts['absent'])}.")
+        lines.append(f"Data sets that were not available: {', '.join(facts['absent'])}.")
     return " ".join([*lines, *(f"{remark}." for remark in facts["remarks"])])
 
 
 def write_speed() -> None:
-    """The ratios, each of one run on the same inputs."""
+    """Write the page of speed ratios, each measured in one run on the same inputs."""
     command = [sys.executable, str(ROOT / "benchmarks" / "ratios.py"), "solvers", "twins"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     page = (

@@ -1,4 +1,4 @@
-"""Every method at its defaults on every pool: clusters, agreement with the classes, time and memory.
+"""Run every method at its defaults on every pool: number of clusters, ARI, time and memory.
 
 Run: python benchmarks/methods.py [--missing SHARE] [POOL ...]
 """
@@ -27,14 +27,14 @@ MEMBERS = 20
 
 
 def draw(path: Path, missing: float):
-    """Twenty members of a pool, some labels taken away, and the classes."""
+    """Twenty members of a pool with a share of labels removed, and the classes."""
     rng = np.random.default_rng(0)
     with np.load(path) as file:
         members, classes = file["members"], file["gt"].ravel()
     labels = members[:, rng.choice(members.shape[1], MEMBERS, replace=False)].astype(float)
     if missing:
         labels[rng.random(labels.shape) < missing] = np.nan
-        # a sample that nobody labelled can be placed by no method but one
+        # all methods but one need at least one label per sample
         blank = np.isnan(labels).all(axis=1)
         labels[blank, 0] = members[blank, 0]
     return labels, classes
@@ -48,10 +48,10 @@ def run(name: str, labels, classes) -> tuple[int, float, float, float]:
         estimator(2, random_state=0).fit(labels[:200, :5])
         ensemble = Ensemble.from_labels(labels)
         start = perf_counter()
-        found = estimator(c, random_state=0).fit(ensemble).labels_
+        clusters = estimator(c, random_state=0).fit(ensemble).labels_
         seconds = perf_counter() - start
     peak = getrusage(RUSAGE_SELF).ru_maxrss / 2**20
-    return len(np.unique(found)), ari(classes, found), seconds, peak
+    return len(np.unique(clusters)), ari(classes, clusters), seconds, peak
 
 
 def main() -> int:
@@ -73,7 +73,7 @@ def main() -> int:
         c = len(np.unique(classes))
         print(f"{path.stem}: n = {len(labels):,}, N = {size:,}, c = {c}", flush=True)
         for name in arguments.methods:
-            # each in a process of its own, so that its peak memory is its own
+            # a separate process for each, because a peak is measured per process
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 try:
                     k, score, seconds, peak = pool.submit(run, name, labels, classes).result()

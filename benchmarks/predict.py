@@ -1,4 +1,4 @@
-"""New rows: what predict says of them, beside what a fit on all rows says.
+"""Compare the clusters that predict gives to new rows with those of a fit on all rows.
 
 Run: python benchmarks/predict.py
 """

@@ -84,7 +84,7 @@ def solvers() -> None:
         print(f"  {name}: n = {len(labels):,}, N = {micro:,}, c = {classes}")
         for method in SIX:
             start = perf_counter()
-            # each in a process of its own, so that its peak memory is its own
+            # a separate process for each, because a peak is measured per process
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 seconds, peak = pool.submit(fitted, method, labels, classes).result()
             whole = perf_counter() - start
@@ -121,13 +121,13 @@ def twins() -> None:
         # the first fit loads the compiled kernels
         ours = min(fitted(name, labels, classes)[0] for _ in range(2))
         start = perf_counter()
-        found = naive()
+        labels_of_twin = naive()
         theirs = perf_counter() - start
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = find_method(name)(classes, random_state=0).fit(labels)
-        # what the transcription ends with, before the rule that makes it exactly c clusters
-        same = ari(model.component_labels_, found)
+        # the transcription ends here, before the rule that makes exactly c clusters
+        same = ari(model.component_labels_, labels_of_twin)
         print(
             f"  {name}: compressed {ours:.2f} s, n x n {theirs:.1f} s: {theirs / ours:.0f} times; "
             f"ARI of the two partitions {same:.6f}",
@@ -148,14 +148,17 @@ def draw(name: str):
 
 def pools():
     rng = np.random.default_rng(0)
-    found = [DATA / "pools" / f"{name}.npz" for name in ("spf", "ls")]
-    if not all(path.exists() for path in found):
-        print("  (no label pools here: made-up ones)")
+    paths = [DATA / "pools" / f"{name}.npz" for name in ("spf", "ls")]
+    if not all(path.exists() for path in paths):
+        print("  (there are no label pools in COTERIE_DATA, so artificial ones are used)")
         for n in (2_000, 6_000):
             truth = rng.integers(0, 300, n)
-            yield np.stack([rng.integers(0, 40, 300)[truth] for _ in range(20)], axis=1), "made up"
+            yield (
+                np.stack([rng.integers(0, 40, 300)[truth] for _ in range(20)], axis=1),
+                "artificial",
+            )
         return
-    for path in found:
+    for path in paths:
         members = np.load(path)["members"]
         yield members[:, rng.choice(members.shape[1], 20, replace=False)], path.stem
 

@@ -1,17 +1,18 @@
-"""Millions of samples: time and peak memory of compression and of methods, end to end.
+"""Time and peak memory of compression and of methods on millions of samples.
 
-Samples lie in blobs that every member cuts into 10 to 30 clusters, each in its own way; now and then
-a member errs on a sample, which makes a label row of its own. The share of errors sets the number of
-distinct rows. Every method runs in a process of its own, which makes its own labels.
+Samples lie in blobs, which every member cuts into 10 to 30 clusters in its own way. Sometimes members
+err on a sample, which usually makes a new distinct label row. The share of errors thus sets the number
+of distinct rows. Every method runs in a separate process, which makes its own labels.
 
 Run: python benchmarks/scale.py [--samples 1000000] [--distinct 10000] [--methods eac spce ...] [--check]
      python benchmarks/scale.py --growth [--methods eac spce ...] [--most 2000]
 
-With --check the method is also given the distinct rows alone, each with its weight, and the two
-partitions are compared.
+With --check the method is also fitted on the distinct rows with their weights, and the two partitions
+are compared.
 
-With --growth: processor time at a fixed number N of distinct rows for more and more samples, which
-should not grow but for compression; and for more and more distinct rows, with the fitted exponent.
+With --growth, processor time is measured for an increasing number of samples at a fixed number N of
+distinct rows, where only the compression should take longer; then for increasing N, with the fitted
+exponent.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ CHUNK = 1_000_000
 
 
 def labels_of(samples: int, distinct: int, seed: int = 0):
-    """Labels n x 20 of 16 bits with about so many distinct rows, and the classes behind them."""
+    """Labels (n x 20, 16 bits) with about ``distinct`` distinct rows, and the hidden classes."""
     rng = np.random.default_rng(seed)
-    # blobs are points of classes on a line: a member cuts every class at places of its own
+    # the blobs of a class are points on a line, which every member cuts at its own positions
     classes = np.repeat(np.arange(CLASSES), BLOBS // CLASSES)
-    place = rng.random(BLOBS)
+    position = rng.random(BLOBS)
     parts = rng.integers(1, 4, (MEMBERS, CLASSES))
     shift = rng.random((MEMBERS, CLASSES))
     columns = []
     for part, moved in zip(parts, shift, strict=True):
-        piece = ((place + moved[classes]) % 1.0 * part[classes]).astype(np.int64)
+        piece = ((position + moved[classes]) % 1.0 * part[classes]).astype(np.int64)
         columns.append(np.concatenate([[0], np.cumsum(part)[:-1]])[classes] + piece)
     prototypes = np.stack(columns, axis=1).astype(np.int16)
     n_labels = parts.sum(axis=1)
@@ -55,7 +56,7 @@ def labels_of(samples: int, distinct: int, seed: int = 0):
     for begin in range(0, samples, CHUNK):
         blob = rng.integers(0, BLOBS, min(CHUNK, samples - begin))
         chunk = prototypes[blob]
-        # two errors a sample, so that few erring samples share a row
+        # two errors per sample, so that few samples with errors share a row
         wrong = np.flatnonzero(rng.random(len(blob)) < 1.02 * errors)
         for _ in range(2):
             member = rng.integers(0, MEMBERS, len(wrong))
@@ -70,7 +71,7 @@ def peak() -> float:
 
 
 def run(method: str, samples: int, distinct: int, check: bool) -> dict[str, float]:
-    """One method on labels made here, so that the peak is that of labels, ensemble and method."""
+    """Run one method on labels made here, so that the peak includes labels, ensemble and method."""
     labels, hidden = labels_of(samples, distinct)
     solver = find_method(method)
     with warnings.catch_warnings():
@@ -103,7 +104,7 @@ def by_rows(solver: type[LabelConsensus], ensemble: Ensemble) -> np.ndarray:
 
 
 def growth(methods: list[str], most: int) -> None:
-    """By samples, then by distinct rows; those linear in N go ten times further."""
+    """Growth with samples, then with distinct rows; ten times more rows for linear methods."""
     # the first loads the compiled kernels
     Ensemble.from_labels(members(100, MEMBERS, CLASSES)[0])
     for samples in (10_000, 100_000, 1_000_000):
@@ -116,11 +117,11 @@ def growth(methods: list[str], most: int) -> None:
     for method in methods:
         reach = most * 10 if find_method(method).about.scaling == "linear" else most
         sizes = [reach // part for part in (8, 4, 2, 1)]
-        found = [
+        measured = [
             fitted(method, Ensemble.from_labels(members(size, MEMBERS, CLASSES)[0]))
             for size in sizes
         ]
-        seconds, passes = np.array(found).T
+        seconds, passes = np.array(measured).T
         whole, single = (
             np.polyfit(np.log(sizes), np.log(values), 1)[0]
             for values in (seconds, seconds / passes)
@@ -130,13 +131,13 @@ def growth(methods: list[str], most: int) -> None:
             for size, s, p in zip(sizes, seconds, passes, strict=True)
         )
         print(
-            f"{method:<6}N^{whole:.2f}, a pass N^{single:.2f} (time and passes at {times})",
+            f"{method:<6}N^{whole:.2f}, per pass N^{single:.2f} (time and passes at {times})",
             flush=True,
         )
 
 
 def fitted(method: str, ensemble: Ensemble) -> tuple[float, int]:
-    """Processor time of a fit, and its passes."""
+    """Processor time of a fit, and its number of passes."""
     solver = find_method(method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -161,15 +162,15 @@ def main() -> None:
         return
     for method in given.methods or ["eac", "spce"]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            found = pool.submit(run, method, given.samples, given.distinct, given.check).result()
-        pairs = 8 * found["N"] ** 2 / 2**30
+            measured = pool.submit(run, method, given.samples, given.distinct, given.check).result()
+        pairs = 8 * measured["N"] ** 2 / 2**30
         print(
-            f"{method}: n = {given.samples:,}, N = {found['N']:,}: compression "
-            f"{found['compression']:.1f} s, with the method {found['whole']:.1f} s "
-            f"({found['processor']:.1f} s of processor), peak {found['peak']:.2f} GiB of which "
-            f"{found['before']:.2f} before it (N x N doubles: {pairs:.2f}), "
-            f"ARI {found['ari']:.3f}"
-            + f"; ARI with the labels of the compressed rows {found['same']:.6f}"
+            f"{method}: n = {given.samples:,}, N = {measured['N']:,}: compression "
+            f"{measured['compression']:.1f} s, with the method {measured['whole']:.1f} s "
+            f"({measured['processor']:.1f} s of processor), peak {measured['peak']:.2f} GiB of which "
+            f"{measured['before']:.2f} before it (N x N doubles: {pairs:.2f}), "
+            f"ARI {measured['ari']:.3f}"
+            + f"; ARI with the labels of the compressed rows {measured['same']:.6f}"
             * given.check,
             flush=True,
         )

@@ -1,4 +1,4 @@
-"""Every method at every setting of its grid and every ablation, on every pool: is it exactly c clusters?
+"""Check that every method gives exactly c clusters, at every setting and ablation, on every pool.
 
 Run: python benchmarks/settings.py [POOL ...] [--methods NAME ...] [--ends]
 """
@@ -31,7 +31,7 @@ ABLATIONS: dict[str, list[dict[str, Any]]] = {
     "pce": [{"rotation": False}, {"self_paced": False}, {"diversity": False}, {"impute": "random"}],
     "ceshl": [{"edge_weights": "quality"}, {"edge_weights": "uniform"}, {"degree_floor": 0.0}],
 }  # fmt: skip
-# more distinct rows than this is a large pool, where --ends takes the ends and the middle of a grid
+# with --ends, only the ends and the middle of a grid are run on pools with more distinct rows than this
 LARGE = 1_000
 
 

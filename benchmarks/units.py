@@ -1,7 +1,7 @@
-"""What one operation of each kind costs on this machine, in loops as the kernels have them.
+"""Measure the cost of one operation of each kind on this machine, in loops like those of the kernels.
 
-All arrays but the one that is written down its columns fit the nearest caches, so that the costs are
-those of the operations and not of memory.
+All arrays but that of the column writes fit into the nearest caches, so that the costs are those of
+the operations and not of memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LENGTH, WIDTH, ROUNDS = 2_048, 10, 500
 
 
 def best_of(call: Callable[[], object], repeats: int = 5) -> float:
-    """Least seconds of several runs; on one thread those of the processor, whoever else uses it."""
+    """Shortest time of several runs in seconds; with one thread, processor time."""
     clock = process_time if get_num_threads() == 1 else perf_counter
     times = []
     for _ in range(repeats):
@@ -75,7 +75,7 @@ def branches(a, b, places, out):
 
 @njit
 def coordinates(a, b, places, out):
-    """A squared difference added up, coordinate by coordinate of all columns."""
+    """Add squared differences, one coordinate of all columns after the other."""
     for r in range(ROUNDS):
         here, there = a[r], b[r]
         for j in range(len(out)):
@@ -92,7 +92,7 @@ def _apart(one, other):
 
 @njit
 def gathered_coordinates(points, b, places, out):
-    """A squared difference added up, column by column."""
+    """Add squared differences, one column after the other."""
     for r in range(ROUNDS):
         for p in range(len(places)):
             out[p] = _apart(points[r], points[places[p]])
@@ -100,7 +100,7 @@ def gathered_coordinates(points, b, places, out):
 
 @njit
 def gathered_points(points, b, places, out):
-    """One number of a row of ten that is added to another."""
+    """Add rows of ten numbers."""
     sums = out[: points.shape[1]]
     for _ in range(ROUNDS):
         for p in range(len(places)):
@@ -134,7 +134,7 @@ def comparisons(labels, b, places, counts):
 
 @njit
 def mixings(words, b, places, out):
-    """Ten words of a row, each waiting for the one before."""
+    """Hash ten words of a row, each depending on the previous one."""
     for r in range(ROUNDS):
         for i in range(0, len(words), 10):
             h = np.uint64(r)
@@ -161,10 +161,10 @@ def _down(matrix):
 
 
 def measured() -> dict[str, float]:
-    """Seconds for one of each."""
+    """Seconds per operation, by kind."""
     rng = np.random.default_rng(0)
     a, b, out = 1.0 + rng.random(LENGTH), 1.0 + rng.random(LENGTH), np.zeros(LENGTH)
-    # as the microclusters are listed by base cluster
+    # in the order in which microclusters are listed by base cluster
     places = np.argsort(rng.integers(0, 8, LENGTH), kind="stable")
     points = rng.random((LENGTH, WIDTH))
     labels, counts = rng.integers(0, 30, 2 * LENGTH).astype(np.int8), np.zeros(2 * LENGTH, np.int8)

@@ -1,4 +1,4 @@
-"""The methods on microclusters, and what most of them begin and end with."""
+"""The methods on microclusters, and the evidence and linkage that most of them use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fit(method, ensemble):
 
 
 class Solvers:
-    """Every method of the catalogue, by the number N of distinct rows."""
+    """Every method, by the number N of distinct rows."""
 
     params = [list(all_methods()), [250, 1_000]]
     param_names = ["method", "N"]
@@ -46,13 +46,13 @@ class Solvers:
 
 
 class Quadratic(Solvers):
-    """Methods with N x N matrices, further on."""
+    """Methods with N x N matrices, for larger N."""
 
     params = [["eac", "lwea", "spce", "eccms", "trce"], [4_000]]
 
 
 class Linear(Solvers):
-    """Methods without."""
+    """Methods without N x N matrices."""
 
     params = [["pce", "ceshl", "lwgp", "usenc"], [4_000, 20_000]]
 

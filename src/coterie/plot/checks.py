@@ -54,8 +54,8 @@ def require_selection(owner: str, name: str, given: Any) -> None:
     if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
         description = "None" if given is None else f"a {type(given).__name__} that did not choose k"
         raise ParameterError(
-            f"{owner}: {name} is {description}; pass the Selection that select_k returns, or the selection_ of "
-            'a ConsensusClustering("auto")'
+            f"{owner}: {name} is {description}; pass the Selection that select_k returns, or the "
+            'selection_ of a ConsensusClustering("auto")'
         )
     refuse_records(owner, name, given, "selection")
 
