@@ -27,46 +27,46 @@ def best_of(call: Callable[[], object], repeats: int = 5) -> float:
 
 
 @njit(error_model="numpy")
-def divisions(a, b, places, out):
+def divisions(a, b, positions, out):
     for _ in range(ROUNDS):
         for j in range(len(out)):
             out[j] = a[j] / b[j]
 
 
 @njit
-def logarithms(a, b, places, out):
+def logarithms(a, b, positions, out):
     for _ in range(ROUNDS):
         for j in range(len(out)):
             out[j] = np.log(a[j])
 
 
 @njit(fastmath={"reassoc"})
-def gathered_reads(a, b, places, out):
+def gathered_reads(a, b, positions, out):
     for r in range(ROUNDS):
         total = 0.0
-        for p in range(len(places)):
-            total += a[places[p]]
+        for p in range(len(positions)):
+            total += a[positions[p]]
         out[r] = total
 
 
 @njit
-def scattered_additions(a, b, places, out):
+def scattered_additions(a, b, positions, out):
     for r in range(ROUNDS):
-        for p in range(len(places)):
-            out[places[p]] += a[r]
+        for p in range(len(positions)):
+            out[positions[p]] += a[r]
 
 
 @njit
-def selections(a, b, places, out):
+def selections(a, b, positions, out):
     for r in range(ROUNDS):
         count = 0
         for j in range(len(a)):
-            places[count] = j
+            positions[count] = j
             count += a[j] > b[r]
 
 
 @njit
-def branches(a, b, places, out):
+def branches(a, b, positions, out):
     for r in range(ROUNDS):
         for j in range(len(a)):
             if a[j] > 2.0:
@@ -74,7 +74,7 @@ def branches(a, b, places, out):
 
 
 @njit
-def coordinates(a, b, places, out):
+def coordinates(a, b, positions, out):
     """Add squared differences, one coordinate of all columns after the other."""
     for r in range(ROUNDS):
         here, there = a[r], b[r]
@@ -91,33 +91,33 @@ def _apart(one, other):
 
 
 @njit
-def gathered_coordinates(points, b, places, out):
+def gathered_coordinates(points, b, positions, out):
     """Add squared differences, one column after the other."""
     for r in range(ROUNDS):
-        for p in range(len(places)):
-            out[p] = _apart(points[r], points[places[p]])
+        for p in range(len(positions)):
+            out[p] = _apart(points[r], points[positions[p]])
 
 
 @njit
-def gathered_points(points, b, places, out):
+def gathered_points(points, b, positions, out):
     """Add rows of ten numbers."""
     sums = out[: points.shape[1]]
     for _ in range(ROUNDS):
-        for p in range(len(places)):
-            point = points[places[p]]
+        for p in range(len(positions)):
+            point = points[positions[p]]
             for t in range(len(sums)):
                 sums[t] += point[t]
 
 
 @njit
-def row_products(a, b, places, out):
+def row_products(a, b, positions, out):
     for r in range(ROUNDS):
         for j in range(len(out)):
             out[j] += a[r] * b[j]
 
 
 @njit(fastmath={"reassoc", "contract"})
-def weighted_squares(a, b, places, out):
+def weighted_squares(a, b, positions, out):
     for r in range(ROUNDS):
         total = 0.0
         for j in range(len(a)):
@@ -126,14 +126,14 @@ def weighted_squares(a, b, places, out):
 
 
 @njit
-def comparisons(labels, b, places, counts):
+def comparisons(labels, b, positions, counts):
     for _ in range(ROUNDS):
         for j in range(len(counts)):
             counts[j] += labels[j] == 3
 
 
 @njit
-def mixings(words, b, places, out):
+def mixings(words, b, positions, out):
     """Hash ten words of a row, each depending on the previous one."""
     for r in range(ROUNDS):
         for i in range(0, len(words), 10):
@@ -146,7 +146,7 @@ def mixings(words, b, places, out):
 
 
 @njit
-def turned_entries(tile, b, places, out):
+def turned_entries(tile, b, positions, out):
     for _ in range(ROUNDS):
         for i in range(len(tile)):
             for j in range(i):
@@ -165,13 +165,13 @@ def measured() -> dict[str, float]:
     rng = np.random.default_rng(0)
     a, b, out = 1.0 + rng.random(LENGTH), 1.0 + rng.random(LENGTH), np.zeros(LENGTH)
     # in the order in which microclusters are listed by base cluster
-    places = np.argsort(rng.integers(0, 8, LENGTH), kind="stable")
+    positions = np.argsort(rng.integers(0, 8, LENGTH), kind="stable")
     points = rng.random((LENGTH, WIDTH))
     labels, counts = rng.integers(0, 30, 2 * LENGTH).astype(np.int8), np.zeros(2 * LENGTH, np.int8)
     words = rng.integers(0, 2**62, LENGTH).astype(np.uint64)
 
-    def one(call: Callable[..., None], first=a, last=out, each: int = 1) -> float:
-        slots = places.copy()
+    def per_operation(call: Callable[..., None], first=a, last=out, each: int = 1) -> float:
+        slots = positions.copy()
         call(first, b, slots, last)
         return best_of(lambda: call(first, b, slots, last)) / (ROUNDS * LENGTH * each)
 
@@ -179,20 +179,20 @@ def measured() -> dict[str, float]:
     narrow, matrix = rng.random((4_000, WIDTH)), np.zeros((4_000, 4_000))
     _down(matrix)
     return {
-        "divisions": one(divisions),
-        "logarithms": one(logarithms),
-        "gathered reads": one(gathered_reads),
-        "scattered additions": one(scattered_additions),
-        "selections": one(selections),
-        "branches": one(branches),
-        "coordinates": one(coordinates, each=2),
-        "gathered coordinates": one(gathered_coordinates, points, each=WIDTH),
-        "gathered points": one(gathered_points, points, each=WIDTH),
-        "row products": one(row_products),
-        "weighted squares": one(weighted_squares),
-        "turned entries": one(turned_entries, rng.random((64, 64)), each=2),
-        "comparisons": one(comparisons, labels, counts, 2),
-        "mixings": one(mixings, words, np.zeros(LENGTH, np.uint64)),
+        "divisions": per_operation(divisions),
+        "logarithms": per_operation(logarithms),
+        "gathered reads": per_operation(gathered_reads),
+        "scattered additions": per_operation(scattered_additions),
+        "selections": per_operation(selections),
+        "branches": per_operation(branches),
+        "coordinates": per_operation(coordinates, each=2),
+        "gathered coordinates": per_operation(gathered_coordinates, points, each=WIDTH),
+        "gathered points": per_operation(gathered_points, points, each=WIDTH),
+        "row products": per_operation(row_products),
+        "weighted squares": per_operation(weighted_squares),
+        "turned entries": per_operation(turned_entries, rng.random((64, 64)), each=2),
+        "comparisons": per_operation(comparisons, labels, counts, 2),
+        "mixings": per_operation(mixings, words, np.zeros(LENGTH, np.uint64)),
         "column writes": best_of(lambda: _down(matrix)) / (matrix.size / 40),
         "small eigenproblems": best_of(lambda: np.linalg.eigh(small)) / len(small),
         "narrow products": best_of(lambda: narrow.T @ narrow) / narrow.size / WIDTH,

@@ -58,10 +58,10 @@ class Crew:
             raise SchedulerError(
                 f"the workers of {client.scheduler.address} have no coterie; install {here} there"
             ) from None
-        for address, found in there.items():
-            if found != here:
+        for address, installed in there.items():
+            if installed != here:
                 raise SchedulerError(
-                    f"the worker {address} has coterie {found}, but this machine has {here}; install the "
+                    f"the worker {address} has coterie {installed}, but this machine has {here}; install the "
                     "same version"
                 )
         if not there:

@@ -195,20 +195,21 @@ def _tasks(
     unfit: list[UnfitData] = []
     for source in plan.data:
         try:
-            found, pool = _tasks_of(source, plan, store, folders, columns, jobs)
+            of_source, pool = _tasks_of(source, plan, store, folders, columns, jobs)
         except UnfitData as error:
             unfit.append(error)
             remarks.append(str(error))
-            found, pool = [], None
+            of_source, pool = [], None
         if pool is None:
             absent.append(source.name)
             continue
         remarks += _remarks(source, pool, plan.protocol)
         # runs of one method are consecutive, so that they share a process
         order = {
-            name: position for position, name in enumerate(dict.fromkeys(t.group for t in found))
+            group: position
+            for position, group in enumerate(dict.fromkeys(task.group for task in of_source))
         }
-        tasks += sorted(found, key=lambda task: order[task.group])
+        tasks += sorted(of_source, key=lambda task: order[task.group])
     if unfit and not tasks:
         raise unfit[0]
     return tasks, absent, remarks
@@ -224,7 +225,7 @@ def _tasks_of(
 ) -> tuple[list[Task], DataPool | None]:
     """The tasks on one data set, and its first pool; None if it has no file."""
     first: DataPool | None = None
-    found: list[Task] = []
+    tasks: list[Task] = []
     for missing in plan.protocol.missing:
         kept = _kept_pool(source, plan, store, folders, missing, jobs)
         if kept is None:
@@ -242,7 +243,7 @@ def _tasks_of(
         for members in sizes:
             for repetition in range(count_repetitions(plan.protocol, pool, members)):
                 for method in (*((None,) if plan.base else ()), *plan.methods):
-                    found.append(
+                    tasks.append(
                         Task(
                             source,
                             plan.protocol,
@@ -255,7 +256,7 @@ def _tasks_of(
                             columns,
                         )
                     )
-    return found, first
+    return tasks, first
 
 
 def _kept_draws(plan: Spec, store: RunStore, folders: Sequence[Path]) -> NDArray[np.int64] | None:

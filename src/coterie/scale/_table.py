@@ -1,7 +1,7 @@
 """Tables of distinct label rows with their counts: one per partition, then merged.
 
 The rows of a table are in order of first appearance, and tables are merged in the order of their
-partitions. So the last table is in order of first appearance among all rows, whatever the partitions.
+partitions. So the last table is in order of first appearance among all rows, with any partitions.
 An ensemble in memory uses the same order for symmetric rows.
 """
 

@@ -1,12 +1,12 @@
 """k-means centres: the nearest one to each row, and centres that follow rows in mini-batches.
 
-The nearest centre of a row is the same whatever other rows come with it. A matrix product would be
-faster, but its last digits depend on the position of a row in its block, and they decide between two
+The nearest centre of a row does not depend on the other rows of its block. A matrix product would be
+faster, but its last digits depend on the position of a row in the block, and they decide between two
 centres at the same distance.
 
-A mini-batch is a run of consecutive rows among all rows, wherever partitions begin and end. So the same
-rows meet the same centres in the same order, whatever the partitions and the workers. A centre is the
-mean of the rows assigned to it so far, including those of the sample, and no centre is dropped.
+A mini-batch is a run of consecutive rows among all rows, independent of where partitions begin and end.
+So the same rows meet the same centres in the same order with any partitions and any workers. A centre
+is the mean of the rows assigned to it so far, including those of the sample. No centre is dropped.
 
 Reference: D. Sculley (2010), Web-scale k-means clustering, WWW, 1177-1178.
 """

@@ -266,8 +266,8 @@ class Ballot:
 def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
     """The k with the greatest excess over the null; ties go to the largest k.
 
-    Two kinds of finer partitions tie although they mean nothing: those that separate samples only
-    because of one stray member, and those into single microclusters. Both are short-lived and excluded.
+    Finer partitions may tie without being real: a partition that separates samples because of one stray
+    member, or a partition into single microclusters. Both have short lifetimes and are excluded.
     """
     if ballot.null is None:
         above = ballot.values if criterion.higher_is_better else -ballot.values
