@@ -408,12 +408,12 @@ def test_another_shape_and_type(tmp_path):
     [
         ("labels", lambda record: record.update(labels=record["labels"][:-1])),
         ("clusters", lambda record: record.update(n_clusters=7)),
-        ("no method", lambda record: record.pop("method")),
+        ("method is missing", lambda record: record.pop("method")),
         ("sample_ids", lambda record: record["ensemble"].update(sample_ids=np.arange(2))),
-        ("names", lambda record: record["ensemble"].update(members=["only"])),
+        ("another length", lambda record: record["ensemble"].update(members=["only"])),
         ("microclusters", lambda record: record["ensemble"].update(inverse=np.zeros(5, np.int32))),
         (
-            "beyond",
+            "exceeds the number of clusters",
             lambda record: record["ensemble"].update(labels=record["ensemble"]["labels"] + 9),
         ),
     ],
