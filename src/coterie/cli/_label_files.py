@@ -64,23 +64,25 @@ def _label_ensemble(
     for column in label or ():
         if not any(column in table.columns for table in tables):
             tables[0].column(column)
-    found = {}
-    for name, table in zip(_names(tables), tables, strict=True):
-        # a file has some of the named columns at least; if none, the error lists what it has
+    labels_by_file = {}
+    for file, table in zip(_names(tables), tables, strict=True):
+        # if a file has none of the named columns, the error lists the columns it has
         here = [column for column in label or () if column in table.columns] or label
         leave_out = [truth] if truth is not None and truth in table.columns else []
-        found[name] = table.members(id, here, leave_out)
+        labels_by_file[file] = table.members(id, here, leave_out)
     if id is not None:
-        for labels, ids in zip(found.values(), ids_to_join(tables, id), strict=True):
+        for labels, ids in zip(labels_by_file.values(), ids_to_join(tables, id), strict=True):
             labels[id] = ids
-        _refuse_parts(found, id)
-        return Ensemble.from_tables(found, id=id)
+        _refuse_parts(labels_by_file, id)
+        return Ensemble.from_tables(labels_by_file, id=id)
     if len(tables) == 1:
-        return Ensemble.from_labels(next(iter(found.values())))
+        return Ensemble.from_labels(next(iter(labels_by_file.values())))
     _check_same_rows(tables)
-    names = with_suffixes([f"{name}.{column}" for name, its in found.items() for column in its])
-    columns = [values for its in found.values() for values in its.values()]
-    return Ensemble.from_labels(dict(zip(names, columns, strict=True)))
+    member_names = with_suffixes(
+        [f"{file}.{column}" for file, labels in labels_by_file.items() for column in labels]
+    )
+    columns = [values for labels in labels_by_file.values() for values in labels.values()]
+    return Ensemble.from_labels(dict(zip(member_names, columns, strict=True)))
 
 
 def _known_classes(
@@ -115,15 +117,15 @@ def _check_same_rows(tables: Sequence[FileTable]) -> None:
             )
 
 
-def _refuse_parts(found: dict[str, dict[str, Any]], id: str) -> None:
-    """Refuse files with no sample in common: parts of one table, or ids that are written otherwise."""
-    names = [name for its in found.values() for name in its[id]]
-    if len(found) > 1 and len({*names}) == len(names):
-        first = [repr(its[id][0]) for its in found.values() if len(its[id])]
+def _refuse_parts(labels_by_file: dict[str, dict[str, Any]], id: str) -> None:
+    """Refuse files without a common sample: parts of one table, or ids written in different ways."""
+    all_ids = [sample for labels in labels_by_file.values() for sample in labels[id]]
+    if len(labels_by_file) > 1 and len({*all_ids}) == len(all_ids):
+        first = [repr(labels[id][0]) for labels in labels_by_file.values() if len(labels[id])]
         raise DataError(
-            f"no sample is in two of the {len(found)} files (by {id!r}; it begins with "
-            f"{' and '.join(first[:2])}), which "
-            "leaves nothing to combine; write the ids alike in all files, or if these are parts of "
+            f"no sample is in two of the {len(labels_by_file)} files (by {id!r}; it begins with "
+            f"{' and '.join(first[:2])}), so there is "
+            "nothing to combine; write the ids in the same way in all files, or if these are parts of "
             "one table, put them into one file, or give a directory or a pattern in quotes (parquet "
             "only)"
         )

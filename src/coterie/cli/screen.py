@@ -61,7 +61,7 @@ class Screen:
         return self._width
 
     def text(self, page: str) -> None:
-        """Print lines as they are."""
+        """Print lines without wrapping."""
         for line in page.splitlines():
             self._write(line)
 

@@ -23,7 +23,7 @@ Missing = Any
 _NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
 # cells of a file that hold nothing
 MISSING_TEXTS = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
-# the default of missing=, as it is written in a column of text
+# the default of missing= in a column of text
 MISSING_LABEL_TEXT = "-1"
 
 

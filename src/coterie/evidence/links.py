@@ -12,7 +12,7 @@ member share no sample, so they are connected only through base clusters of othe
 
 - connected triples, :math:`\sum_z \min(w_{pz}, w_{qz})`;
 - triple quality, :math:`\sum_z 1 / \sum_t w_{tz}` over the common neighbours z: a neighbour that
-  is linked to everything says little.
+  is linked to everything carries little information.
 
 **Of samples.**
 

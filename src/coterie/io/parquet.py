@@ -16,7 +16,7 @@ from coterie.ensemble.missing import is_missing_text
 from coterie.io.table import Column, FileTable, repeated
 
 ROWS_AT_A_TIME = 2**16
-# bytes of a Python string beside its characters
+# bytes of a Python string in addition to its characters
 STRING = 50
 # most bytes of a value of fixed size, such as a UUID
 WIDEST = 1024

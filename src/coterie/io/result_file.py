@@ -41,7 +41,7 @@ PARSED = 8
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 LARGER_MACHINE = "Read it on a larger machine."
 ALTERED = "the file was altered or damaged"
-# kinds of numpy types that are stored as they are, except text (U)
+# kinds of numpy types that are stored unchanged, except text (U)
 PLAIN = "biufmMUS"
 
 

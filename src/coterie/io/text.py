@@ -28,7 +28,7 @@ _BLOCK = 2_000
 # fewer rows where rows are long
 _MOST_CELLS = 4_000_000
 _LONGEST_LINE = 2**26
-# bytes of a Python string beside its characters
+# bytes of a Python string in addition to its characters
 _STRING = 50
 _EXACT = 2**53
 # a first line 0, 1, 2, ... of this many columns is hardly a row of labels

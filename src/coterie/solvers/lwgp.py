@@ -20,7 +20,7 @@ is that of the n samples, and so is the objective of k-means.
 Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-does not mention unit rows. The program does not scale but takes unit rows, and so does this.
+does not mention unit rows. The program does not scale but takes unit rows, as here.
 The program fails with fewer base clusters than clusters; here all vectors of non-zero eigenvalue are
 taken then. k-means has local optima and the program's three random starts often end in different
 ones, so two runs of the program need not agree; more starts (``n_init``) make that rarer.

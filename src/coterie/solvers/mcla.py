@@ -158,8 +158,8 @@ def likeness_graph(ensemble: Ensemble, votes: NDArray[np.float64]) -> sparse.csr
     """Step 1: Jaccard likeness of base clusters of different members, times both their votes."""
     shared = sparse.coo_array(contingency(ensemble))
     member = ensemble.member_of_cluster
-    other = member[shared.row] != member[shared.col]
-    row, col, both = shared.row[other], shared.col[other], shared.data[other]
+    apart = member[shared.row] != member[shared.col]
+    row, col, both = shared.row[apart], shared.col[apart], shared.data[apart]
     sizes = ensemble.cluster_sizes
     likeness = votes[row] * votes[col] * both / (sizes[row] + sizes[col] - both)
     return sparse.csr_array((likeness, (row, col)), shape=shared.shape)

@@ -3,8 +3,8 @@ r"""PTGP: probability trajectory based graph partitioning.
 Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories", IEEE Transactions on
 Knowledge and Data Engineering 28 (2016).
 
-Microclusters and base clusters are the vertices of a graph; a microcluster is linked to a base cluster as
-strongly as it is similar, on average, to the microclusters in it (by probability trajectories, PTS, see
+Microclusters and base clusters are the vertices of a graph. The link of a microcluster and a base cluster
+is the mean similarity with the microclusters in it (by probability trajectories, PTS, see
 PTA). A normalised cut of the graph gives the clusters. Only base clusters need an eigenproblem: their
 vectors are carried over to the microclusters (transfer cut).
 

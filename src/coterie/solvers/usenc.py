@@ -18,7 +18,7 @@ Exactness. The embedding is that of the n samples, and so is the objective of k-
 Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-does not mention unit rows. The program does not scale but takes unit rows, and so does this.
+does not mention unit rows. The program does not scale but takes unit rows, as here.
 The program needs at least as many base clusters as clusters; here all vectors of non-zero eigenvalue are
 taken where there are fewer.
 

@@ -26,8 +26,8 @@ fuzzy clustering", International Journal of Pattern Recognition and Artificial I
 A. Topchy, M. Law, A. Jain, A. Fred, "Analysis of consensus partition in cluster ensemble", IEEE
 International Conference on Data Mining (2004), study such schemes.
 
-Exactness. Overlaps are sums over samples and votes are by row: a microcluster of weight r gives what r
-samples give.
+Exactness. Overlaps are sums over samples and votes are by row, so a microcluster of weight r gives the
+same result as r samples.
 
 Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that
 overlaps no cluster of the reference casts no vote either. Samples without a vote form a cluster of their

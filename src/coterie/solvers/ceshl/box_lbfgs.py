@@ -224,7 +224,7 @@ def _free_entries(point, slope, slack, row_weights, column_weights):
     count = 0
     for u in range(n):
         for q in range(k):
-            # written in any case, kept by moving on: there is no branch to guess
+            # always write, but advance only past free entries: the loop has no branch to mispredict
             entries[count] = u * k + q
             count += not _held(point[u, q], slope[u, q], slack)
     entries = entries[:count].copy()

@@ -32,7 +32,7 @@ No member's matrix is formed. An answer is 0 or 1, so a pair has two errors, not
 :math:`C = K \log \frac{e(s)}{1 - e(s)} + (m - K) \log \frac{1 - e(2 - s)}{e(2 - s)}` with the number K of
 members that join it: neither memory nor time depends on m.
 
-On microclusters. X is constant on blocks; T is but for its diagonal. With
+On microclusters. X is constant on blocks; T is constant on blocks except on its diagonal. With
 :math:`M = R^{-1/2} (\hat X \hat X' + \mu I)^{-1/2} R^{-1/2}`, :math:`\hat X = R^{1/2} X R^{1/2}` and the
 multiplicities r, T is :math:`M_{ab}` between microclusters, and inside of one it is
 :math:`M_{aa} - \mu^{-1/2} / r_a` off the diagonal and :math:`M_{aa} + \mu^{-1/2} (1 - 1 / r_a)` on it. Its

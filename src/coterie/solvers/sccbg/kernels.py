@@ -34,7 +34,7 @@ def _pace_row(starts, ends, links, fit, gain, s, w, tol, max_sweeps):
         largest = 0.0
         for p in range(k):
             slack = gain[p] - pull[p]
-            # where both are equal but for rounding, every w is as good
+            # if both are equal up to rounding, every w is equally good
             if abs(slack) <= 1e-12 * gain[p]:
                 slack = 0.0
             if fit[p] > 0.0:

@@ -29,7 +29,7 @@ Steps of a pass
 
 Exactness. Rows are independent given C, the column sums and V. With multiplicities R, C is B'RB, the column
 sums are r'S, and the singular vectors are those of :math:`R^{1/2} D^{-1/2} S \Delta^{-1/2}`: a microcluster
-of weight r gives what r samples give. A ``member_weight`` of 2 counts a base cluster's terms twice.
+of weight r gives the same result as r samples. A ``member_weight`` of 2 counts a base cluster's terms twice.
 
 Missing labels. A zero of B in a member that did not label the sample carries no information: such entries
 are left out of the first term, and S is free there.

@@ -73,7 +73,7 @@ def _join(base, u, first, values, support, begins, columns):
                 support[rows[p]] += values[i]
     count = 0
     for v in range(first, len(support)):
-        # written in any case, kept by moving on: there is no branch to guess
+        # always write, but advance only past new columns: the loop has no branch to mispredict
         columns[count] = v
         count += support[v] != 0.0
     return count

@@ -89,7 +89,7 @@ def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, pe
     _distances(embedding, i, distance)
     count = 0
     for j in range(len(walk)):
-        # written in any case, kept by moving on: there is no branch to guess
+        # always write, but advance only past linked columns: the loop has no branch to mispredict
         columns[count] = j
         count += walk[j] != 0.0
     for p in range(count):
@@ -181,7 +181,7 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
         j = columns[p]
         value[p] = value[p] - slope * distance[j] - own
         mass[p] = weights[j]
-        # what is left are the distances of the columns that no member links
+        # only columns that no member links keep a finite distance
         distance[j] = np.inf
     total, heap = _weigh(value[:count], mass[:count])
     if not np.isfinite(total):

@@ -48,7 +48,7 @@ The program tests the rank by eigenvalue tolerances and returns the components i
 passes; here components are counted and exactly n_clusters clusters returned. Without member level the
 paper sets alpha = 1, which breaks its constraint; here alpha keeps its equal start.
 
-Missing labels. A member says nothing about a sample it did not see. A sample's evidence is averaged
+Missing labels. A member gives no evidence about a sample it did not label. A sample's evidence is averaged
 over the members that saw it (H_i and b_i times m / m_i), a member's disagreement over the samples
 it saw (sum_k q_k / alpha_k = 1 with the share q_k of samples). A ``member_weight`` of 2 is the same
 as giving that member twice.
