@@ -228,11 +228,11 @@ def test_the_order_of_samples_and_members_leaves_no_trace(order):
         ),
         (
             {"source": Ensemble.from_labels(T6), "weights": [1, 1, 1]},
-            "give weights only with an array",
+            "an Ensemble has its own weights; give weights only",
         ),
         (
             {"source": Ensemble.from_labels(T6), "ensemble": Ensemble.from_labels(T6)},
-            "give ensemble only with an array",
+            "source is an Ensemble already; give ensemble only",
         ),
         (
             {"source": np.eye(2), "dendrogram": EAC().fit(T6).dendrogram_},

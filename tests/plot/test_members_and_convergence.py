@@ -62,7 +62,7 @@ def test_the_order_may_stay():
         ({"source": np.eye(2), "order": "alphabet"}, "order must be one of"),
         (
             {"source": Ensemble.from_labels([[0], [1]]), "names": ["a"]},
-            "give names only with an array",
+            "an Ensemble has its own names; give names only",
         ),
     ],
 )
