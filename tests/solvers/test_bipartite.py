@@ -138,7 +138,7 @@ def test_one_member_is_returned(method, labels, data):
 # among so many parts some hold base clusters only
 @pytest.mark.filterwarnings("ignore:HBGF arrived at:sklearn.exceptions.ConvergenceWarning")
 def test_more_clusters_than_base_clusters(method):
-    labels, _ = noisy(2, n=60, n_members=3, n_classes=2)
+    labels, _ = noisy(2, n=150, n_members=3, n_classes=2)
     model = method(20, random_state=0).fit(labels)
     assert model.ensemble_.n_base_clusters < 20 <= model.ensemble_.n_microclusters
     assert model.n_clusters_ == 20
