@@ -47,6 +47,10 @@ Objective = Literal["cut", "connectivity"]
 LARGEST_TOTAL = 1e8
 # a larger imbalance no longer restricts anything, and its products would overflow
 LOOSEST = 1e12
+# passes over the vertices of a hypergraph after Mt-KaHyPar, and the least gain that counts in them
+MOST_PASSES, NEGLIGIBLE = 4, 1e-9
+# orders of the vertices in which Mt-KaHyPar divides a hypergraph; the best partition is returned
+N_ORDERS = 4
 
 _METIS_LOCK = threading.Lock()
 _MT_KAHYPAR_LOCK = threading.Lock()
@@ -165,27 +169,17 @@ def partition_hypergraph(
     if n_left == 1 or len(vertices) == n_left:
         labels[vertices] = n_alone + np.arange(len(vertices)) % n_left
         return labels
-    # the deterministic preset ignores its seed, so the seed decides the order of the vertices
-    vertices = vertices[np.random.default_rng(seed).permutation(len(vertices))]
-    pins = sparse.csc_array(nets[vertices])
-    pins.sort_indices()
-    size = np.diff(pins.indptr)
-    # a net with a vertex that was set apart is cut already: under "cut" its cost is fixed
-    whole = np.bincount(nets.indices, minlength=nets.shape[1]) == size
-    counts = (size > 1) & (whole | (objective == "connectivity"))
-    parts = _by_mtkahypar(
-        module,
-        [
-            pins.indices[pins.indptr[e] : pins.indptr[e + 1]].tolist()
-            for e in np.flatnonzero(counts)
-        ],
-        _whole_numbers(price[counts]),
-        _whole_numbers(weight[vertices]),
-        n_left,
-        imbalance,
-        objective,
-    )
-    labels[vertices] = n_alone + _fill_empty_parts(parts, n_left, weight[vertices])
+    rng = np.random.default_rng(seed)
+    best: tuple[float, float] | None = None
+    for _ in range(N_ORDERS):
+        # the deterministic preset ignores its seed, so the seed decides the order of the vertices
+        order = vertices[rng.permutation(len(vertices))]
+        parts, score = _divide_in_order(
+            module, nets, weight, price, order, n_left, imbalance, objective
+        )
+        if best is None or score < best:
+            best = score
+            labels[order] = n_alone + parts
     return labels
 
 
@@ -339,6 +333,9 @@ def _side_limits(weight: FloatArray, halves: tuple[int, int], ceiling: float) ->
     packed = [0.0, 0.0]
     for heavy in np.sort(weight)[::-1].tolist():
         packed[0 if fair[0] - packed[0] >= fair[1] - packed[1] else 1] += heavy
+    if halves[0] == halves[1]:
+        # either side may be the heavier one
+        packed = [max(packed)] * 2
     return np.asarray(np.maximum(room * fair, packed))
 
 
@@ -375,6 +372,131 @@ def _meet_limits(
         side[vertex] = 1 - giver
         load += weight[vertex] * np.where(np.arange(2) == giver, -1.0, 1.0)
         count += np.where(np.arange(2) == giver, -1, 1)
+
+
+def _mend_cut(
+    graph: sparse.csr_array,
+    weight: FloatArray,
+    side: NDArray[np.int8],
+    halves: tuple[int, int],
+    limit: FloatArray,
+) -> None:
+    """Move vertices while a move within the limits makes the cut smaller. Works in place.
+
+    On graphs of a few vertices METIS can miss even the empty cut between two separate parts.
+    """
+    load = np.bincount(side, weights=weight, minlength=2)
+    count = np.bincount(side, minlength=2)
+    links = graph @ np.column_stack([side == 0, side == 1]).astype(np.float64)
+    vertices = np.arange(len(side))
+    negligible = 1e-9 * max(float(graph.data.max(initial=0.0)), 1e-300)
+    while True:
+        gain = links[vertices, 1 - side] - links[vertices, side]
+        room = load[1 - side] + weight <= limit[1 - side] * (1.0 + 1e-9)
+        gain[~room | (count[side] <= np.array(halves)[side])] = -np.inf
+        vertex = int(np.argmax(gain))
+        if gain[vertex] <= negligible:
+            return
+        giver, taker = int(side[vertex]), 1 - int(side[vertex])
+        side[vertex] = taker
+        load += weight[vertex] * np.where(np.arange(2) == giver, -1.0, 1.0)
+        count += np.where(np.arange(2) == giver, -1, 1)
+        near = slice(graph.indptr[vertex], graph.indptr[vertex + 1])
+        links[graph.indices[near], giver] -= graph.data[near]
+        links[graph.indices[near], taker] += graph.data[near]
+
+
+def _settle_ties(
+    nets: sparse.csr_array,
+    weight: FloatArray,
+    price: FloatArray,
+    labels: IntArray,
+    n_parts: int,
+    limit: float,
+    objective: Objective,
+) -> None:
+    """Move and exchange vertices so that nets stay as whole as possible. Works in place.
+
+    Most partitions cut nearly all nets of an ensemble, so many have the same objective. Mt-KaHyPar
+    returns any of them. A move must not raise the objective; among moves that leave it equal, one that
+    raises the sum over nets of the squared shares of their mass in each part is taken.
+    """
+    n_nets = nets.shape[1]
+    pins, mass = np.zeros((n_nets, n_parts)), np.zeros((n_nets, n_parts))
+    nets_of = np.split(nets.indices, nets.indptr[1:-1])
+    for vertex, own in enumerate(nets_of):
+        pins[own, labels[vertex]] += 1.0
+        mass[own, labels[vertex]] += weight[vertex]
+    total = np.maximum(mass.sum(axis=1), 1e-300)
+    load = np.bincount(labels, weights=weight, minlength=n_parts)
+    count = np.bincount(labels, minlength=n_parts)
+
+    def gains(vertex: int) -> tuple[FloatArray, FloatArray]:
+        """What moving a vertex to each part gains: in the objective, and in wholeness."""
+        own, part, w = nets_of[vertex], labels[vertex], weight[vertex]
+        spread = (pins[own] > 0).sum(axis=1)[:, None]
+        after = spread - (pins[own, part] == 1)[:, None] + (pins[own] == 0)
+        lost = after - spread if objective == "connectivity" else (after > 1.5) * 1.0 - (spread > 1)
+        share = price[own] / total[own] ** 2
+        # the squares change by 2 w (mass there - mass here + w)
+        whole = share @ (mass[own] - mass[own, part][:, None] + w)
+        worth = -(price[own] @ lost)
+        worth[part], whole[part] = 0.0, 0.0
+        return np.asarray(worth), np.asarray(2.0 * w * whole)
+
+    def move(vertex: int, part: int) -> None:
+        own, before = nets_of[vertex], labels[vertex]
+        for array, amount in ((pins, 1.0), (mass, weight[vertex])):
+            array[own, before] -= amount
+            array[own, part] += amount
+        load[before] -= weight[vertex]
+        load[part] += weight[vertex]
+        count[before] -= 1
+        count[part] += 1
+        labels[vertex] = part
+
+    def exchange(vertex: int, part: int, worth: float, whole: float) -> bool:
+        """Move a vertex to a full part, and from there the one that can best be spared."""
+        before = int(labels[vertex])
+        partners = np.flatnonzero((labels == part) & (weight == weight[vertex]))
+        move(vertex, part)
+        best = vertex
+        if len(partners):
+            own = np.concatenate([nets_of[partner] for partner in partners])
+            ends = np.cumsum([len(nets_of[partner]) for partner in partners])
+            spread = (pins[own] > 0).sum(axis=1)
+            after = spread - (pins[own, part] == 1) + (pins[own, before] == 0)
+            if objective == "cut":
+                after, spread = np.minimum(after, 2), np.minimum(spread, 2)
+            square = mass[own, before] - mass[own, part] + weight[vertex]
+            sums = np.column_stack(
+                [price[own] * (spread - after), price[own] / total[own] ** 2 * square]
+            ).cumsum(axis=0)
+            sums = np.diff(np.vstack([np.zeros(2), sums])[np.concatenate([[0], ends])], axis=0)
+            back, whole_back = sums[:, 0].round(9), 2.0 * weight[vertex] * sums[:, 1]
+            choice = int(np.lexsort((-whole_back, -back))[0])
+            if (worth + back[choice], whole + whole_back[choice]) > (0.0, NEGLIGIBLE):
+                best = int(partners[choice])
+        move(best, before)
+        return best != vertex
+
+    for _ in range(MOST_PASSES):
+        changed = False
+        for vertex in range(len(labels)):
+            worth, whole = gains(vertex)
+            for part in np.lexsort((-whole, -worth)).tolist():
+                if (worth[part], whole[part]) <= (0.0, NEGLIGIBLE):
+                    break
+                alone = count[labels[vertex]] == 1
+                if load[part] + weight[vertex] <= limit and not alone:
+                    move(vertex, part)
+                    changed = True
+                    break
+                if exchange(vertex, part, float(worth[part]), float(whole[part])):
+                    changed = True
+                    break
+        if not changed:
+            return
 
 
 def _fill_empty_parts(parts: IntArray, n_parts: int, weight: FloatArray) -> IntArray:
@@ -426,7 +548,49 @@ def _bisect(
         )
     side = np.asarray(side, dtype=np.int8)
     _meet_limits(graph, weight, side, halves, limit)
+    _mend_cut(graph, weight, side, halves, limit)
     return side
+
+
+def _divide_in_order(
+    module: Any,
+    nets: sparse.csr_array,
+    weight: FloatArray,
+    price: FloatArray,
+    order: IntArray,
+    n_parts: int,
+    imbalance: float,
+    objective: Objective,
+) -> tuple[IntArray, tuple[float, float]]:
+    """Part of each vertex in this order, and how bad the partition is: its cost, then minus wholeness."""
+    pins = sparse.csc_array(nets[order])
+    pins.sort_indices()
+    size = np.diff(pins.indptr)
+    # a net that already lost vertices to a part of its own is cut: under "cut" it costs no more
+    whole = np.bincount(nets.indices, minlength=nets.shape[1]) == size
+    counts = (size > 1) & (whole | (objective == "connectivity"))
+    parts = _by_mtkahypar(
+        module,
+        [
+            pins.indices[pins.indptr[e] : pins.indptr[e + 1]].tolist()
+            for e in np.flatnonzero(counts)
+        ],
+        _whole_numbers(price[counts]),
+        _whole_numbers(weight[order]),
+        n_parts,
+        imbalance,
+        objective,
+    )
+    parts = _fill_empty_parts(parts, n_parts, weight[order])
+    load = np.bincount(parts, weights=weight[order], minlength=n_parts)
+    limit = max((1.0 + imbalance) * load.sum() / n_parts, load.max())
+    counted = sparse.csr_array(pins[:, np.flatnonzero(counts)])
+    _settle_ties(counted, weight[order], price[counts], parts, n_parts, limit, objective)
+    chosen = sparse.csr_array((weight[order], (parts, np.arange(len(parts)))))
+    mass = np.asarray((chosen @ (counted != 0).astype(np.float64)).toarray())
+    wholeness = (price[counts] * (mass**2).sum(axis=0) / mass.sum(axis=0) ** 2).sum()
+    cost = hypergraph_cut(counted, price[counts], parts, objective) if counts.any() else 0.0
+    return parts, (round(cost, 9), -round(float(wholeness), 9))
 
 
 def _by_mtkahypar(
