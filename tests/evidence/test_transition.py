@@ -38,7 +38,7 @@ def test_support(labels, seed, n_clusters):
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([0, 1], r"each of the 3 microclusters, but is an array of int64 of shape \(2,\)"),
+        ([0, 1], r"one per microcluster, but is an array of int64 of shape \(2,\)"),
         ([0.0, 1.0, 1.0], "but is an array of float64"),
         ([-1, 0, 1], r"must lie in 0 \.\. 1, but go from -1 to 1"),
         ([0, 1, 2], r"must lie in 0 \.\. 1, but go from 0 to 2"),

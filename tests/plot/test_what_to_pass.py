@@ -51,6 +51,6 @@ def test_a_model_that_chose_k_has_a_selection():
 
 def test_one_cluster_has_no_confidence_to_boast_of():
     ax = plot.confidence(np.ones(4), labels=np.zeros(4, dtype=int))
-    assert "has no meaning" in ax.get_title(loc="left")
+    assert "carries no information" in ax.get_title(loc="left")
     ax = plot.confidence(np.ones(4), labels=[0, 0, 1, 1])
-    assert "has no meaning" not in ax.get_title(loc="left")
+    assert "carries no information" not in ax.get_title(loc="left")

@@ -142,7 +142,7 @@ def test_labels_of_another_ensemble_are_refused(labels):
         expand_to_dask(ensemble, np.arange(ensemble.n_samples), array[:, :5])
     with pytest.raises(ValueError, match="one row per sample of the ensemble"):
         expand_to_dask(ensemble, [1, 2, 3], array)
-    with pytest.raises(LabelError, match="ensembles of ensemble_from_dask"):
+    with pytest.raises(LabelError, match="needs an ensemble made by ensemble_from_dask"):
         expand_to_dask(Ensemble.from_labels(labels), in_memory(labels).labels_, array)
 
 

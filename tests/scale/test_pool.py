@@ -205,7 +205,7 @@ def test_a_partition_with_other_features_is_named(X):
         with pytest.raises(LabelError, match=f"partition 1 has no column '{column}'"):
             kmeans_pool_dask(lazy, 3, 4, random_state=0)
     narrow = da.from_delayed(delayed(X[:5, :2]), (5, 3), float)
-    with pytest.raises(ParameterError, match="partition 1 has 2 features, but X 3"):
+    with pytest.raises(ParameterError, match="partition 1 has 2 features, but X has 3"):
         kmeans_pool_dask(da.concatenate([da.from_array(X[:40]), narrow]), 3, 4, random_state=0)
     with pytest.raises(ParameterError, match="X is a dask series"):
         kmeans_pool_dask(dd.from_pandas(frame["a"], npartitions=2), 3, 4, random_state=0)

@@ -135,7 +135,7 @@ def mean_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> ND
     >>> from coterie.evidence.reliability import cluster_reliability, mean_reliability
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])
     >>> mean_reliability(ensemble, cluster_reliability(ensemble)).round(3)
-    array([0.658, 0.302, 0.643])
+    array([0.659, 0.643, 0.302])
     """
     values = ensemble.weight_of_cluster * reliability
     return np.asarray(ensemble.incidence @ values / ensemble.observed_weight)
