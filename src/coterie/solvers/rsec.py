@@ -262,7 +262,7 @@ class RSECZ(_RSEC):
     max_iter : int, default 500
         Maximum number of passes.
     tol : float, default 1e-5
-        Largest violation of the constraints at the end: the length of a sample's column.
+        Passes end when no column of the constraints is violated by more than this length.
     n_init : int, default 10
         Number of starts of the final k-means.
     callback : callable or None, default None
