@@ -137,7 +137,7 @@ def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
 def test_every_solver_says_how_sure_it_is(name):
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 30)
-    labels = np.where(rng.random((90, 8)) < 0.1, rng.integers(0, 3, (90, 8)), truth[:, None])
+    labels = np.where(rng.random((90, 8)) < 0.2, rng.integers(0, 3, (90, 8)), truth[:, None])
     model = find_method(name)(3, random_state=0)
     with pytest.raises(NotFittedError):
         model.soft_labels()
