@@ -22,16 +22,16 @@ figure, ax = plt.subplots(figsize=(9.3, 6.6), layout="constrained")
 criteria(selection, ax=ax)
 
 # %%
-# The distribution of the co-association. If a line is flat in the middle, pairs of samples are either
-# always or never together at this k.
+# The cumulative distribution of the co-association. If a line is flat in the middle, pairs of samples are
+# either always or never together at this k.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 cdf(selection, ax=axes[0])
 delta_area(selection, ax=axes[1])
 
 # %%
-# Where do the clusters of one k come from? Up to five, every step splits clusters as a whole; after that,
-# small pieces break off.
+# Where do the clusters of each k come from? Up to k = 5, every step separates whole blobs; after that, single
+# blobs are cut into pieces.
 
 figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
 tracking(selection, ax=ax)

@@ -2,8 +2,8 @@
 Which members agree?
 ====================
 
-A consensus is only as good as its members. A copy counts twice without adding information, and a member
-that agrees with no other only adds noise. The picture shows both.
+A consensus is only as good as its members. A copied member counts twice without adding information, and a
+member that agrees with no other only adds noise. The picture shows both.
 """
 
 # %%
