@@ -219,6 +219,11 @@ def _is_number_written_otherwise(text: str) -> bool:
     return number is not None and number.is_integer()
 
 
+def damaged(name: object, error: BaseException) -> DataError:
+    """The error about a file that its reader cannot read, with the reader's reason in one line."""
+    return DataError(f"{name} is damaged or cut short: {' '.join(str(error).split())}")
+
+
 def repeated(names: Iterable[str]) -> list[str]:
     """Names that occur more than once, in order."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
