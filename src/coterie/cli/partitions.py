@@ -18,17 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.cli._clustering import asked_solver, chosen_k, clustering, combined, summarise
+from coterie.cli._label_files import refuse_repeated
 from coterie.cli._questions import check_select, show_selection
 from coterie.cli.arguments import UsageError, is_pattern
 from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, RunLog, check_outputs, write_pages
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
-from coterie.core.params import nearest
 from coterie.core.random import generator
-from coterie.core.text import counted, listed, quoted
+from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
+from coterie.io.table import absent_column, not_numbers
 from coterie.io.write import check_writable
 from coterie.result import Result
 
@@ -249,11 +250,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             if file.suffix.lower() != PARQUET:
                 raise DataError(f"{file}: the pattern {path} must match parquet files only")
         files += here
-    known: set[Path] = set()
-    for file in files:
-        if file in known:
-            raise UsageError(f"{file} is given twice")
-        known.add(file)
+    refuse_repeated(files)
     return files
 
 
@@ -301,23 +298,14 @@ def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> li
     wanted = arguments.columns or present
     for name in [*wanted, *arguments.drop]:
         if name not in present and name != arguments.id:
-            raise DataError(
-                f"{files[0]} has no column {name!r} (the columns are {listed(present)})"
-                f"{nearest(name, present)}"
-            )
+            raise DataError(absent_column(files[0], name, present))
     kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
     if not kept:
         raise DataError(f"{path}: no column is left to cluster")
     kinds = dict(zip(present, layout.kinds, strict=True))
-    not_numbers = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
-    if not_numbers:
-        one = len(not_numbers) == 1
-        raise DataError(
-            f"{path}: {'column' if one else 'columns'} {quoted(not_numbers)} "
-            f"{'holds' if one else 'hold'} {kinds[not_numbers[0]]}, not numbers; leave "
-            f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
-            "column of ids (--id)"
-        )
+    others = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
+    if others:
+        raise not_numbers(path, others, kinds[others[0]])
     return kept
 
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.io.mat import MatError, Other, read_variables
-from coterie.io.table import Column, FileTable
+from coterie.io.table import Column, FileTable, damaged
 
 Purpose = Literal["features", "labels"]
 
@@ -157,7 +157,7 @@ def _broken(path: Path, error: BaseException) -> DataError:
             f"{path} holds Python objects (pickles), which are not read; "
             "save it as plain arrays of numbers or text"
         )
-    return DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}")
+    return damaged(path, error)
 
 
 def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTable:
@@ -170,8 +170,6 @@ def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTa
     else:
         matrix = _matrix_of(path, name, value, purpose)
     n = matrix[0].shape[0]
-    if n == 0:
-        raise DataError(f"{path}: {name!r} has no rows")
     columns: dict[str, Column] = {f"{name}_{j}": column for j, column in enumerate(matrix)}
     main = tuple(columns)
     for other, array in arrays.items():
@@ -217,12 +215,12 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
         )
     if value.dtype.kind not in ("iufb" if purpose == "features" else "iufbU"):
         raise DataError(f"{path}: {name!r} holds {value.dtype.name} values, not {purpose}")
+    if value.shape[0] == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
     if value.ndim == 1:
         return [value]
     if value.shape[1] == 0:
         raise DataError(f"{path}: {name!r} has no columns")
-    if value.shape[0] == 0:
-        raise DataError(f"{path}: {name!r} has no rows")
     require(
         BYTES_PER_COLUMN * value.shape[1],
         f"{path}: the {value.shape[1]:,} columns of {name!r}",

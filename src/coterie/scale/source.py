@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError, LabelError
-from coterie.core.params import nearest
 from coterie.core.text import listed
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
 from coterie.io.parquet import arrow_values, data_columns, readable, require_pyarrow
+from coterie.io.table import absent_column
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import gather
 
@@ -492,8 +492,8 @@ def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str)
     for column in wanted:
         if column not in present:
             raise LabelError(
-                f"{part_name} has no column {column!r} (its columns are "
-                f"{listed(str(name) for name in present)}); every partition needs the same columns"
+                f"{part_name} has no column {column!r} (its columns are {listed(map(str, present))}); "
+                "every partition needs the same columns"
             )
 
 
@@ -504,10 +504,7 @@ def _chosen(
     _differing([str(name) for name in present], where)
     for name in [*(columns or ()), *([] if id is None else [id])]:
         if name not in present:
-            raise LabelError(
-                f"{where} has no column {name!r} (the columns are "
-                f"{listed(str(column) for column in present)}){nearest(str(name), map(str, present))}"
-            )
+            raise LabelError(absent_column(where, str(name), map(str, present)))
     kept = [name for name in (present if columns is None else columns) if name != id]
     if not kept:
         raise LabelError(f"no members: {where} has no column of labels")
