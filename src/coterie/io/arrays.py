@@ -53,7 +53,7 @@ def read_npy(path: Path, purpose: Purpose) -> FileTable:
     """One array: n x d, or n values."""
     try:
         with path.open("rb") as file:
-            size = _npy_bytes(file, path.stat().st_size)
+            _, _, size = checked_header(file, path.stat().st_size)
             _require(size, path)
             file.seek(0)
             array = np.load(file, allow_pickle=False)
@@ -82,7 +82,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
                 total = 0
                 for entry in packed.infolist():
                     with packed.open(entry) as start:
-                        total += _npy_bytes(start, entry.file_size)
+                        total += checked_header(start, entry.file_size)[2]
             _require(total, path)
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
@@ -124,8 +124,8 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _npy_bytes(file: IO[bytes], stored: int) -> int:
-    """Bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
+def checked_header(file: IO[bytes], stored: int) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape, type and bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
     shape, dtype = npy_header(file)
     if dtype.hasobject:
         raise ValueError("Python objects (pickles)")
@@ -135,7 +135,7 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     size = math.prod(shape) * dtype.itemsize
     if size > stored - file.tell():
         raise ValueError(f"{size} bytes of numbers in a file of {stored}")
-    return size
+    return shape, dtype, size
 
 
 def _check_characters(array: NDArray[Any]) -> None:
