@@ -76,9 +76,10 @@ def check_outputs(
     arguments: argparse.Namespace,
     inputs: Sequence[Path],
     check_labels: Callable[[Path], None] = check_writable,
+    columns: Sequence[str] = (LABEL, CONFIDENCE),
 ) -> None:
-    """Refuse outputs that cannot be written, before any work."""
-    if arguments.id in (LABEL, CONFIDENCE) and arguments.output is not None:
+    """Refuse outputs that cannot be written, before any work; ``columns`` are those of the labels."""
+    if arguments.id in columns and arguments.output is not None:
         raise UsageError(
             f"--id {arguments.id}: the output has a column with that name; rename the id column"
         )

@@ -159,12 +159,9 @@ def _carry_out(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    if arguments.output is not None and arguments.id in (LABEL, CONFIDENCE, DISTINCT):
-        raise UsageError(
-            f"--id {arguments.id}: the output has a column with that name; rename the id column"
-        )
     require_dask(f"{paths[0]}: to leave rows in partitions")
-    check_outputs(arguments, paths, partial(_check_directory, paths))
+    columns = (LABEL, CONFIDENCE, DISTINCT)
+    check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
     with warnings.catch_warnings(), Stages() as stages:
         # for programmers; the table of distinct rows cannot be smaller

@@ -118,7 +118,9 @@ def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Col
     budget = memory_budget()
     require(least, purpose, advice, budget)
     columns: dict[str, list[Any] | _Texts] = {
-        field.name: _Texts() if _is_dictionary_of_texts(field.type) else []
+        field.name: _Texts()
+        if pa.types.is_dictionary(field.type) and _is_text(field.type.value_type)
+        else []
         for field in file.schema_arrow
     }
     held = 0
@@ -137,12 +139,6 @@ def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Col
         else arrow_values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
         for name, column in columns.items()
     }
-
-
-def _is_dictionary_of_texts(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_dictionary(kind) and _is_text(kind.value_type)
 
 
 class _Texts:

@@ -181,7 +181,8 @@ class _Watch:
         self._sum = sketch if self._sum is None else self._sum.merge(sketch)
         self._done += 1
         estimate = self._sum.estimate()
-        needed = estimate * bytes_per_row(len(self._layout.names))
+        # Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position.
+        needed = estimate * (10 * len(self._layout.names) + 80)
         if needed > self._budget:
             raise self._refusal(estimate, needed)
         if self._callback is not None:
@@ -210,11 +211,6 @@ class _Watch:
             f"{text}. Give fewer members, or members with fewer clusters (the most are in "
             f"{widest!r}), or raise memory_budget."
         )
-
-
-def bytes_per_row(n_members: int) -> int:
-    """Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position."""
-    return 10 * n_members + 80
 
 
 # ---------------------------------------------------------------------- number of distinct rows

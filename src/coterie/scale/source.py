@@ -23,7 +23,7 @@ from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
 from coterie.io.parquet import arrow_values, data_columns, readable, require_pyarrow
-from coterie.io.table import absent_column
+from coterie.io.table import absent_column, repeated
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import gather
 
@@ -512,11 +512,8 @@ def _chosen(
 
 
 def _differing(names: list[Any], where: str) -> list[Any]:
-    known: set[Any] = set()
-    for name in names:
-        if name in known:
-            raise LabelError(f"{where} has two columns named {name!r}; names must differ")
-        known.add(name)
+    if twice := repeated(names):
+        raise LabelError(f"{where} has two columns named {twice[0]!r}; names must differ")
     return names
 
 
