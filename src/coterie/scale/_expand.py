@@ -20,7 +20,7 @@ from coterie.io.parquet import require_pyarrow
 from coterie.io.write import cannot_write, make_beside, whole_file
 from coterie.scale._table import Lookup
 from coterie.scale.engine import compute
-from coterie.scale.source import Layout, as_array, open_labels, read_blocks
+from coterie.scale.source import Layout, as_array, is_frame, open_labels, read_blocks
 
 
 def expand_to_dask(
@@ -78,7 +78,7 @@ def expand_to_dask(
         raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
     # A separate task, so that the graph holds the table once, not once per partition.
     lookup = delayed(_lookup(ensemble, source.layout, [array]))
-    if source.collection is not None and hasattr(source.collection, "map_partitions"):
+    if is_frame(source.collection):
         meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
         return source.collection.map_partitions(
             _expand_frame, lookup, source.layout, name, meta=meta
