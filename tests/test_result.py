@@ -372,7 +372,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
         entries[entry_of(entries, "result_labels")] = npy(np.zeros(20_000_000, dtype=np.int32))
 
     rewrite(path, change)
-    assert "has another size than the header declares" in refused(path)
+    assert "another type, shape or size than the header declares" in refused(path)
 
 
 def test_a_declared_bomb_is_refused_by_the_budget(tmp_path, monkeypatch):
@@ -389,7 +389,7 @@ def test_another_shape_and_type(tmp_path):
         entries[name] = npy(np.load(io.BytesIO(entries[name])).reshape(1, -1))
 
     rewrite(path, reshape)
-    assert "type or shape" in refused(path)
+    assert "another type, shape or size" in refused(path)
 
     path = saved(tmp_path)
 

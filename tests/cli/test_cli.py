@@ -303,7 +303,7 @@ def test_cluster_refuses_bad_features(refused, content, options, says):
         (["combine", "a.csv", "a.csv"], "a.csv is given twice"),
         (
             ["combine", "a.csv", "labels.csv", "--id", "customer"],
-            "labels.csv: no column 'customer'",
+            "labels.csv has no column 'customer'",
         ),
         (["combine", "a.csv", "--id", "custmer"], "its columns are customer, cluster"),
         (["combine", "a.csv", "b.csv", "--id", "customer", "--label", "z"], "no column 'z'"),

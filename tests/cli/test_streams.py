@@ -105,7 +105,7 @@ def test_a_signal_lets_the_command_put_things_in_order(monkeypatch, capsys, numb
 
 def test_signals_that_have_an_answer_keep_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(cli, "_run", lambda *_: seen.append(signal.getsignal(signal.SIGHUP)))
+    monkeypatch.setattr(cli, "_run", lambda *_: seen.append(signal.getsignal(signal.SIGHUP)) or [])
     # as nohup sets it
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

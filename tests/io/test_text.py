@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from coterie.core.errors import DataError
 from coterie.ensemble.missing import is_missing_text
 from coterie.io import read_table
+from coterie.io.text import read_text
 
 
-def table_of(folder: Path, text: str, name: str = "t.csv", as_text: tuple[str, ...] = ()):
+def table_of(folder: Path, text: str, name: str = "t.csv", id: str | None = None):
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    return read_table(path, as_text=as_text)
+    return read_table(path, id=id)
 
 
 def test_columns_are_numbers_or_text_and_keep_their_order(tmp_path):
@@ -40,10 +41,10 @@ def test_missing_cells_in_numbers_and_in_text(tmp_path, cell):
 
 
 def test_ids_keep_how_they_are_written(tmp_path):
-    table = table_of(tmp_path, "id,zip\n007,01\n12,02\n", as_text=("id",))
+    table = table_of(tmp_path, "id,zip\n007,01\n12,02\n", id="id")
     assert table.columns["id"] == ["007", "12"]
     assert table.columns["zip"].tolist() == [1.0, 2.0]
-    plain = table_of(tmp_path, "id\n7\n12\n", as_text=("id",))
+    plain = table_of(tmp_path, "id\n7\n12\n", id="id")
     assert plain.columns["id"].tolist() == [7, 12]
 
 
@@ -92,7 +93,7 @@ def test_quoted_cells_with_commas_and_line_breaks(tmp_path_factory, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
         writer.writerows([("first", "second"), *rows])
-    table = read_table(path, as_text=("first", "second"))
+    table = read_text(path, ",", ("first", "second"))
     for j, name in enumerate(("first", "second")):
         found = [*table.columns[name]]
         for row, value in zip(rows, found, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,15 @@ def _in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[object]:
-    """Two worker processes."""
+def _workers() -> Iterator[Any]:
     from coterie.scale import local_cluster
 
     with local_cluster(2, "1GB") as client:
         yield client
+
+
+@pytest.fixture
+def cluster(_workers: Any) -> Any:
+    """Two worker processes, which replace those that an earlier test has killed."""
+    _workers.wait_for_workers(2)
+    return _workers

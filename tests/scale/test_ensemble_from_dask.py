@@ -202,7 +202,7 @@ def test_the_sketch_counts_distinct_rows(size):
         merged = part.merge(merged)
     assert merged.estimate() == pytest.approx(len(distinct), rel=0.08)
     assert merged.rows == len(rows)
-    np.testing.assert_array_equal(merged.registers, Sketch.of(table_of(rows)).registers)
+    np.testing.assert_array_equal(merged.smallest, Sketch.of(table_of(rows)).smallest)
 
 
 def test_too_many_distinct_rows_are_refused_early():

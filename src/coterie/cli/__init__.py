@@ -25,7 +25,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
 
-from coterie.cli.arguments import UsageError, in_partitions, parse
+from coterie.cli.arguments import COMMANDS, UsageError, in_partitions, parse
 from coterie.core.errors import CoterieError
 from coterie.core.text import printable
 
@@ -35,17 +35,6 @@ MOST_WARNINGS = 3
 THREADS = "NUMBA_NUM_THREADS"
 # more threads than a process may start on most machines
 MOST_THREADS = 1024
-# the module that holds each command; those on rows in partitions are in ``partitions``
-HOMES = {
-    "demo": "_clustering",
-    "cluster": "_clustering",
-    "combine": "_clustering",
-    "select": "_questions",
-    "report": "_questions",
-    "explain": "_questions",
-    "methods": "_methods",
-    "warmup": "_methods",
-}
 # longer lines are hard to read
 WIDEST = 100
 # sent when the system shuts down, or when the terminal is closed
@@ -70,9 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with _ended_in_order(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            _run(sys.argv[1:] if argv is None else [*argv], caught, written)
+            messages = _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
-        _print_warnings(caught)
+        for message in messages[:MOST_WARNINGS]:
+            _print(f"warning: {message}")
         return 0
     except KeyboardInterrupt as interrupt:
         number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
@@ -146,13 +136,14 @@ def _run(
     argv: list[str],
     caught: Sequence[warnings.WarningMessage],
     written: list[tuple[str, Path]],
-) -> None:
+) -> list[str]:
+    """Run a command; the warnings to the user."""
     try:
         arguments = parse(argv)
     except SystemExit:  # after --help and --version
-        return
+        return []
     if arguments is None:
-        return
+        return []
     _check_threads(os.environ.get(THREADS, ""))
     from coterie.cli.outputs import RunLog
 
@@ -160,9 +151,10 @@ def _run(
     if "run" in arguments:
         # a command of another package
         arguments.run(arguments, log)
-        return
-    home = "partitions" if in_partitions(arguments) else HOMES[arguments.command]
+        return log.warnings()
+    home = "partitions" if in_partitions(arguments) else COMMANDS[arguments.command].home
     getattr(import_module(f"coterie.cli.{home}"), arguments.command)(arguments, log)
+    return log.warnings()
 
 
 def _check_threads(asked: str) -> None:
@@ -234,12 +226,3 @@ def _print(message: str) -> None:
             )
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-
-
-def _print_warnings(caught: Sequence[warnings.WarningMessage]) -> None:
-    # other kinds of warning address programmers
-    messages = dict.fromkeys(
-        str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
-    )
-    for message in [*messages][:MOST_WARNINGS]:
-        _print(f"warning: {message}")

@@ -48,9 +48,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     check_outputs(arguments, [arguments.data])
     with Stages() as stages:
         stages.begin(f"reading {arguments.data.name}")
-        table = read_table(
-            arguments.data, "features", () if arguments.id is None else (arguments.id,)
-        )
+        table = read_table(arguments.data, "features", arguments.id)
         truth = None if arguments.truth is None else table.labels(arguments.truth)
         leave_out = [*arguments.drop, *([] if truth is None else [arguments.truth])]
         X, features, ids = table.features(arguments.columns, arguments.id, leave_out)

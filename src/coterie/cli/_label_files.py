@@ -38,16 +38,11 @@ def read_label_files(
         The column of known classes, which is not a member.
     stages : Stages
     """
-    real_paths: set[str] = set()
-    for path in files:
-        real_path = realpath(path)
-        if real_path in real_paths:
-            raise UsageError(f"{path} is given twice")
-        real_paths.add(real_path)
+    refuse_repeated(files)
     tables = []
     for path in files:
         stages.begin(f"reading {path.name}")
-        tables.append(read_table(path, "labels", () if id is None else (id,)))
+        tables.append(read_table(path, "labels", id))
     try:
         ensemble = _label_ensemble(tables, id, columns, truth)
     except LabelError as error:
@@ -55,6 +50,16 @@ def read_label_files(
         message = f"{listed(map(str, files), 5)}: {error.message}{note}"
         raise DataError(message, error.advice, error.values) from error
     return ensemble, None if truth is None else _known_classes(tables, id, truth, ensemble)
+
+
+def refuse_repeated(files: Sequence[Path]) -> None:
+    """Refuse a file that is given twice."""
+    real_paths: set[str] = set()
+    for path in files:
+        real_path = realpath(path)
+        if real_path in real_paths:
+            raise UsageError(f"{path} is given twice")
+        real_paths.add(real_path)
 
 
 def _label_ensemble(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from coterie.cli._clustering import chosen_k
 from coterie.cli._label_files import read_label_files
@@ -19,13 +22,14 @@ from coterie.cli.outputs import (
     check_page,
     closing_facts,
     file_facts,
+    refuse_overwriting,
     selection_facts,
 )
 from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, SampleError
 from coterie.core.text import counted, listed
 from coterie.io import check_writable, read_table, write_table
-from coterie.io.parquet import require_pyarrow
+from coterie.io.parquet import readable, require_pyarrow
 from coterie.result import Result
 from coterie.trust import Explanation
 
@@ -47,9 +51,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
             size = f"{counted(data.n_samples, 'sample')}, {counted(data.n_members, 'member')}"
         else:
             stages.begin(f"reading {files[0].name}")
-            table = read_table(
-                files[0], "features", () if arguments.id is None else (arguments.id,)
-            )
+            table = read_table(files[0], "features", arguments.id)
             data, features, _ = table.features(arguments.columns, arguments.id, arguments.drop)
             size = f"{counted(len(data), 'sample')}, {counted(len(features), 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
@@ -62,9 +64,7 @@ def check_select(arguments: argparse.Namespace) -> None:
     files: list[Path] = arguments.files
     if arguments.output is not None:
         check_writable(arguments.output)
-        there = [path for path in files if path.exists() and arguments.output.exists()]
-        if any(arguments.output.samefile(path) for path in there):
-            raise UsageError(f"-o {arguments.output} would overwrite the input; name another file")
+        refuse_overwriting("-o", arguments.output, files)
     if not arguments.labels and len(files) > 1:
         raise UsageError("several files are read only with --labels; features come in one file")
 
@@ -100,8 +100,7 @@ def report(arguments: argparse.Namespace, log: RunLog) -> None:
         Result.load(arguments.result)
     output = arguments.output or arguments.result.with_suffix(".html")
     check_page(output, "-o")
-    if output.exists() and arguments.result.exists() and output.samefile(arguments.result):
-        raise UsageError(f"-o {output} would overwrite the result; name another file")
+    refuse_overwriting("-o", output, [arguments.result])
     result = Result.load(arguments.result)
     write(result, output, title=arguments.title)
     log.written.append(("report", output))
@@ -207,7 +206,7 @@ def _explained_by_distinct_row(
     """
     if labels is None:
         return [_by_distinct_row(result, path, text) for text in samples]
-    rows = _WrittenLabels.of(labels, result).find(samples)
+    rows = _find_distinct_rows(result, labels, samples)
     return [_explain(result, row, text) for text, row in zip(samples, rows, strict=True)]
 
 
@@ -234,101 +233,64 @@ def _explain(result: Result, row: int, name: str | None) -> Explanation:
     return replace(explanation, sample=name, sentence=sentence)
 
 
-class _WrittenLabels:
-    """The labels of all rows, in a directory of parquet files."""
+def _find_distinct_rows(result: Result, folder: Path, samples: Sequence[str]) -> list[int]:
+    """The distinct row of each sample, by its id or, without ids, by its row number."""
+    require_pyarrow(folder)
+    from pyarrow import parquet
 
-    def __init__(self, folder: Path, files: Sequence[Path], id: str | None, result: Result) -> None:
-        self._folder = folder
-        self._files = files
-        self._id = id
-        self._result = result
-
-    @classmethod
-    def of(cls, folder: Path, result: Result) -> _WrittenLabels:
-        """Open the directory that was written with the result; refuse any other."""
-        require_pyarrow(folder)
-        from pyarrow import parquet
-
-        # part-9 before part-10
-        files = sorted(folder.glob("*.parquet"), key=lambda file: (len(file.name), file.name))
-        if not files:
-            raise DataError(f"--labels {folder} is not a directory of parquet files")
-        rows = sum(_read(file, parquet.read_metadata).num_rows for file in files)
-        present = _read(files[0], parquet.read_schema).names
-        expected = result.ensemble.total_count
-        if DISTINCT not in present or LABEL not in present or rows != expected:
+    # part-9 before part-10
+    files = sorted(folder.glob("*.parquet"), key=lambda file: (len(file.name), file.name))
+    if not files:
+        raise DataError(f"--labels {folder} is not a directory of parquet files")
+    sizes = []
+    for file in files:
+        with readable(file):
+            sizes.append(parquet.read_metadata(file).num_rows)
+    present = parquet.read_schema(files[0]).names
+    expected = result.ensemble.total_count
+    if DISTINCT not in present or LABEL not in present or sum(sizes) != expected:
+        raise DataError(
+            f"--labels {folder} was not written with this result: it has {sum(sizes):,} rows with "
+            f"{listed(present)}; wanted are {expected:,} rows with {LABEL} and {DISTINCT}"
+        )
+    ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
+    if ids:
+        rows = _rows_by_id(files, ids[0], samples)
+    else:
+        rows = _rows_by_number(files, sizes, samples)
+    for text, row in rows.items():
+        distinct = row[DISTINCT]
+        if not 0 <= distinct < len(result.labels) or result.labels[distinct] != row[LABEL]:
             raise DataError(
-                f"--labels {folder} was not written with this result: it has {rows:,} rows with "
-                f"{listed(present)}; wanted are {expected:,} rows with {LABEL} and {DISTINCT}"
+                f"--labels {folder} was not written with this result: its label of {text} differs"
             )
-        ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
-        return cls(folder, files, ids[0] if ids else None, result)
+    return [rows[text][DISTINCT] for text in samples]
 
-    def find(self, samples: Sequence[str]) -> list[int]:
-        """The distinct row of each sample, by its id or, without ids, by its row number."""
-        rows = self._by_id(samples) if self._id is not None else self._by_number(samples)
-        for text, (row, label) in rows.items():
-            if not 0 <= row < len(self._result.labels) or self._result.labels[row] != label:
-                raise DataError(
-                    f"--labels {self._folder} was not written with this result: its label of {text} "
-                    "differs"
-                )
-        return [rows[text][0] for text in samples]
 
-    def _by_id(self, samples: Sequence[str]) -> dict[str, tuple[int, int]]:
-        import pyarrow as pa
-        from pyarrow import compute, parquet
+def _rows_by_id(files: Sequence[Path], id: str, samples: Sequence[str]) -> dict[str, Any]:
+    """The first row with the id of each sample, as written."""
+    import pyarrow as pa
+    from pyarrow import compute, parquet
 
-        rows: dict[str, tuple[int, int]] = {}
-        for path in self._files:
-            kind = _read(path, parquet.read_schema).field(self._id).type
+    rows: dict[str, Any] = {}
+    for path in files:
+        with readable(path), parquet.ParquetFile(path) as file:
+            kind = file.schema_arrow.field(id).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
             wanted = _as_kind([text for text in samples if text not in rows], kind)
             if not wanted:
                 continue
             values = pa.array(list(wanted), type=kind)
-            with _read(path, parquet.ParquetFile) as file:
-                for batch in file.iter_batches(columns=[self._id, LABEL, DISTINCT]):
-                    ids = batch.column(self._id).cast(kind)
-                    hits = batch.filter(compute.is_in(ids, value_set=values)).to_pylist()
-                    for hit in hits:
-                        # the first of several rows with this id
-                        rows.setdefault(wanted[hit[self._id]], (hit[DISTINCT], hit[LABEL]))
-        absent = [text for text in samples if text not in rows]
-        if absent:
-            raise SampleError(
-                f"{self._folder}: no row has {listed(map(repr, absent), 5)} in column {self._id!r}"
-            )
-        return rows
-
-    def _by_number(self, samples: Sequence[str]) -> dict[str, tuple[int, int]]:
-        from pyarrow import parquet
-
-        total = self._result.ensemble.total_count
-        sizes = [_read(path, parquet.read_metadata).num_rows for path in self._files]
-        rows: dict[str, tuple[int, int]] = {}
-        for text in samples:
-            if not (text.isdecimal() and int(text) < total):
-                raise SampleError(
-                    f"{self._folder} has no column of ids, so samples are row numbers from 0 to "
-                    f"{total - 1:,}, not {text!r}"
-                )
-            row, part = int(text), 0
-            while row >= sizes[part]:
-                row -= sizes[part]
-                part += 1
-            table = parquet.read_table(self._files[part], columns=[LABEL, DISTINCT])
-            rows[text] = (table[DISTINCT][row].as_py(), table[LABEL][row].as_py())
-        return rows
-
-
-def _read(path: Path, how: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return how(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
+            for batch in file.iter_batches(columns=[id, LABEL, DISTINCT]):
+                same = compute.is_in(batch.column(id).cast(kind), value_set=values)
+                for row in batch.filter(same).to_pylist():
+                    rows.setdefault(wanted[row[id]], row)
+    absent = [text for text in samples if text not in rows]
+    if absent:
+        raise SampleError(
+            f"{files[0].parent}: no row has {listed(map(repr, absent), 5)} in column {id!r}"
+        )
+    return rows
 
 
 def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
@@ -337,8 +299,26 @@ def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
 
     values = {}
     for text in samples:
-        try:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
             values[pa.scalar(text).cast(kind).as_py()] = text
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
     return values
+
+
+def _rows_by_number(
+    files: Sequence[Path], sizes: Sequence[int], samples: Sequence[str]
+) -> dict[str, Any]:
+    """The row of each sample, as written."""
+    from pyarrow import parquet
+
+    ends = np.cumsum(sizes)
+    rows: dict[str, Any] = {}
+    for text in samples:
+        if not (text.isdecimal() and int(text) < ends[-1]):
+            raise SampleError(
+                f"{files[0].parent} has no column of ids, so samples are row numbers from 0 to "
+                f"{ends[-1] - 1:,}, not {text!r}"
+            )
+        part = int(np.searchsorted(ends, int(text), side="right"))
+        table = parquet.read_table(files[part], columns=[LABEL, DISTINCT])
+        rows[text] = table.slice(int(text) - ends[part] + sizes[part], 1).to_pylist()[0]
+    return rows

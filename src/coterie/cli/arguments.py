@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from glob import has_magic
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,6 +15,15 @@ from coterie.core.errors import CoterieError
 
 AUTO = (2, 10)
 LONGEST_RANGE = 100
+# what several options have in common
+NAMES = {"nargs": "+", "action": "extend", "metavar": "COL"}
+FILE = {"type": Path, "metavar": "FILE"}
+FILES = {"type": Path, "nargs": "+"}
+PARTITIONS = "a directory or a quoted pattern of parquet files"
+OUTPUT_ROWS = (
+    "The output has one row per sample: its id (or its row number, from 0), its label, and its "
+    "confidence from 0 to 1."
+)
 
 
 class UsageError(CoterieError):
@@ -94,314 +104,64 @@ def _parser(further: Mapping[str, Any]) -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"coterie {coterie.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
-    for add in COMMANDS.values():
-        add(commands)
-    for command in further.values():
-        command.add_arguments(commands, _add_jobs)
+    for name, command in COMMANDS.items():
+        command.add(name, commands)
+    for module in further.values():
+        module.add_arguments(commands, _add_jobs)
     return parser
 
 
-def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser(
-        "demo",
-        allow_abbrev=False,
-        help="cluster handwritten digits and compare with the known classes",
-        description="Cluster the 1,797 handwritten digits that come with scikit-learn, compare "
-        "with the known classes, and write the labels, the result and a report.",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("demo"),
-        metavar="DIR",
-        help="directory for labels.csv, result.npz and report.html (default: demo)",
-    )
-    _add_seed(parser)
-    _add_jobs(parser)
-
-
-def _add_cluster(commands: Any) -> None:
-    parser = commands.add_parser(
-        "cluster",
-        allow_abbrev=False,
-        help="cluster a table of features",
-        description="Cluster the rows of a table many times by k-means and combine the clusterings.",
-        epilog="The output has one row per sample: its id (or its row number, from 0), its label, and "
-        "its confidence from 0 to 1.",
-    )
-    parser.add_argument(
-        "data",
-        type=Path,
-        metavar="DATA",
-        help="file with one column per feature; or a directory or a quoted pattern of parquet files, "
-        "which are read in partitions",
-    )
-    _add_solver(parser)
-    _add_members(parser)
-    parser.add_argument(
-        "--member-clusters",
-        type=_cluster_range,
-        metavar="LOW-HIGH",
-        help="range of the number of clusters per clustering, such as 5-30 (default: from K to the "
-        "larger of 2 K and the square root of the number of rows); smaller numbers make combining "
-        "faster",
-    )
-    parser.add_argument("--id", metavar="COL", help="column of sample ids")
-    _add_columns(parser)
-    _add_truth(parser)
-    _add_jobs(parser)
-    _add_workers(parser)
-
-
-def _add_combine(commands: Any) -> None:
-    parser = commands.add_parser(
-        "combine",
-        allow_abbrev=False,
-        help="combine clusterings that you already have",
-        description="Combine clusterings of the same samples: the columns of one file, of several "
-        "files with the same rows, or of files with different samples, joined by --id.",
-        epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. The output "
-        "has one row per sample: its id (or its row number, from 0), its label, and its confidence "
-        "from 0 to 1.",
-    )
-    parser.add_argument(
-        "files",
-        type=Path,
-        nargs="+",
-        metavar="LABELS",
-        help="file with one column per clustering; or a directory or a quoted pattern of parquet files "
-        "with the same columns, which are read in partitions",
-    )
-    _add_solver(parser)
-    parser.add_argument("--id", metavar="COL", help="column of sample ids, in every file")
-    parser.add_argument(
-        "--label",
-        nargs="+",
-        action="extend",
-        metavar="COL",
-        help="columns of labels (default: all but the id)",
-    )
-    _add_truth(parser)
-    _add_workers(parser)
-
-
-def _add_select(commands: Any) -> None:
-    parser = commands.add_parser(
-        "select",
-        allow_abbrev=False,
-        help="recommend a number of clusters",
-        description="Try several numbers of clusters, compare them by several criteria and with data "
-        "without structure, and recommend one, or say that there is no structure.",
-    )
-    parser.add_argument(
-        "files",
-        type=Path,
-        nargs="+",
-        metavar="DATA",
-        help="file with one column per feature; with --labels, files with one column per clustering; or "
-        "a directory or a quoted pattern of parquet files, which are read in partitions",
-    )
-    parser.add_argument("--labels", action="store_true", help="the files hold labels, not features")
-    parser.add_argument(
-        "-k",
-        "--clusters",
-        type=_cluster_range,
-        default=AUTO,
-        metavar="LOW-HIGH",
-        help=f"numbers to try (default: {AUTO[0]}-{AUTO[1]})",
-    )
-    parser.add_argument("--id", metavar="COL", help="column of sample ids")
-    _add_columns(parser)
-    _add_members(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write the table of criteria: .csv, .tsv or .parquet",
-    )
-    _add_seed(parser)
-    _add_jobs(parser)
-    _add_json(parser)
-    _add_workers(parser)
-
-
-def _add_report(commands: Any) -> None:
-    parser = commands.add_parser(
-        "report",
-        allow_abbrev=False,
-        help="write the report of a saved result",
-        description="Write the report of a saved result: one HTML page that works offline.",
-    )
-    parser.add_argument("result", type=Path, metavar="RESULT", help="file written by --save")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="file to write (default: RESULT with the extension .html)",
-    )
-    parser.add_argument("--title", metavar="TEXT", help="title of the page")
-    _add_json(parser)
-
-
-def _add_explain(commands: Any) -> None:
-    parser = commands.add_parser(
-        "explain",
-        allow_abbrev=False,
-        help="explain why samples are in their clusters",
-        description="Show how each member labels a sample, and how confident its assignment is.",
-    )
-    parser.add_argument("result", type=Path, metavar="RESULT", help="file written by --save")
-    parser.add_argument(
-        "samples", nargs="+", metavar="ID", help="id of a sample, or its row number from 0"
-    )
-    parser.add_argument(
-        "--labels",
-        type=Path,
-        metavar="DIR",
-        help="only for rows in partitions: the directory of labels (-o) written with the result, in "
-        "which ids are looked up",
-    )
-    _add_json(parser)
-
-
-def _add_methods(commands: Any) -> None:
-    parser = commands.add_parser(
-        "methods",
-        allow_abbrev=False,
-        help="list the methods with their parameters",
-        description="List the methods, each with its parameters for --set (default, meaning, allowed "
-        "values), its cost (N distinct label rows, m members) and its paper.",
-    )
-    parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
-    parser.add_argument("--brief", action="store_true", help="print only the table of capabilities")
-
-
-def _add_warmup(commands: Any) -> None:
-    parser = commands.add_parser(
-        "warmup",
-        allow_abbrev=False,
-        help="compile the methods, so that later runs start faster",
-        description="Compile the code of every method and keep it on disk. Without it, the first use "
-        "of a method on a machine takes a few seconds more.",
-    )
-    parser.add_argument("names", nargs="*", metavar="METHOD", help="only these (default: all)")
-
-
-def _add_solver(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-k",
-        "--clusters",
-        type=_clusters,
-        metavar="K",
-        help="number of clusters; auto or a range such as 2-15 chooses it; without -k, eac chooses it",
-    )
-    parser.add_argument(
-        "--method",
-        metavar="NAME",
-        help="how to combine, see: coterie methods (default: lwea; lwgp above 12,000 distinct label "
-        "rows; eac without -k)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="NAME=VALUE",
-        help="set a parameter of the method; may be repeated",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write labels: .csv, .tsv or .parquet; a directory for rows in partitions",
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write a report for the browser: .html"
-    )
-    parser.add_argument(
-        "--save",
-        type=Path,
-        metavar="FILE",
-        help="write the whole result: .npz (for: report, explain)",
-    )
-    _add_json(parser)
-    _add_seed(parser)
-
-
-def _add_members(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--members",
-        type=_whole(1),
-        default=20,
-        metavar="M",
-        help="number of clusterings to generate (default: 20)",
-    )
-
-
-def _add_columns(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--columns",
-        nargs="+",
-        action="extend",
-        metavar="COL",
-        help="columns to cluster by (default: all)",
-    )
-    parser.add_argument(
-        "--drop",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COL",
-        help="columns to leave out",
-    )
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
-
-
-def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seed", type=_whole(0), default=0, metavar="N", help="random seed (default: 0)"
-    )
-
-
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--jobs", type=_jobs, metavar="N", help="number of parallel jobs; -1: one per core"
-    )
+    parser.add_argument("--jobs", **OPTIONS["--jobs"])
 
 
-def _add_workers(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "rows in partitions", 'for directories and patterns of parquet files; needs "coterie[dask]"'
-    )
-    group.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="use this running Dask cluster, such as tcp://host:8786",
-    )
-    group.add_argument(
-        "--workers",
-        type=_whole(0),
-        metavar="N",
-        help="worker processes on this machine (default: one per core; 0: threads of this process)",
-    )
-    group.add_argument(
-        "--worker-memory",
-        metavar="SIZE",
-        help="memory per worker, such as 3GB (default: the free memory, divided evenly)",
-    )
+@dataclass(frozen=True)
+class _Command:
+    """A command of the command line.
+
+    Attributes
+    ----------
+    home : str
+        The module with the function of the command's name.
+    help, description, epilog : str
+    options : tuple of str
+        Its arguments, in the order of the help; short and long names are separated by a space.
+    own : mapping of option to settings
+        Settings of options that other commands do not have, or have with other settings.
+    in_partitions : bool
+        Whether it can leave rows in partitions; the module is then ``partitions``.
+    """
+
+    home: str
+    help: str
+    description: str
+    options: tuple[str, ...]
+    own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    epilog: str = ""
+    in_partitions: bool = False
+
+    def add(self, name: str, commands: Any) -> None:
+        """Add the parser of the command."""
+        parser = commands.add_parser(
+            name,
+            allow_abbrev=False,
+            help=self.help,
+            description=self.description,
+            epilog=self.epilog,
+        )
+        for option in self.options:
+            settings = self.own[option] if option in self.own else OPTIONS[option]
+            parser.add_argument(*option.split(), **settings)
+        if self.in_partitions:
+            group = parser.add_argument_group(
+                "rows in partitions",
+                'for directories and patterns of parquet files; needs "coterie[dask]"',
+            )
+            for option, settings in WORKERS.items():
+                group.add_argument(option, **settings)
 
 
-def _add_truth(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--truth", metavar="COL", help="column of known classes to compare with")
-
-
-def _whole(low: int) -> Callable[[str], int]:
+def _whole(low: int, hint: str = "") -> Callable[[str], int]:
     def read(text: str) -> int:
         try:
             number = int(text)
@@ -409,7 +169,7 @@ def _whole(low: int) -> Callable[[str], int]:
             number = low - 1
         if number < low:
             raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {low}, but is {text!r}"
+                f"must be a whole number of at least {low}, but is {text!r}{hint}"
             )
         return number
 
@@ -431,30 +191,209 @@ def _clusters(text: str) -> int | tuple[int, int]:
     """A number of clusters, or the range to choose it from."""
     if text == "auto":
         return AUTO
-    if "-" in text[1:]:
-        return _cluster_range(text)
-    try:
-        return _whole(1)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; auto chooses it") from None
+    return _cluster_range(text) if "-" in text[1:] else _whole(1, "; auto chooses it")(text)
 
 
 def _jobs(text: str) -> int:
-    if text.strip() == "-1":
-        return -1
-    try:
-        return _whole(1)(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; -1 takes all cores") from None
+    return -1 if text.strip() == "-1" else _whole(1, "; -1 takes all cores")(text)
 
 
+# ---------------------------------------------------------------------- the options and the commands
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "result": {"type": Path, "metavar": "RESULT", "help": "file written by --save"},
+    "names": {"nargs": "*", "metavar": "METHOD", "help": "only these (default: all)"},
+    "-k --clusters": {
+        "type": _clusters,
+        "metavar": "K",
+        "help": "number of clusters; auto or a range such as 2-15 chooses it; without -k, eac chooses "
+        "it",
+    },
+    "--method": {
+        "metavar": "NAME",
+        "help": "how to combine, see: coterie methods (default: lwea; lwgp above 12,000 distinct label "
+        "rows; eac without -k)",
+    },
+    "--set": {
+        "action": "append",
+        "default": [],
+        "dest": "settings",
+        "metavar": "NAME=VALUE",
+        "help": "set a parameter of the method; may be repeated",
+    },
+    "-o --output": FILE
+    | {"help": "write labels: .csv, .tsv or .parquet; a directory for rows in partitions"},
+    "--report": FILE | {"help": "write a report for the browser: .html"},
+    "--save": FILE | {"help": "write the whole result: .npz (for: report, explain)"},
+    "--json": {"action": "store_true", "help": "print the summary as JSON"},
+    "--seed": {"type": _whole(0), "default": 0, "metavar": "N", "help": "random seed (default: 0)"},
+    "--members": {
+        "type": _whole(1),
+        "default": 20,
+        "metavar": "M",
+        "help": "number of clusterings to generate (default: 20)",
+    },
+    "--id": {"metavar": "COL", "help": "column of sample ids"},
+    "--columns": NAMES | {"help": "columns to cluster by (default: all)"},
+    "--drop": NAMES | {"default": [], "help": "columns to leave out"},
+    "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
+    "--jobs": {
+        "type": _jobs,
+        "metavar": "N",
+        "help": "number of parallel jobs; -1: one per core",
+    },
+}
+SOLVER = (
+    *("-k --clusters", "--method", "--set"),
+    *("-o --output", "--report", "--save", "--json", "--seed"),
+)
+WORKERS: dict[str, dict[str, Any]] = {
+    "--scheduler": {
+        "metavar": "ADDRESS",
+        "help": "use this running Dask cluster, such as tcp://host:8786",
+    },
+    "--workers": {
+        "type": _whole(0),
+        "metavar": "N",
+        "help": "worker processes on this machine (default: one per core; 0: threads of this process)",
+    },
+    "--worker-memory": {
+        "metavar": "SIZE",
+        "help": "memory per worker, such as 3GB (default: the free memory, divided evenly)",
+    },
+}
 COMMANDS = {
-    "demo": _add_demo,
-    "cluster": _add_cluster,
-    "combine": _add_combine,
-    "select": _add_select,
-    "report": _add_report,
-    "explain": _add_explain,
-    "methods": _add_methods,
-    "warmup": _add_warmup,
+    "demo": _Command(
+        "_clustering",
+        "cluster handwritten digits and compare with the known classes",
+        "Cluster the 1,797 handwritten digits that come with scikit-learn, compare with the known "
+        "classes, and write the labels, the result and a report.",
+        ("--out", "--seed", "--jobs"),
+        {
+            "--out": {
+                "type": Path,
+                "default": Path("demo"),
+                "metavar": "DIR",
+                "help": "directory for labels.csv, result.npz and report.html (default: demo)",
+            }
+        },
+    ),
+    "cluster": _Command(
+        "_clustering",
+        "cluster a table of features",
+        "Cluster the rows of a table many times by k-means and combine the clusterings.",
+        (
+            *("data", *SOLVER, "--members", "--member-clusters"),
+            *("--id", "--columns", "--drop", "--truth", "--jobs"),
+        ),
+        {
+            "data": {
+                "type": Path,
+                "metavar": "DATA",
+                "help": f"file with one column per feature; or {PARTITIONS}, which are read in "
+                "partitions",
+            },
+            "--member-clusters": {
+                "type": _cluster_range,
+                "metavar": "LOW-HIGH",
+                "help": "range of the number of clusters per clustering, such as 5-30 (default: from "
+                "K to the larger of 2 K and the square root of the number of rows); smaller numbers "
+                "make combining faster",
+            },
+        },
+        epilog=OUTPUT_ROWS,
+        in_partitions=True,
+    ),
+    "combine": _Command(
+        "_clustering",
+        "combine clusterings that you already have",
+        "Combine clusterings of the same samples: the columns of one file, of several files with the "
+        "same rows, or of files with different samples, joined by --id.",
+        ("files", *SOLVER, "--id", "--label", "--truth"),
+        {
+            "files": FILES
+            | {
+                "metavar": "LABELS",
+                "help": f"file with one column per clustering; or {PARTITIONS} with the same columns, "
+                "which are read in partitions",
+            },
+            "--id": {"metavar": "COL", "help": "column of sample ids, in every file"},
+            "--label": NAMES | {"help": "columns of labels (default: all but the id)"},
+        },
+        epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. "
+        + OUTPUT_ROWS,
+        in_partitions=True,
+    ),
+    "select": _Command(
+        "_questions",
+        "recommend a number of clusters",
+        "Try several numbers of clusters, compare them by several criteria and with data without "
+        "structure, and recommend one, or say that there is no structure.",
+        (
+            *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--members"),
+            *("-o --output", "--seed", "--jobs", "--json"),
+        ),
+        {
+            "files": FILES
+            | {
+                "metavar": "DATA",
+                "help": "file with one column per feature; with --labels, files with one column per "
+                f"clustering; or {PARTITIONS}, which are read in partitions",
+            },
+            "--labels": {"action": "store_true", "help": "the files hold labels, not features"},
+            "-k --clusters": {
+                "type": _cluster_range,
+                "default": AUTO,
+                "metavar": "LOW-HIGH",
+                "help": f"numbers to try (default: {AUTO[0]}-{AUTO[1]})",
+            },
+            "-o --output": FILE | {"help": "write the table of criteria: .csv, .tsv or .parquet"},
+        },
+        in_partitions=True,
+    ),
+    "report": _Command(
+        "_questions",
+        "write the report of a saved result",
+        "Write the report of a saved result: one HTML page that works offline.",
+        ("result", "-o --output", "--title", "--json"),
+        {
+            "-o --output": FILE
+            | {"help": "file to write (default: RESULT with the extension .html)"},
+            "--title": {"metavar": "TEXT", "help": "title of the page"},
+        },
+    ),
+    "explain": _Command(
+        "_questions",
+        "explain why samples are in their clusters",
+        "Show how each member labels a sample, and how confident its assignment is.",
+        ("result", "samples", "--labels", "--json"),
+        {
+            "samples": {
+                "nargs": "+",
+                "metavar": "ID",
+                "help": "id of a sample, or its row number from 0",
+            },
+            "--labels": {
+                "type": Path,
+                "metavar": "DIR",
+                "help": "only for rows in partitions: the directory of labels (-o) written with the "
+                "result, in which ids are looked up",
+            },
+        },
+    ),
+    "methods": _Command(
+        "_methods",
+        "list the methods with their parameters",
+        "List the methods, each with its parameters for --set (default, meaning, allowed values), its "
+        "cost (N distinct label rows, m members) and its paper.",
+        ("names", "--brief"),
+        {"--brief": {"action": "store_true", "help": "print only the table of capabilities"}},
+    ),
+    "warmup": _Command(
+        "_methods",
+        "compile the methods, so that later runs start faster",
+        "Compile the code of every method and keep it on disk. Without it, the first use of a method "
+        "on a machine takes a few seconds more.",
+        ("names",),
+    ),
 }

@@ -76,9 +76,10 @@ def check_outputs(
     arguments: argparse.Namespace,
     inputs: Sequence[Path],
     check_labels: Callable[[Path], None] = check_writable,
+    columns: Sequence[str] = (LABEL, CONFIDENCE),
 ) -> None:
-    """Refuse outputs that cannot be written, before any work."""
-    if arguments.id in (LABEL, CONFIDENCE) and arguments.output is not None:
+    """Refuse outputs that cannot be written, before any work; ``columns`` are those of the labels."""
+    if arguments.id in columns and arguments.output is not None:
         raise UsageError(
             f"--id {arguments.id}: the output has a column with that name; rename the id column"
         )
@@ -90,14 +91,19 @@ def check_outputs(
         check_writable(arguments.save, RESULT, "--save")
     named = [(option, path) for option, path in outputs.items() if path is not None]
     for i, (option, path) in enumerate(named):
-        for other in inputs:
-            if path.exists() and other.exists() and path.samefile(other):
-                raise UsageError(
-                    f"{option} {path} would overwrite the input {other}; name another file"
-                )
+        refuse_overwriting(option, path, inputs)
         for earlier, taken in named[:i]:
             if realpath(path) == realpath(taken):
                 raise UsageError(f"{earlier} and {option} name the same file {path}")
+
+
+def refuse_overwriting(option: str, path: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an output that is one of the inputs."""
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise UsageError(
+                f"{option} {path} would overwrite the input {other}; name another file"
+            )
 
 
 def check_page(path: Path | None, option: str) -> None:

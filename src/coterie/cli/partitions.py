@@ -18,21 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.cli._clustering import asked_solver, chosen_k, clustering, combined, summarise
+from coterie.cli._label_files import refuse_repeated
 from coterie.cli._questions import check_select, show_selection
 from coterie.cli.arguments import UsageError, is_pattern
 from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, RunLog, check_outputs, write_pages
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
-from coterie.core.params import nearest
 from coterie.core.random import generator
-from coterie.core.text import counted, listed, quoted
+from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
+from coterie.io.table import absent_column, not_numbers
 from coterie.io.write import check_writable
 from coterie.result import Result
 
 if TYPE_CHECKING:
+    from coterie.generate.members import Progress
     from coterie.scale import DaskFeatures
 
 PARQUET = ".parquet"
@@ -59,25 +61,18 @@ class Labelled:
     model: Any
     n_columns: int
 
-    @property
-    def ensemble(self) -> Ensemble:
-        """The distinct label rows, weighted."""
-        ensemble: Ensemble = self.model.ensemble_
-        return ensemble
 
-
-Work = Callable[[list[Path], Any, Stages], tuple[Labelled, Any]]
+Work = Callable[[list[str], Any, Stages], tuple[Labelled, Any]]
 
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
     """Combine labels in parquet files; the output is a directory of labels."""
     solver = asked_solver(arguments)
 
-    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        names = [str(file) for file in files]
-        ensemble = _read_partitions(names, arguments.label, arguments, client, stages)
+    def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
+        ensemble = _read_partitions(files, arguments.label, arguments, client, stages)
         model, selection = combined(arguments, ensemble, solver, stages)
-        return Labelled(names, arguments.label, model, ensemble.n_members), selection
+        return Labelled(files, arguments.label, model, ensemble.n_members), selection
 
     _carry_out(arguments, log, arguments.files, work)
 
@@ -86,29 +81,17 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     """Cluster features in parquet files; the output is a directory of labels."""
     solver = asked_solver(arguments)
 
-    def work(files: list[Path], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        from coterie.scale import features_from_dask
-
-        names = [str(file) for file in files]
+    def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         with _mistakes_in_data():
-            columns = _features(arguments, arguments.data, names)
-            features = features_from_dask(
-                names,
-                columns=columns,
-                id=arguments.id,
-                client=client,
-                callback=stages.members_then("combining"),
-            )
+            follow = stages.members_then("combining")
+            features = _open_features(arguments, arguments.data, files, client, follow)
             selection = None
             if isinstance(arguments.clusters, tuple):
-                stages.begin("drawing a sample")
-                drawn = _sample(features, arguments)
+                drawn = _sample(features, arguments, stages)
                 selection = chosen_k(arguments, drawn, solver, stages)
             model = clustering(arguments, selection, solver, stages, "labelling all rows")
-            model.fit(features)
-        return Labelled(
-            model.pool_.labels, model.pool_.member_names, model, len(columns)
-        ), selection
+            pool = model.fit(features).pool_
+        return Labelled(pool.labels, pool.member_names, model, features.width), selection
 
     _carry_out(arguments, log, [arguments.data], work)
 
@@ -119,25 +102,20 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     check_select(arguments)
     _check_workers(arguments)
     require_dask(f"{paths[0]}: to leave rows in partitions")
-    from coterie.scale import features_from_dask
-
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
-    names = [str(file) for file in files]
     data: Any
     with Stages() as stages, _workers(arguments, stages) as client:
         if arguments.labels:
-            data = _read_partitions(names, arguments.columns, arguments, client, stages)
+            data = _read_partitions(files, arguments.columns, arguments, client, stages)
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
             with _mistakes_in_data():
-                kept = _features(arguments, paths[0], names)
-                features = features_from_dask(names, columns=kept, id=arguments.id, client=client)
-                stages.begin("drawing a sample")
-                data, rows = _sample(features, arguments), sum(features.lengths)
-            columns = len(kept)
+                features = _open_features(arguments, paths[0], files, client)
+                data = _sample(features, arguments, stages)
+            rows, columns = sum(features.lengths), features.width
             size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
             if len(data) < rows:
                 size += f", of which {len(data):,} were drawn"
@@ -158,20 +136,16 @@ def _carry_out(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    if arguments.output is not None and arguments.id in (LABEL, CONFIDENCE, DISTINCT):
-        raise UsageError(
-            f"--id {arguments.id}: the output has a column with that name; rename the id column"
-        )
     require_dask(f"{paths[0]}: to leave rows in partitions")
-    check_outputs(arguments, paths, partial(_check_directory, paths))
+    columns = (LABEL, CONFIDENCE, DISTINCT)
+    check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
     with warnings.catch_warnings(), Stages() as stages:
         # for programmers; the table of distinct rows cannot be smaller
         warnings.filterwarnings("ignore", message="Sending large graph")
         with _workers(arguments, stages) as client:
             labelled, selection = work(files, client, stages)
-            ensemble = labelled.ensemble
-            rows = int(ensemble.weights.sum())
+            rows = int(labelled.model.ensemble_.weights.sum())
             result = log.result(
                 labelled.model,
                 selection=selection,
@@ -225,7 +199,7 @@ def require_dask(wanted: str) -> None:
         raise UsageError(f'{wanted} needs dask; run: pip install "coterie[dask]"') from None
 
 
-def _files(paths: Sequence[Path]) -> list[Path]:
+def _files(paths: Sequence[Path]) -> list[str]:
     """The parquet files that the paths name, each once."""
     from coterie.scale.source import parquet_files
 
@@ -249,12 +223,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             if file.suffix.lower() != PARQUET:
                 raise DataError(f"{file}: the pattern {path} must match parquet files only")
         files += here
-    known: set[Path] = set()
-    for file in files:
-        if file in known:
-            raise UsageError(f"{file} is given twice")
-        known.add(file)
-    return files
+    refuse_repeated(files)
+    return [str(file) for file in files]
 
 
 def _check_directory(paths: Sequence[Path], target: Path) -> None:
@@ -292,8 +262,15 @@ def _root(path: Path) -> Path:
     return Path(*path.parts[: magic[0]])
 
 
-def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> list[str]:
+def _open_features(
+    arguments: argparse.Namespace,
+    path: Path,
+    files: list[str],
+    client: Any,
+    callback: Progress | None = None,
+) -> DaskFeatures:
     """The columns to cluster by; every file must hold numbers there."""
+    from coterie.scale import features_from_dask
     from coterie.scale.source import open_labels
 
     layout = open_labels(files, None, arguments.id, None).layout
@@ -301,24 +278,17 @@ def _features(arguments: argparse.Namespace, path: Path, files: list[str]) -> li
     wanted = arguments.columns or present
     for name in [*wanted, *arguments.drop]:
         if name not in present and name != arguments.id:
-            raise DataError(
-                f"{files[0]} has no column {name!r} (the columns are {listed(present)})"
-                f"{nearest(name, present)}"
-            )
+            raise DataError(absent_column(files[0], name, present))
     kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
     if not kept:
         raise DataError(f"{path}: no column is left to cluster")
     kinds = dict(zip(present, layout.kinds, strict=True))
-    not_numbers = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
-    if not_numbers:
-        one = len(not_numbers) == 1
-        raise DataError(
-            f"{path}: {'column' if one else 'columns'} {quoted(not_numbers)} "
-            f"{'holds' if one else 'hold'} {kinds[not_numbers[0]]}, not numbers; leave "
-            f"{'it' if one else 'them'} out (--drop), list the features (--columns), or name the "
-            "column of ids (--id)"
-        )
-    return kept
+    others = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
+    if others:
+        raise not_numbers(path, others, kinds[others[0]])
+    return features_from_dask(
+        files, columns=kept, id=arguments.id, client=client, callback=callback
+    )
 
 
 # ---------------------------------------------------------------------- the work
@@ -385,8 +355,11 @@ def _read_partitions(
     )
 
 
-def _sample(features: DaskFeatures, arguments: argparse.Namespace) -> NDArray[np.float64]:
+def _sample(
+    features: DaskFeatures, arguments: argparse.Namespace, stages: Stages
+) -> NDArray[np.float64]:
     """The rows that members are fitted on."""
+    stages.begin("drawing a sample")
     drawn: NDArray[np.float64] = features.draw(generator(arguments.seed)).to_numpy(np.float64)
     return drawn
 
@@ -403,7 +376,7 @@ def _write_labels(
 
     labels_to_parquet(
         arguments.output,
-        labelled.ensemble,
+        labelled.model.ensemble_,
         {
             LABEL: result.labels,
             CONFIDENCE: np.round(result.sample_confidence, 6),

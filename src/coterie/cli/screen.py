@@ -199,9 +199,7 @@ class Stages:
 
 
 def _new_bar() -> Any:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
-    from rich.text import Text
 
     class Standing(ProgressColumn):
         """Steps done and in all, the time spent, and an estimate of the time left."""

@@ -19,7 +19,7 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.io.mat import MatError, Other, read_variables
-from coterie.io.table import Column, FileTable
+from coterie.io.table import Column, FileTable, damaged
 
 Purpose = Literal["features", "labels"]
 
@@ -53,7 +53,7 @@ def read_npy(path: Path, purpose: Purpose) -> FileTable:
     """One array: n x d, or n values."""
     try:
         with path.open("rb") as file:
-            size = _npy_bytes(file, path.stat().st_size)
+            _, _, size = checked_header(file, path.stat().st_size)
             _require(size, path)
             file.seek(0)
             array = np.load(file, allow_pickle=False)
@@ -82,7 +82,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
                 total = 0
                 for entry in packed.infolist():
                     with packed.open(entry) as start:
-                        total += _npy_bytes(start, entry.file_size)
+                        total += checked_header(start, entry.file_size)[2]
             _require(total, path)
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
@@ -124,8 +124,8 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _npy_bytes(file: IO[bytes], stored: int) -> int:
-    """Bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
+def checked_header(file: IO[bytes], stored: int) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape, type and bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
     shape, dtype = npy_header(file)
     if dtype.hasobject:
         raise ValueError("Python objects (pickles)")
@@ -135,7 +135,7 @@ def _npy_bytes(file: IO[bytes], stored: int) -> int:
     size = math.prod(shape) * dtype.itemsize
     if size > stored - file.tell():
         raise ValueError(f"{size} bytes of numbers in a file of {stored}")
-    return size
+    return shape, dtype, size
 
 
 def _check_characters(array: NDArray[Any]) -> None:
@@ -157,7 +157,7 @@ def _broken(path: Path, error: BaseException) -> DataError:
             f"{path} holds Python objects (pickles), which are not read; "
             "save it as plain arrays of numbers or text"
         )
-    return DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}")
+    return damaged(path, error)
 
 
 def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTable:
@@ -170,8 +170,6 @@ def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTa
     else:
         matrix = _matrix_of(path, name, value, purpose)
     n = matrix[0].shape[0]
-    if n == 0:
-        raise DataError(f"{path}: {name!r} has no rows")
     columns: dict[str, Column] = {f"{name}_{j}": column for j, column in enumerate(matrix)}
     main = tuple(columns)
     for other, array in arrays.items():
@@ -217,12 +215,12 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
         )
     if value.dtype.kind not in ("iufb" if purpose == "features" else "iufbU"):
         raise DataError(f"{path}: {name!r} holds {value.dtype.name} values, not {purpose}")
+    if value.shape[0] == 0:
+        raise DataError(f"{path}: {name!r} has no rows")
     if value.ndim == 1:
         return [value]
     if value.shape[1] == 0:
         raise DataError(f"{path}: {name!r} has no columns")
-    if value.shape[0] == 0:
-        raise DataError(f"{path}: {name!r} has no rows")
     require(
         BYTES_PER_COLUMN * value.shape[1],
         f"{path}: the {value.shape[1]:,} columns of {name!r}",

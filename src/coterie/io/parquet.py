@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from coterie.core.budget import memory_budget, require
-from coterie.core.errors import DataError
+from coterie.core.errors import CoterieError, DataError
 from coterie.core.text import quoted
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, repeated
+from coterie.io.table import Column, FileTable, damaged, repeated
 
 ROWS_AT_A_TIME = 2**16
 # bytes of a Python string in addition to its characters
@@ -33,30 +34,42 @@ def require_pyarrow(path: Path) -> None:
 def read_parquet(path: Path) -> FileTable:
     """Columns of a parquet file; an index that pandas stored can be named, but is not a feature."""
     require_pyarrow(path)
-    import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        # opened here: pyarrow would take a path as part of a partitioned data set
-        with path.open("rb") as file:
-            opened = parquet.ParquetFile(file)
-            schema = opened.schema_arrow
-            names = _checked_names(path, schema)
-            # as a dictionary, a long text that repeats a million times stays small
-            texts = [field.name for field in schema if _is_text(field.type)]
-            file.seek(0)
-            opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
-            columns = _within_budget(path, opened, names)
-    except DataError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{path} is damaged or cut short: {' '.join(str(error).split())}") from None
-    main = tuple(name for name in names if not re.fullmatch(r"__index_level_\d+__", name))
+    # opened here: pyarrow would take a path as part of a partitioned data set
+    with readable(path), path.open("rb") as file:
+        opened = parquet.ParquetFile(file)
+        schema = opened.schema_arrow
+        names = _checked_names(path, schema)
+        # as a dictionary, a long text that repeats a million times stays small
+        texts = [field.name for field in schema if _is_text(field.type)]
+        file.seek(0)
+        opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
+        columns = _within_budget(path, opened, names)
+    main = data_columns(schema)
     if not main:
         raise DataError(f"{path} has no columns")
     if len(columns[main[0]]) == 0:
         raise DataError(f"{path} has columns but no rows")
-    return FileTable(path, columns, main)
+    return FileTable(path, columns, tuple(main))
+
+
+@contextmanager
+def readable(name: object) -> Iterator[None]:
+    """Name the file, or the part of it, that pyarrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except CoterieError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+        raise damaged(name, error) from None
+
+
+def data_columns(schema: Any) -> list[str]:
+    """Names of the columns, without an index that pandas stored."""
+    return [name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
 def _checked_names(path: Path, schema: Any) -> list[str]:
@@ -105,7 +118,9 @@ def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Col
     budget = memory_budget()
     require(least, purpose, advice, budget)
     columns: dict[str, list[Any] | _Texts] = {
-        field.name: _Texts() if _is_dictionary_of_texts(field.type) else []
+        field.name: _Texts()
+        if pa.types.is_dictionary(field.type) and _is_text(field.type.value_type)
+        else []
         for field in file.schema_arrow
     }
     held = 0
@@ -121,15 +136,9 @@ def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Col
     return {
         name: column.values
         if isinstance(column, _Texts)
-        else _values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
+        else arrow_values(pa.chunked_array(column, type=file.schema_arrow.field(name).type))
         for name, column in columns.items()
     }
-
-
-def _is_dictionary_of_texts(kind: Any) -> bool:
-    from pyarrow import types
-
-    return types.is_dictionary(kind) and _is_text(kind.value_type)
 
 
 class _Texts:
@@ -166,7 +175,8 @@ def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:
     )
 
 
-def _values(column: Any) -> Column:
+def arrow_values(column: Any) -> Column:
+    """An arrow column as an array of numbers, NaN where missing; anything else as a list."""
     from pyarrow import types
 
     kind = column.type
@@ -185,4 +195,4 @@ def _values(column: Any) -> Column:
             return values
     elif not types.is_floating(kind):
         return list(column.to_pylist())
-    return np.asarray(column.to_numpy())
+    return np.asarray(column.to_numpy(zero_copy_only=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ _EXPECTED = {
 
 
 def read_table(
-    path: str | PathLike[str], purpose: Purpose = "features", as_text: Collection[str] = ()
+    path: str | PathLike[str], purpose: Purpose = "features", id: str | None = None
 ) -> FileTable:
     """Read a file as a table of columns.
 
@@ -52,13 +52,13 @@ def read_table(
         A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension.
     purpose : {"features", "labels"}
         Which array to look for in a file that holds several.
-    as_text : collection of str
-        Columns of a text file whose cells stay as written, unless all are whole numbers: ids.
+    id : str, optional
+        The column of sample ids. In a text file they stay as written, unless all are whole numbers.
     """
     path = Path(path)
     kind = check_kind(path)
     if kind in (".csv", ".tsv"):
-        return read_text(path, "," if kind == ".csv" else "\t", as_text)
+        return read_text(path, "," if kind == ".csv" else "\t", () if id is None else (id,))
     if kind == ".parquet":
         return read_parquet(path)
     reader = {".npy": read_npy, ".npz": read_npz, ".mat": read_mat}[kind]
@@ -90,7 +90,7 @@ def read_features(
     DataError
         If a column holds text, missing or infinite values, or the file cannot be read.
     """
-    return read_table(path, "features", () if id is None else (id,)).features(columns, id, drop)
+    return read_table(path, "features", id).features(columns, id, drop)
 
 
 def read_labels(
@@ -115,7 +115,7 @@ def read_labels(
         If a number is not a label, ids repeat, a column looks like an id that was not named, or the
         file cannot be read.
     """
-    return read_table(path, "labels", () if id is None else (id,)).members(id, label)
+    return read_table(path, "labels", id).members(id, label)
 
 
 def check_kind(path: Path) -> str:

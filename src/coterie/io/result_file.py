@@ -9,13 +9,9 @@ that is larger than declared.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import tokenize
 import zipfile
-import zlib
 from contextlib import suppress
-from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,7 +21,7 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import require
 from coterie.core.errors import DataError, MemoryBudgetError, ResultFileError
-from coterie.io.arrays import npy_header
+from coterie.io.arrays import UNREADABLE, checked_header
 from coterie.io.write import RESULT, check_writable, whole_file
 
 FORMAT = "coterie result"
@@ -33,8 +29,6 @@ VERSION = 1
 HEADER = "header.json"
 # room for the names of a million members
 LARGEST_HEADER = 256 * 1024**2
-# most bytes of type and shape at the beginning of an .npy
-NPY_PREAMBLE = 4096
 # a parsed header takes a few times its length
 PARSED = 8
 # what a forged record makes Python raise
@@ -202,11 +196,10 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
         raise ResultFileError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise ResultFileError(f"{path} is a directory; name a file") from None
-    # zipfile raises RuntimeError for a password or an unknown compression, ValueError for a name
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, *MISFITS):
-        raise ResultFileError(f"{path}: {_broken(path)}") from None
     except OSError as error:
         raise ResultFileError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (*UNREADABLE, *MISFITS):
+        raise ResultFileError(f"{path}: {_broken(path)}") from None
 
 
 def _broken(path: str | PathLike[str]) -> str:
@@ -262,38 +255,21 @@ def _read_arrays(archive: zipfile.ZipFile, declared: dict[str, Any]) -> dict[str
     # check all sizes before anything is unpacked
     total = 0
     for name, entry in declared.items():
-        size = _declared_bytes(entry)
-        stored = archive.getinfo(f"{name}.npy").file_size
-        if size is None or not size <= stored <= size + NPY_PREAMBLE:
-            raise ResultFileError(f"{name} has another size than the header declares; " + ALTERED)
+        stored = archive.getinfo(f"{name}.npy")
+        with archive.open(stored) as file:
+            shape, dtype, size = checked_header(file, stored.file_size)
+        header = {"dtype": dtype.str, "shape": list(shape), "bytes": size}
+        if header != entry or dtype.kind not in PLAIN:
+            raise ResultFileError(
+                f"{name} has another type, shape or size than the header declares; " + ALTERED
+            )
         total += size
     require(2 * total, "Reading the arrays", LARGER_MACHINE)
-    return {name: _read_array(archive, name, entry) for name, entry in declared.items()}
-
-
-def _declared_bytes(entry: Any) -> int | None:
-    """Declared bytes of an array, or None if type, shape and bytes do not agree."""
-    try:
-        dtype, shape, size = np.dtype(entry["dtype"]), entry["shape"], entry["bytes"]
-    except (KeyError, TypeError, ValueError):
-        return None
-    if dtype.kind not in PLAIN or not isinstance(shape, list) or len(shape) > 4:
-        return None
-    if not all(isinstance(length, int) and length >= 0 for length in [*shape, size]):
-        return None
-    return size if prod(shape) * dtype.itemsize == size else None
-
-
-def _read_array(archive: zipfile.ZipFile, name: str, entry: dict[str, Any]) -> NDArray[Any]:
-    content = archive.read(f"{name}.npy")
-    try:
-        # check the header first, because it decides how much is allocated
-        shape, dtype = npy_header(io.BytesIO(content))
-        if dtype.str == entry["dtype"] and list(shape) == entry["shape"]:
-            return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except (*MISFITS, SyntaxError, tokenize.TokenError):
-        raise ResultFileError(f"{name} is not a plain array; the file is damaged") from None
-    raise ResultFileError(f"{name} has another type or shape than the header declares; " + ALTERED)
+    arrays = {}
+    for name in declared:
+        with archive.open(f"{name}.npy") as file:
+            arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+    return arrays
 
 
 def _unpack_content(content: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -55,10 +55,7 @@ class FileTable:
     def column(self, name: str) -> Column:
         """A column by name."""
         if name not in self.columns:
-            raise DataError(
-                f"{self.path}: no column {name!r} (its columns are {listed(self.columns)})"
-                f"{nearest(name, self.columns)}"
-            )
+            raise DataError(absent_column(self.path, name, self.columns))
         return self.columns[name]
 
     def row_name(self, row: int) -> str:
@@ -114,13 +111,7 @@ class FileTable:
                 self._refuse_stray_cell(name, column)
                 texts.append(name)
         if texts:
-            one = len(texts) == 1
-            raise DataError(
-                f"{self.path}: {'column' if one else 'columns'} {quoted(texts)} "
-                f"{'holds' if one else 'hold'} text, not numbers",
-                f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), "
-                "or name the column of ids ({id})",
-            )
+            raise not_numbers(self.path, texts)
         require(
             8.0 * self.n_rows * len(names),
             f"{self.path}: {self.n_rows:,} rows of {len(names):,} numbers",
@@ -217,6 +208,28 @@ def _is_number_written_otherwise(text: str) -> bool:
         return len(text) < LONGEST_NUMBER and str(int(text)) != text
     number = as_number(text)
     return number is not None and number.is_integer()
+
+
+def absent_column(where: object, name: str, present: Iterable[str]) -> str:
+    """The message about a column that a table does not have."""
+    columns = [*present]
+    return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"
+
+
+def not_numbers(path: object, names: Sequence[str], kind: str = "text") -> DataError:
+    """The error about columns of features that hold something else."""
+    one = len(names) == 1
+    return DataError(
+        f"{path}: {'column' if one else 'columns'} {quoted(names)} "
+        f"{'holds' if one else 'hold'} {kind}, not numbers",
+        f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), or name "
+        "the column of ids ({id})",
+    )
+
+
+def damaged(name: object, error: BaseException) -> DataError:
+    """The error about a file that its reader cannot read, with the reader's reason in one line."""
+    return DataError(f"{name} is damaged or cut short: {' '.join(str(error).split())}")
 
 
 def repeated(names: Iterable[str]) -> list[str]:

@@ -222,14 +222,17 @@ class _Column:
     def values(self) -> Column:
         """The column; ids written as whole numbers are numbers."""
         if self._text is not None:
-            whole = self._forced and _all_whole(self._text)
+            whole = self._forced and all(
+                cell is not None and isinstance(_value(cell), int) for cell in self._text
+            )
             return np.array([int(str(cell)) for cell in self._text]) if whole else self._text
         if not self._blocks:
             return np.empty(0)
         if all(block.dtype.kind == "i" for block in self._blocks):
             return np.concatenate(self._blocks)
-        if any(block.dtype.kind == "i" and _large(block) for block in self._blocks):
-            self.lost = True
+        self.lost = any(
+            block.dtype.kind == "i" and (np.abs(block) > _EXACT).any() for block in self._blocks
+        )
         return np.concatenate([block.astype(np.float64) for block in self._blocks])
 
     def _turn_to_text(self) -> None:
@@ -283,14 +286,6 @@ def _packed(
         return None
     number_of = {cell: np.nan if value is None else value for cell, value in value_of.items()}
     return np.fromiter(map(number_of.__getitem__, cells), np.float64, len(cells))
-
-
-def _all_whole(cells: Sequence[str | None]) -> bool:
-    return all(cell is not None and isinstance(_value(cell), int) for cell in cells)
-
-
-def _large(block: NDArray[np.int64]) -> bool:
-    return bool((np.abs(block) > _EXACT).any())
 
 
 def _undecodable(path: Path) -> DataError:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ RESULT = (".npz",)
 PAGE = (".html", ".htm")
 # characters of a name kept in its temporary name: a character takes up to four bytes, a name 255
 MOST_CHARACTERS = 40
+
+Made = TypeVar("Made")
 
 
 def check_writable(
@@ -62,11 +64,11 @@ def check_writable(
         if target.exists() and not os.access(target, os.W_OK):
             raise DataError(f"{path} cannot be written: the file is read-only")
         # trying to write covers permissions, quotas and read-only disks
-        file, temporary = _beside(target)
+        file, temporary = make_beside(target, _new_file)
         file.close()
         temporary.unlink()
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise cannot_write(path, error) from None
 
 
 def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> None:
@@ -107,7 +109,7 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     temporary: Path | None = None
     try:
         _refuse_pipe(path, target)
-        file, temporary = _nameless(target) or _beside(target)
+        file, temporary = _nameless(target) or make_beside(target, _new_file)
         with file:
             yield file
             file.flush()
@@ -118,11 +120,16 @@ def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         temporary.replace(target)
         temporary = None
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise cannot_write(path, error) from None
     finally:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink()
+
+
+def cannot_write(path: object, error: OSError) -> DataError:
+    """The error about a path that the system refuses to write to."""
+    return DataError(f"{path} cannot be written: {error.strerror or error}")
 
 
 def _refuse_pipe(path: str | PathLike[str], target: Path) -> None:
@@ -150,35 +157,35 @@ def _named(file: BinaryIO, path: Path) -> Path:
     """Give a nameless file a temporary name: a link, unlike a rename, cannot replace a file."""
     # os.link follows /proc's link to the file only if given a descriptor of the folder
     folder = os.open(path.parent, os.O_RDONLY)
+
+    def link(temporary: Path) -> None:
+        source = f"/proc/self/fd/{file.fileno()}"
+        os.link(source, temporary.name, dst_dir_fd=folder, follow_symlinks=True)
+
     try:
-        for attempt in count():
-            name = temporary_name(path, attempt)
-            with suppress(FileExistsError):
-                os.link(
-                    f"/proc/self/fd/{file.fileno()}", name, dst_dir_fd=folder, follow_symlinks=True
-                )
-                return path.with_name(name)
+        return make_beside(path, link)[1]
     finally:
         os.close(folder)
-    raise AssertionError
 
 
-def temporary_name(path: Path, attempt: int) -> str:
-    """Name of an incomplete file that will be renamed to a path."""
-    # cut, because the longest possible name would become too long
-    return f".{path.name[:MOST_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
+def make_beside(path: Path, make: Callable[[Path], Made]) -> tuple[Made, Path]:
+    """Make a file or directory under a temporary name in the same directory, where a rename is atomic.
 
-
-def _beside(path: Path) -> tuple[BinaryIO, Path]:
-    """A new file in the same directory, where a rename is atomic, with the user's usual rights."""
+    Returns what ``make`` returned, and the temporary path.
+    """
     for attempt in count():
-        temporary = path.with_name(temporary_name(path, attempt))
-        try:
-            return temporary.open("xb"), temporary
-        except FileExistsError:
-            # left by a killed process of the same number
-            continue
+        # cut, because the longest possible name would become too long
+        name = f".{path.name[:MOST_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
+        temporary = path.with_name(name)
+        # the name may be left from a killed process of the same number
+        with suppress(FileExistsError):
+            return make(temporary), temporary
     raise AssertionError
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """A new file with the user's usual rights."""
+    return path.open("xb")
 
 
 def _write_text(file: BinaryIO, columns: Mapping[str, Column], delimiter: str) -> None:

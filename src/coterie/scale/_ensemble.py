@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
 from coterie.core.errors import LabelError, MemoryBudgetError
-from coterie.core.params import BUDGET, CALLBACK, Domain, Integer, check_parameters
+from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
@@ -27,9 +27,8 @@ from coterie.scale.source import Layout, Source, is_array, open_labels, read_blo
 
 # Tables merged in one task.
 SPLIT_EVERY = 8
-# 4,096 registers: 4 KiB, and a standard error of 1.6 %.
-BITS = 12
-REGISTERS = 2**BITS
+# Hashes of a sketch: 32 KiB, and a standard error of 1.6 %.
+SKETCHED = 2**12
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -73,7 +72,7 @@ def ensemble_from_dask(
         Whether a row without a label in any member is an error.
     memory_budget : int, str or None, default None
         Bytes that the distinct rows may take in this process. Their number is estimated while
-        partitions are read, from a sketch of 4 KiB per partition. Too many raise an error at once.
+        partitions are read, from a sketch of 32 KiB per partition. Too many raise an error at once.
     split_every : int, default 8
         Number of tables merged in one task.
     client : distributed.Client, optional
@@ -95,13 +94,11 @@ def ensemble_from_dask(
     >>> expand_to_dask(ensemble, model.labels_, labels)[[0, 1500, 2999]].compute().tolist()
     [0, 0, 1]
     """
-    given = {"split_every": split_every, "memory_budget": memory_budget, "callback": callback}
-    domains: dict[str, Domain] = {
-        "split_every": Integer(2),
-        "memory_budget": BUDGET,
-        "callback": CALLBACK,
-    }
-    check_parameters("ensemble_from_dask", given, domains)
+    check_parameters(
+        "ensemble_from_dask",
+        {"split_every": split_every, "memory_budget": memory_budget, "callback": callback},
+        {"split_every": Integer(2), "memory_budget": BUDGET, "callback": CALLBACK},
+    )
     if blank_samples not in ("refuse", "keep"):
         raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
     source = open_labels(labels, columns, id, missing)
@@ -140,8 +137,7 @@ def _compressed(
     from dask import delayed
 
     level = [
-        delayed(collapse)(part, source.layout, part_name)
-        for part, part_name in zip(source.parts, source.part_names, strict=True)
+        delayed(collapse)(part, source.layout, part_name) for part, part_name in source.named_parts
     ]
     sketches = [delayed(Sketch.of)(table) for table in level]
     while len(level) > 1:
@@ -185,7 +181,8 @@ class _Watch:
         self._sum = sketch if self._sum is None else self._sum.merge(sketch)
         self._done += 1
         estimate = self._sum.estimate()
-        needed = estimate * bytes_per_row(len(self._layout.names))
+        # Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position.
+        needed = estimate * (10 * len(self._layout.names) + 80)
         if needed > self._budget:
             raise self._refusal(estimate, needed)
         if self._callback is not None:
@@ -216,11 +213,6 @@ class _Watch:
         )
 
 
-def bytes_per_row(n_members: int) -> int:
-    """Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position."""
-    return 10 * n_members + 80
-
-
 # ---------------------------------------------------------------------- number of distinct rows
 
 
@@ -228,51 +220,43 @@ def bytes_per_row(n_members: int) -> int:
 class Sketch:
     """An estimate of the number of distinct rows, from a few kilobytes per partition.
 
-    HyperLogLog (Flajolet, Fusy, Gandouet and Meunier, 2007): the first bits of a row's hash choose a
-    register, which keeps the longest run of leading zeros seen in the remaining bits. Sketches are
-    merged by maximum, so that neither the order nor the number of partitions matters.
+    Bottom-k sketch (Beyer, Haas, Reinwald, Sismanis and Gemulla, 2007): the smallest hashes of the
+    rows. The more distinct rows there are, the closer to zero they lie. The sketch of several
+    partitions holds the smallest of their hashes, whatever the order or the number of partitions.
 
     Attributes
     ----------
-    registers : ndarray of uint8
+    smallest : ndarray of uint64
+        The smallest hashes, ascending. If there are fewer than SKETCHED, these are all.
     rows : int
         Rows of the partitions, including repeated ones.
     labels : ndarray of int64, shape (m,)
         Distinct labels of each member, summed over partitions.
     """
 
-    registers: NDArray[np.uint8]
+    smallest: NDArray[np.uint64]
     rows: int
     labels: NDArray[np.int64]
 
     @classmethod
     def of(cls, table: LabelTable) -> Self:
         """The sketch of one partition."""
-        hashes = row_hashes(table)
-        register = (hashes >> np.uint64(64 - BITS)).astype(np.int64)
-        # The ones in the low bits stop the count of zeros after the remaining bits.
-        rest = (hashes << np.uint64(BITS)) | np.uint64(REGISTERS - 1)
-        registers = np.zeros(REGISTERS, dtype=np.uint8)
-        np.maximum.at(registers, register, _leading_zeros(rest) + np.uint8(1))
         labels = np.array([len(values) for values in table.categories], dtype=np.int64)
-        return cls(registers, table.n_rows, labels)
+        return cls(np.unique(row_hashes(table))[:SKETCHED], table.n_rows, labels)
 
     def merge(self, other: Sketch) -> Sketch:
         """The sketch of the rows of both."""
         return Sketch(
-            np.maximum(self.registers, other.registers),
+            np.union1d(self.smallest, other.smallest)[:SKETCHED],
             self.rows + other.rows,
             self.labels + other.labels,
         )
 
     def estimate(self) -> float:
         """Approximate number of distinct rows."""
-        harmonic = float(np.exp2(-self.registers.astype(np.float64)).sum())
-        raw = 0.7213 / (1.0 + 1.079 / REGISTERS) * REGISTERS**2 / harmonic
-        empty = int((self.registers == 0).sum())
-        if raw <= 2.5 * REGISTERS and empty:
-            return REGISTERS * float(np.log(REGISTERS / empty))
-        return raw
+        if len(self.smallest) < SKETCHED:
+            return len(self.smallest)
+        return (SKETCHED - 1) * 2.0**64 / float(self.smallest[-1])
 
 
 def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
@@ -304,12 +288,3 @@ def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def _leading_zeros(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    count = np.zeros(values.shape, dtype=np.uint8)
-    for step in (32, 16, 8, 4, 2, 1):
-        empty = values < np.uint64(1) << np.uint64(64 - step)
-        count[empty] += np.uint8(step)
-        values = np.where(empty, values << np.uint64(step), values)
-    return count

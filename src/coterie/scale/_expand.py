@@ -17,10 +17,10 @@ from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.io.parquet import require_pyarrow
-from coterie.io.write import temporary_name, whole_file
+from coterie.io.write import cannot_write, make_beside, whole_file
 from coterie.scale._table import Lookup
 from coterie.scale.engine import compute
-from coterie.scale.source import Layout, Source, open_labels, read_blocks
+from coterie.scale.source import Layout, as_array, is_frame, open_labels, read_blocks
 
 
 def expand_to_dask(
@@ -78,12 +78,16 @@ def expand_to_dask(
         raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
     # A separate task, so that the graph holds the table once, not once per partition.
     lookup = delayed(_lookup(ensemble, source.layout, [array]))
-    if source.collection is not None and hasattr(source.collection, "map_partitions"):
+    if is_frame(source.collection):
         meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
         return source.collection.map_partitions(
             _expand_frame, lookup, source.layout, name, meta=meta
         )
-    return _as_array(source, lookup, array)
+    expanded = [
+        delayed(_expand_part)(part, lookup, source.layout, part_name)
+        for part, part_name in source.named_parts
+    ]
+    return as_array(expanded, source.rows, array[:0])
 
 
 def labels_to_parquet(
@@ -165,7 +169,7 @@ def labels_to_parquet(
                 tuple(arrays),
                 str(temporary / f"part-{i:05d}.parquet"),
             )
-            for i, (part, part_name) in enumerate(zip(source.parts, source.part_names, strict=True))
+            for i, (part, part_name) in enumerate(source.named_parts)
         ]
         written: list[int] = []
 
@@ -185,7 +189,7 @@ def labels_to_parquet(
     except SchedulerError:
         raise
     except OSError as error:
-        raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise cannot_write(target, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return sum(written)
@@ -223,22 +227,6 @@ def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) 
     return Lookup.of(ensemble.labels, ensemble.categories, [array[sample_of] for array in arrays])
 
 
-def _as_array(source: Source, lookup: Any, values: NDArray[Any]) -> Any:
-    import dask.array as da
-    from dask import delayed
-
-    sizes = (float("nan"),) * len(source.parts) if source.rows is None else source.rows
-    blocks = [
-        da.from_delayed(
-            delayed(_expand_part)(part, lookup, source.layout, part_name),
-            shape=(size, *values.shape[1:]),
-            meta=values[:0],
-        )
-        for part, part_name, size in zip(source.parts, source.part_names, sizes, strict=True)
-    ]
-    return da.concatenate(blocks, axis=0, allow_unknown_chunksizes=True)
-
-
 def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict[str, NDArray[Any]]:
     columns = {} if layout.id is None else {str(layout.id): np.empty(0)}
     for name, array in values.items():
@@ -264,18 +252,10 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 def _directory_beside(target: Path) -> Path:
     """A new directory on the same disk, so that renaming it is atomic."""
-    target = target.absolute()
-    attempt = 0
-    while True:
-        temporary = target.with_name(temporary_name(target, attempt))
-        try:
-            temporary.mkdir()
-            return temporary
-        except FileExistsError:
-            # Left by a killed process with the same id.
-            attempt += 1
-        except OSError as error:
-            raise DataError(f"{target} cannot be written: {error.strerror or error}") from None
+    try:
+        return make_beside(target.absolute(), Path.mkdir)[1]
+    except OSError as error:
+        raise cannot_write(target, error) from None
 
 
 def _rename(temporary: Path, target: Path) -> None:

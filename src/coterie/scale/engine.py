@@ -202,6 +202,14 @@ def compute(
             client.cancel(futures)
 
 
+def gather(tasks: Sequence[Any], client: Any = None) -> list[Any]:
+    """The results of all tasks, in their order."""
+    from dask import delayed
+
+    results: list[Any] = compute([], delayed(list)(tasks), lambda _: None, client)
+    return results
+
+
 def _given_up(error: Exception, client: Any) -> str | None:
     """Why the cluster failed, or None if the error came from a task."""
     of_dask = type(error).__module__.partition(".")[0] == "distributed"

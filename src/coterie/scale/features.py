@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -30,8 +30,10 @@ from coterie.generate.members import (
 from coterie.generate.pools import check_pool
 from coterie.scale._ensemble import GOLDEN, ensemble_from_dask, mix_bits
 from coterie.scale._expand import expand_to_dask
-from coterie.scale.engine import compute
+from coterie.scale.engine import gather
 from coterie.scale.source import (
+    Source,
+    as_array,
     empty_frame,
     is_array,
     is_frame,
@@ -103,16 +105,11 @@ def features_from_dask(
     """
     given = {"sample": sample, "callback": callback}
     check_parameters("features_from_dask", given, {"sample": Integer(2), "callback": CALLBACK})
-    collection, names, part_names, rows = _open(X, columns, id)
-    return DaskFeatures(
-        collection, names, id, part_names, rows, sample, memory_budget, client, callback
-    )
+    return DaskFeatures(_open(X, columns, id), sample, memory_budget, client, callback)
 
 
-def _open(
-    X: Any, columns: Sequence[str] | None, id: str | None
-) -> tuple[Any, tuple[Any, ...], tuple[str, ...], tuple[int, ...] | None]:
-    """A collection, its features, and the names and lengths (None if unknown) of its partitions."""
+def _open(X: Any, columns: Sequence[str] | None, id: str | None) -> Source:
+    """Features as a dask collection, with all columns of a dataframe."""
     if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
         import dask.dataframe as dd
 
@@ -123,24 +120,22 @@ def _open(
         frame = dd.from_map(
             read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
         )
-        return frame, source.layout.columns, source.part_names, source.rows
+        return replace(source, collection=frame, parts=tuple(frame.to_delayed()))
     if is_frame(X):
         if X.ndim == 1:
             raise ParameterError(
                 "X is a dask series, but must have two dimensions (n x d); call to_frame first"
             )
         source = open_labels(X, columns, id, None, name="X")
-        return X, source.layout.columns, source.part_names, None
+        # Not only the columns to read: a partition that lacks one is named when its rows are read.
+        return replace(source, collection=X, parts=tuple(X.to_delayed()))
     if is_array(X):
         if X.ndim != 2 or id is not None or columns is not None:
             raise ParameterError(
                 "a dask array of features must be n x d, without columns and id, but has shape "
                 f"{X.shape} with columns={columns!r} and id={id!r}"
             )
-        array = X.rechunk({1: -1})
-        part_names = tuple(f"partition {i}" for i in range(array.numblocks[0]))
-        known = not np.isnan(array.shape[0])
-        return array, (), part_names, tuple(map(int, array.chunks[0])) if known else None
+        return open_labels(X, None, None, None)
     raise ParameterError(
         "X must be a dask dataframe, a dask array or the path of parquet files, but is "
         f"{type(X).__name__}"
@@ -197,27 +192,17 @@ class DaskFeatures:
 
     Attributes
     ----------
-    collection : dask dataframe or dask array
-    columns : tuple
-        The features of a dataframe. Empty for an array.
-    id : str or None
-    part_names : tuple of str
-        Name of each partition in messages.
-    known_rows : tuple of int or None
-        Rows of each partition, if they are known without counting.
+    source : Source
+        The dask dataframe or dask array, its partitions and columns.
     sample, memory_budget, client, callback
         As given to :func:`features_from_dask`.
     """
 
-    collection: Any
-    columns: tuple[Any, ...]
-    id: str | None
-    part_names: tuple[str, ...]
-    known_rows: tuple[int, ...] | None
-    sample: int = SAMPLE
-    memory_budget: Budget = None
-    client: Any = None
-    callback: Progress | None = None
+    source: Source
+    sample: int
+    memory_budget: Budget
+    client: Any
+    callback: Progress | None
     _drawn: dict[int, Any] = field(default_factory=dict, repr=False)
 
     # ------------------------------------------------------------------ what a fit asks for
@@ -245,8 +230,8 @@ class DaskFeatures:
         if batch is not None:
             members = self._follow_batches(members, batch)
         labels = self._labelled(pool.plans, members)
-        total = sum(self.lengths)
-        return DaskPool(pool.plans, members, labels, pool.dtype, self.id, len(drawn), total)
+        total, id = sum(self.lengths), self.source.layout.id
+        return DaskPool(pool.plans, members, labels, pool.dtype, id, len(drawn), total)
 
     def ensemble(self, pool: DaskPool) -> Ensemble:
         """The labels of a pool, compressed; its samples are the distinct rows."""
@@ -257,41 +242,45 @@ class DaskFeatures:
     def expand(self, pool: Pool, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
         """Values per sample of the ensemble, copied to all rows; computed on demand."""
         return expand_to_dask(
-            ensemble, values, pool.labels, columns=pool.member_names, id=self.id, name=name
+            ensemble,
+            values,
+            pool.labels,
+            columns=pool.member_names,
+            id=self.source.layout.id,
+            name=name,
         )
 
     # ------------------------------------------------------------------ rows and samples
 
     @property
+    def columns(self) -> tuple[Any, ...]:
+        """The features of a dataframe. Empty for an array."""
+        return () if is_array(self.source.collection) else self.source.layout.columns
+
+    @property
     def width(self) -> int:
         """Number of features."""
-        return len(self.columns) or int(self.collection.shape[1])
-
-    def parts(self) -> list[Any]:
-        """The partitions, delayed."""
-        parts = self.collection.to_delayed()
-        return [*parts.ravel()] if isinstance(parts, np.ndarray) else [*parts]
+        return len(self.source.layout.columns)
 
     @cached_property
     def lengths(self) -> list[int]:
         """Rows of each partition; counted if they are not known."""
         from dask import delayed
 
-        if self.known_rows is not None:
-            return [*self.known_rows]
+        if self.source.rows is not None:
+            return [*self.source.rows]
 
         def count(parts: Sequence[Any]) -> list[int]:
-            tasks = [delayed(len)(part) for part in parts]
-            return [*map(int, compute([], delayed(list)(tasks), lambda _: None, self.client))]
+            return gather([delayed(len)(part) for part in parts], self.client)
 
         if not self.columns:
-            return count(self.parts())
+            return count(self.source.parts)
         try:
-            # One column is enough to count.
-            return count(self.collection[[self.columns[0]]].to_delayed())
+            # One column is enough to count. Not the index, for which Dask may join partitions.
+            return count(self.source.collection[[self.columns[0]]].to_delayed())
         except KeyError:
             # A partition lacks the column. The error that names it comes when its rows are read.
-            return count(self.parts())
+            return count(self.source.parts)
 
     def draw(self, rng: np.random.Generator) -> Any:
         """A random sample of rows in their order; every partition is read and checked once per seed.
@@ -318,12 +307,10 @@ class DaskFeatures:
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
             delayed(_draw)(part, part_name, start, share, seed, self.columns)
-            for part, part_name, start in zip(
-                self.parts(), self.part_names, starts[:-1], strict=True
-            )
+            for (part, part_name), start in zip(self.source.named_parts, starts[:-1], strict=True)
         ]
-        drawn = compute([], delayed(list)(tasks), lambda _: None, self.client)
-        for part_name, (_, block) in zip(self.part_names, drawn, strict=True):
+        drawn = gather(tasks, self.client)
+        for part_name, (_, block) in zip(self.source.part_names, drawn, strict=True):
             if block.shape[1] != self.width:
                 raise ParameterError(
                     f"{part_name} has {block.shape[1]} features, but X has {self.width}; every "
@@ -349,21 +336,13 @@ class DaskFeatures:
 
         fitted = delayed((light_plans(plans), tuple(members)), traverse=False)
         names = [plan.name for plan in plans]
-        if is_frame(self.collection):
-            meta = self.collection._meta[[] if self.id is None else [self.id]]
-            meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
-            return self.collection.map_partitions(
-                _label_frame, fitted, self.columns, self.id, meta=meta
-            )
-        import dask.array as da
-
-        blocks = [
-            da.from_delayed(
-                delayed(assign_members)(part, fitted), shape=(size, len(names)), dtype=np.int32
-            )
-            for part, size in zip(self.parts(), self.lengths, strict=True)
-        ]
-        return da.concatenate(blocks, axis=0)
+        frame, id = self.source.collection, self.source.layout.id
+        if not self.columns:
+            blocks = [delayed(assign_members)(part, fitted) for part in self.source.parts]
+            return as_array(blocks, self.lengths, np.empty((0, len(names)), dtype=np.int32))
+        meta = frame._meta[[] if id is None else [id]]
+        meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
+        return frame.map_partitions(_label_frame, fitted, self.columns, id, meta=meta)
 
     def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
         """Update the centres of members fitted on a sample with all rows, in mini-batches.
@@ -381,27 +360,22 @@ class DaskFeatures:
             for chunk in chunks:
                 state = delayed(follow)(state, chunk, batch)
             final.append(state)
-        states = compute([], delayed(list)(final), lambda _: None, self.client)
+        states = gather(final, self.client)
         return tuple(
             moved(member, centres) for member, (centres, _) in zip(members, states, strict=True)
         )
 
     def _chunks(self, batch: int) -> list[Any]:
         """The rows in order, delayed, in chunks of whole batches; the last chunk may be shorter."""
-        import dask.array as da
         from dask import delayed
 
         blocks = [
-            da.from_delayed(
-                delayed(numbers_of)(part, self.columns, part_name), (size, self.width), np.float64
-            )
-            for part, part_name, size in zip(
-                self.parts(), self.part_names, self.lengths, strict=True
-            )
-            if size
+            delayed(numbers_of)(part, self.columns, part_name)
+            for part, part_name in self.source.named_parts
         ]
+        rows = as_array(blocks, self.lengths, np.empty((0, self.width)))
         size = batch * max(1, TASK_CELLS // (batch * self.width))
-        return [*da.concatenate(blocks).rechunk((size, self.width)).to_delayed().ravel()]
+        return [*rows.rechunk((size, self.width)).to_delayed().ravel()]
 
 
 def kmeans_pool_dask(
@@ -487,19 +461,16 @@ def predict_dask(
             f"X has {features.width} features, but the members were fitted on {n_features}"
         )
     model = delayed((light_plans(pool.plans), pool.members, clusters), traverse=False)
-    if not is_array(X):
-        import pandas as pd
+    source, nothing = features.source, np.empty(0, np.int64)
+    if not features.columns:
+        blocks = [
+            delayed(_predict)(part, model, (), part_name) for part, part_name in source.named_parts
+        ]
+        return as_array(blocks, source.rows, nothing)
+    import pandas as pd
 
-        meta = pd.Series(np.empty(0, np.int64), features.collection._meta.index[:0], name="cluster")
-        return features.collection.map_partitions(_predict, model, features.columns, meta=meta)
-    import dask.array as da
-
-    sizes = features.known_rows or (float("nan"),) * len(features.part_names)
-    blocks = [
-        da.from_delayed(delayed(_predict)(part, model, (), part_name), (size,), np.int64)
-        for part, part_name, size in zip(features.parts(), features.part_names, sizes, strict=True)
-    ]
-    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+    meta = pd.Series(nothing, source.collection._meta.index[:0], name="cluster")
+    return source.collection.map_partitions(_predict, model, features.columns, meta=meta)
 
 
 def light_plans(plans: Sequence[MemberPlan]) -> tuple[MemberPlan, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob, has_magic
 from os import PathLike, fspath
@@ -19,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError, LabelError
-from coterie.core.params import nearest
 from coterie.core.text import listed
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
-from coterie.io.parquet import require_pyarrow
+from coterie.io.parquet import arrow_values, data_columns, readable, require_pyarrow
+from coterie.io.table import absent_column, repeated
 from coterie.scale._table import Column, distinct_rows
-from coterie.scale.engine import compute
+from coterie.scale.engine import gather
 
 # Rows that are read, coded and compressed together: what a worker holds besides its table.
 BLOCK_ROWS = 2**18
@@ -122,14 +121,16 @@ class Source:
     layout: Layout
     whole: Any = None
 
+    @property
+    def named_parts(self) -> list[tuple[Any, str]]:
+        """Each part with its name."""
+        return [*zip(self.parts, self.part_names, strict=True)]
+
     def blame(self, client: Any) -> None:
         """Raise LabelError naming the first partition of a dataframe that lacks a column."""
-        from dask import delayed
-
         if self.whole is None:
             return
-        tasks = [part.columns for part in self.whole.to_delayed()]
-        columns = compute([], delayed(list)(tasks), lambda _: None, client)
+        columns = gather([part.columns for part in self.whole.to_delayed()], client)
         for part_name, present in zip(self.part_names, columns, strict=True):
             refuse_absent(self.layout.wanted(), [*present], part_name)
 
@@ -207,8 +208,7 @@ def _open_frame(
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
     parts = tuple(collection.to_delayed())
-    part_names = tuple(f"partition {i}" for i in range(len(parts)))
-    return Source(collection, parts, part_names, None, layout, frame if some else None)
+    return Source(collection, parts, _numbered(parts), None, layout, frame if some else None)
 
 
 def _frame_kind(dtype: Any) -> str:
@@ -251,20 +251,11 @@ def _series_column(series: Any) -> Column:
         return categorical
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
         return np.asarray(series.to_numpy())
-    import pyarrow as pa
-
-    try:
-        column = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    # pandas takes 1 and True among objects as equal. Our own reading distinguishes them.
+    if _series_kind(series) == ANY:
         return list(series.tolist())
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    # Arrow may read 1 and 1.5, or 1 and True, as one kind. Our own reading distinguishes them.
-    if series.dtype == object and not (
-        pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    ):
-        return list(series.tolist())
-    return arrow_column(column)
+    codes, values = series.factorize()
+    return Categorical(codes, values.to_numpy())
 
 
 # ---------------------------------------------------------------------- arrays
@@ -296,10 +287,9 @@ def _open_array(
     # A part needs all members of its rows.
     array = array.rechunk({1: -1})
     parts = tuple(array.to_delayed().ravel())
-    part_names = tuple(f"partition {i}" for i in range(len(parts)))
     rows = None if np.isnan(array.shape[0]) else tuple(int(size) for size in array.chunks[0])
     layout = Layout(tuple(range(n_members)), names, (ANY,) * n_members, missing)
-    return Source(array, parts, part_names, rows, layout)
+    return Source(array, parts, _numbered(parts), rows, layout)
 
 
 def _array_columns(
@@ -327,8 +317,7 @@ def _open_parquet(
 ) -> Source:
     files = parquet_files(paths)
     schema, _ = _footer(files[0])
-    present = _main(schema)
-    chosen = _chosen(present, columns, id, str(files[0]))
+    chosen = _chosen(data_columns(schema), columns, id, str(files[0]))
     kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
     # The same texts mean "missing" as when one process reads the files.
     absent = missing.with_texts_of_files()
@@ -337,7 +326,7 @@ def _open_parquet(
     parts: list[ParquetPart] = []
     for file in files:
         schema, metadata = _footer(file)
-        layout.check_columns(_main(schema), str(file))
+        layout.check_columns(data_columns(schema), str(file))
         for name in chosen:
             layout.check_kind(name, _arrow_kind(schema.field(name).type), str(file))
         parts += _parts(file, metadata, most)
@@ -386,24 +375,8 @@ def _footer(path: Path) -> tuple[Any, Any]:
     """Schema and metadata of a file."""
     from pyarrow import parquet
 
-    with _readable(path), parquet.ParquetFile(path) as file:
+    with readable(path), parquet.ParquetFile(path) as file:
         return file.schema_arrow, file.metadata
-
-
-@contextmanager
-def _readable(name: object) -> Iterator[None]:
-    """Name the file, or the part of it, that pyarrow cannot read."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{name} is damaged or cut short: {' '.join(str(error).split())}") from None
-
-
-def _main(schema: Any) -> list[str]:
-    """The columns, without an index that pandas stored."""
-    return [name for name in schema.names if not re.fullmatch(r"__index_level_\d+__", name)]
 
 
 def _parts(file: Path, metadata: Any, most: int) -> Iterator[ParquetPart]:
@@ -439,7 +412,7 @@ def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
     """Some columns of a part as a pandas dataframe, without an index that pandas stored."""
     from pyarrow import parquet
 
-    with _readable(part.path), parquet.ParquetFile(part.path) as file:
+    with readable(part.path), parquet.ParquetFile(part.path) as file:
         table = file.read_row_groups([*part.groups], columns=[*columns])
     return table.to_pandas(ignore_metadata=True)
 
@@ -457,46 +430,27 @@ def _parquet_columns(
 
     # The file stores repeated text as codes and a dictionary, which is read unchanged.
     text = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "text"]
-    with _readable(part_name), parquet.ParquetFile(part.path, read_dictionary=text) as file:
+    with readable(part_name), parquet.ParquetFile(part.path, read_dictionary=text) as file:
         batches = file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=layout.wanted())
         for batch in batches:
             ids = None if layout.id is None else batch.column(layout.id)
-            yield [arrow_column(batch.column(name)) for name in layout.columns], ids
+            yield [_arrow_column(batch.column(name)) for name in layout.columns], ids
 
 
-def arrow_column(column: Any) -> Column:
+def _arrow_column(column: Any) -> Column:
     """An arrow array as numbers or codes, or as a list if those would lose its values."""
     import pyarrow as pa
     from pyarrow import types
 
-    kind = column.type
-    if types.is_decimal(kind):
-        column, kind = column.cast(pa.float64()), pa.float64()
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if types.is_boolean(kind):
-        codes = column.fill_null(False).to_numpy(zero_copy_only=False).astype(np.int64)
-        codes[column.is_null().to_numpy(zero_copy_only=False)] = -1
-        return Categorical(codes, np.array([False, True]))
-    if types.is_floating(kind) or (types.is_integer(kind) and column.null_count == 0):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if types.is_dictionary(kind) or types.is_integer(kind) or _arrow_kind(kind) == "text":
-        if not types.is_dictionary(kind):
-            column = column.dictionary_encode()
-        codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-        return Categorical(codes, _dictionary(column.dictionary))
-    return list(column.to_pylist())
-
-
-def _dictionary(column: Any) -> NDArray[Any]:
-    """The values of a dictionary: numbers as an array, text as objects."""
-    from pyarrow import types
-
-    if types.is_integer(column.type) and column.null_count == 0:
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
-    return values
+    if column.null_count and (types.is_integer(column.type) or types.is_boolean(column.type)):
+        column = column.dictionary_encode()
+    if not types.is_dictionary(column.type):
+        return arrow_values(column)
+    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    values = arrow_values(column.dictionary)
+    if isinstance(values, list):
+        values = np.array(values, dtype=object)
+    return Categorical(codes, values)
 
 
 # ---------------------------------------------------------------------- shared by all kinds
@@ -514,13 +468,32 @@ def _columns(
     )
 
 
+def _numbered(parts: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(f"partition {i}" for i in range(len(parts)))
+
+
+def as_array(blocks: Sequence[Any], sizes: Sequence[int] | None, empty: NDArray[Any]) -> Any:
+    """Delayed blocks as one dask array.
+
+    ``sizes`` are the rows of the blocks, None if unknown; ``empty`` is a block without rows.
+    """
+    import dask.array as da
+
+    rows = sizes or (float("nan"),) * len(blocks)
+    arrays = [
+        da.from_delayed(block, (size, *empty.shape[1:]), meta=empty)
+        for block, size in zip(blocks, rows, strict=True)
+    ]
+    return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
+
+
 def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str) -> None:
     """Raise LabelError if a partition lacks a column."""
     for column in wanted:
         if column not in present:
             raise LabelError(
-                f"{part_name} has no column {column!r} (its columns are "
-                f"{listed(str(name) for name in present)}); every partition needs the same columns"
+                f"{part_name} has no column {column!r} (its columns are {listed(map(str, present))}); "
+                "every partition needs the same columns"
             )
 
 
@@ -531,10 +504,7 @@ def _chosen(
     _differing([str(name) for name in present], where)
     for name in [*(columns or ()), *([] if id is None else [id])]:
         if name not in present:
-            raise LabelError(
-                f"{where} has no column {name!r} (the columns are "
-                f"{listed(str(column) for column in present)}){nearest(str(name), map(str, present))}"
-            )
+            raise LabelError(absent_column(where, str(name), map(str, present)))
     kept = [name for name in (present if columns is None else columns) if name != id]
     if not kept:
         raise LabelError(f"no members: {where} has no column of labels")
@@ -542,11 +512,8 @@ def _chosen(
 
 
 def _differing(names: list[Any], where: str) -> list[Any]:
-    known: set[Any] = set()
-    for name in names:
-        if name in known:
-            raise LabelError(f"{where} has two columns named {name!r}; names must differ")
-        known.add(name)
+    if twice := repeated(names):
+        raise LabelError(f"{where} has two columns named {twice[0]!r}; names must differ")
     return names
 
 

@@ -1,0 +1,13 @@
+from coterie.core.errors import SchedulerError as SchedulerError
+from coterie.core.errors import WorkersLostError as WorkersLostError
+from coterie.scale._ensemble import ensemble_from_dask as ensemble_from_dask
+from coterie.scale._expand import expand_to_dask as expand_to_dask
+from coterie.scale._expand import labels_to_parquet as labels_to_parquet
+from coterie.scale.engine import connect as connect
+from coterie.scale.engine import dashboard_address as dashboard_address
+from coterie.scale.engine import local_cluster as local_cluster
+from coterie.scale.features import DaskFeatures as DaskFeatures
+from coterie.scale.features import DaskPool as DaskPool
+from coterie.scale.features import features_from_dask as features_from_dask
+from coterie.scale.features import kmeans_pool_dask as kmeans_pool_dask
+from coterie.scale.features import predict_dask as predict_dask
