@@ -15,7 +15,7 @@ from scipy import sparse
 
 from coterie.core.budget import memory_budget
 from coterie.ensemble import Ensemble
-from coterie.evidence import coassociation
+from coterie.evidence.coassociation import coassociation, share
 from coterie.numerics.linkage import weighted_linkage
 from coterie.trust import ClusterVotes
 
@@ -113,9 +113,8 @@ def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[
     )
     observed = np.asarray((inside @ members.T).toarray())
     seen = (observed * ensemble.member_weight) @ observed.T
-    out = np.zeros(together.shape)
-    np.divide(together, seen, out=out, where=seen > 0)
-    return np.clip((out + out.T) / 2, 0.0, 1.0)
+    means = share(together, seen)
+    return np.clip((means + means.T) / 2, 0.0, 1.0)
 
 
 def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -353,45 +353,28 @@ def choose_samples(
     """
     n, ids = ensemble.n_samples, ensemble.sample_ids
     micro_bytes = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
-    # a name takes at least its quotes, a comma and a letter
-    least = micro_bytes + (0 if ids is None else 4)
-    rows = row_bytes * ensemble.n_microclusters
-    if rows + least * n <= budget and rows + _sample_bytes(ids, micro_bytes, n).sum() <= budget:
-        return np.arange(n)
-    least += ROW_BYTES
-    fixed = first[: _fitting(ensemble, first, np.full(len(first), least), row_bytes, budget / 2)]
-    cost = _sample_bytes(None if ids is None else ids[fixed], micro_bytes, len(fixed)) + ROW_BYTES
-    fixed = fixed[: _fitting(ensemble, fixed, cost, row_bytes, budget / 2)]
-    taken = np.zeros(n, dtype=bool)
-    taken[fixed] = True
+
+    def fitting(order: NDArray[np.int64], each: float, budget: float) -> NDArray[np.int64]:
+        """The samples that fit, taken in order, with ``each`` bytes beside their names."""
+        new = np.zeros(len(order), dtype=bool)
+        new[np.unique(ensemble.inverse[order], return_index=True)[1]] = True
+        # a name takes at least its quotes, a comma and a letter; those that could fit are measured
+        spent = np.cumsum(row_bytes * new + each + (0 if ids is None else 4))
+        order = order[: np.searchsorted(spent, budget, side="right")]
+        if ids is None:
+            return order
+        names = [len(script_json(plain(name))) + 1 for name in ids[order].tolist()]
+        spent = np.cumsum(row_bytes * new[: len(order)] + each + names)
+        return order[: np.searchsorted(spent, budget, side="right")]
+
+    every = np.arange(n)
+    if micro_bytes * n <= budget and len(fitting(every, micro_bytes, budget)) == n:
+        return every
+    each = micro_bytes + ROW_BYTES
+    fixed = fitting(first, each, budget / 2)
     unsure = np.argsort(confidence, kind="stable")
-    order = np.concatenate([fixed, unsure[~taken[unsure]]])
-    # only the names of samples that could fit are measured
-    order = order[: _fitting(ensemble, order, np.full(n, least), row_bytes, budget)]
-    cost = _sample_bytes(None if ids is None else ids[order], micro_bytes, len(order)) + ROW_BYTES
-    return np.sort(order[: _fitting(ensemble, order, cost, row_bytes, budget)])
-
-
-def _sample_bytes(ids: NDArray[Any] | None, micro_bytes: float, count: int) -> NDArray[np.float64]:
-    """Bytes of each sample: its name in JSON and the number of its microcluster."""
-    if ids is None:
-        return np.full(count, micro_bytes)
-    return np.array([len(script_json(plain(name))) + 1 for name in ids.tolist()]) + micro_bytes
-
-
-def _fitting(
-    ensemble: Ensemble,
-    order: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    row_bytes: float,
-    budget: float,
-) -> int:
-    """How many of the samples fit into the budget, taken in order."""
-    rows = ensemble.inverse[order]
-    new = np.zeros(len(order), dtype=bool)
-    new[np.unique(rows, return_index=True)[1]] = True
-    spent = np.cumsum(cost + row_bytes * new)
-    return int(np.searchsorted(spent, budget, side="right"))
+    others = unsure[~np.isin(unsure, fixed)]
+    return np.sort(fitting(np.concatenate([fixed, others]), each, budget))
 
 
 def _label_names(ensemble: Ensemble) -> list[str] | None:

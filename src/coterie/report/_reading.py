@@ -265,17 +265,16 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
             continue
         # from the rows that were looked at to the whole cluster
         scale = float(sizes[cluster] / weight[rows].sum())
+        larger, smaller = (scale * float(weight[part].sum()) for part in parts)
+        together = mean_coassociation(ensemble, sparse.csr_array(np.stack([one, other]))).tolist()
         merged.append(
             Merged(
                 cluster=cluster,
                 apart=int(apart.sum()),
                 asked=int(asked.sum()),
-                sizes=(
-                    scale * float(weight[parts[0]].sum()),
-                    scale * float(weight[parts[1]].sum()),
-                ),
-                inside=(_together(ensemble, one, one), _together(ensemble, other, other)),
-                between=_together(ensemble, one, other),
+                sizes=(larger, smaller),
+                inside=(together[0][0], together[1][1]),
+                between=together[0][1],
             )
         )
     return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
@@ -287,7 +286,8 @@ def _parts(
     """The two sides of the last large merge of a dendrogram, the heavier first."""
     if len(rows) < 2:
         return None
-    pairs = weighted_linkage(1.0 - _coassociation(ensemble, rows), weight, "average").pairs
+    together = mean_coassociation(ensemble, sparse.csr_array(ensemble.incidence[rows]))
+    pairs = weighted_linkage(1.0 - together, weight).pairs
     held = weight.copy()
     last = None
     for step, (low, high) in enumerate(pairs.tolist()):
@@ -305,18 +305,6 @@ def _parts(
     return rows[one], rows[other]
 
 
-def _coassociation(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Co-association of a few rows, 0 for a pair that no member labelled."""
-    by_base = ensemble.weight_of_cluster
-    inside = sparse.csr_array(ensemble.incidence[rows])
-    together = (inside @ sparse.csr_array(inside.multiply(by_base)).T).toarray()
-    labelled = ensemble.observed[rows].astype(np.float64)
-    seen = (labelled * ensemble.member_weight) @ labelled.T
-    shares = np.zeros(together.shape)
-    np.divide(together, seen, out=shares, where=seen > 0)
-    return shares
-
-
 def _per_member(ensemble: Ensemble, values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.add.reduceat(values, ensemble.cluster_starts)
 
@@ -329,11 +317,3 @@ def _cosine(
     cosine = np.full(len(lengths), np.nan)
     np.divide(_per_member(ensemble, one * other), lengths, out=cosine, where=lengths > 0)
     return cosine
-
-
-def _together(ensemble: Ensemble, one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Mean co-association of two groups, given their weight in each base cluster."""
-    together = _per_member(ensemble, one * other)
-    seen = _per_member(ensemble, one) * _per_member(ensemble, other)
-    total = float(seen @ ensemble.member_weight)
-    return float(together @ ensemble.member_weight) / total if total else 0.0
