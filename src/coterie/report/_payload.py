@@ -50,7 +50,10 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "loose": LOOSE,
         "matrix": _matrix(reading),
         "map": _map(reading),
-        "confidence": _confidence(reading),
+        "confidence": [
+            {"cluster": cluster, "counts": reading.histograms[cluster].tolist()}
+            for cluster in reading.histogram_clusters
+        ],
         "convergence": _convergence(result.history),
         "selection": None if result.selection is None else _selection(result.selection),
         "tracking": None if result.selection is None else _tracking(reading),
@@ -130,13 +133,6 @@ def _map(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def _confidence(reading: Reading) -> list[dict[str, Any]]:
-    return [
-        {"cluster": cluster, "counts": reading.histograms[cluster].tolist()}
-        for cluster in reading.histogram_clusters
-    ]
-
-
 def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     if len(history) < 2:
         return None
@@ -204,7 +200,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     final = reading.result.labels
     sizes: list[list[float]] = []
     colours: list[list[int]] = []
-    flows: list[list[list[float]]] = []
+    flows: list[list[tuple[int, int, float]]] = []
     nested: list[float] = []
     previous: NDArray[np.int64] | None = None
     for partition in selection.labels:
@@ -214,23 +210,15 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
         origin = cross_table(labels, home, counts)
         mean_origin = origin @ np.arange(origin.shape[1]) / origin.sum(axis=1)
         order = np.argsort(mean_origin, kind="stable")
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        labels = rank[labels]
-        sizes.append(_sums(labels, counts).tolist())
+        labels = np.argsort(order)[labels]
+        sizes.append(np.bincount(labels, counts).astype(counts.dtype).tolist())
         colours.append(towards.argmax(axis=1)[order].tolist())
         if previous is not None:
             table = cross_table(previous, labels, counts)
             nested.append(float(table.max(axis=0).sum() / n))
             rows, columns = np.nonzero((table > 0) & (table >= THINNEST * n))
-            flows.append(
-                [
-                    [*ends]
-                    for ends in zip(
-                        rows.tolist(), columns.tolist(), table[rows, columns].tolist(), strict=True
-                    )
-                ]
-            )
+            passing = table[rows, columns].tolist()
+            flows.append([*zip(rows.tolist(), columns.tolist(), passing, strict=True)])
         previous = labels
     return {
         "ks": selection.ks.tolist(),
@@ -242,20 +230,12 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def cross_table(
-    one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any] | None = None
-) -> NDArray[Any]:
-    """Number of samples in each pair of parts of two partitions, with counts per sample if given."""
+def cross_table(one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """Number of samples in each pair of parts of two partitions, given how often each sample counts."""
     columns = int(other.max()) + 1
     pairs = one.astype(np.int64) * columns + other
-    return _sums(pairs, counts, (int(one.max()) + 1) * columns).reshape(-1, columns)
-
-
-def _sums(groups: NDArray[Any], counts: NDArray[Any] | None, length: int = 0) -> NDArray[Any]:
-    """Sum of the counts of each group, in the type of the counts."""
-    if counts is None:
-        return np.bincount(groups, minlength=length)
-    return np.bincount(groups, weights=counts, minlength=length).astype(counts.dtype)
+    sums = np.bincount(pairs, weights=counts, minlength=(int(one.max()) + 1) * columns)
+    return sums.astype(counts.dtype).reshape(-1, columns)
 
 
 def _agreement(reading: Reading) -> dict[str, Any] | None:
