@@ -129,22 +129,17 @@ def check_order_and_names(
     shuffled = labels[samples][:, members]
     renamed = [[f"c{label}" if label >= 0 else None for label in row] for row in shuffled.tolist()]
     model = _fitted(solver, n_clusters, ensemble)
-    model_of_renamed = _fitted(solver, n_clusters, renamed)
-    _require(
-        solver,
-        np.array_equal(by_first_appearance(model.labels_[samples]), model_of_renamed.labels_),
-        "the partition depends on the order of samples or members, or on the names of labels",
-    )
-    _require(
-        solver,
-        np.array_equal(model.member_weights_[members], model_of_renamed.member_weights_),
-        "member_weights_ depends on the order of samples or members, or on the names of labels",
-    )
-    _require(
-        solver,
-        np.array_equal(model.sample_confidence_[samples], model_of_renamed.sample_confidence_),
-        "sample_confidence_ depends on the order of samples or members, or on the names of labels",
-    )
+    other = _fitted(solver, n_clusters, renamed)
+    for name, moved, of_renamed in (
+        ("the partition", by_first_appearance(model.labels_[samples]), other.labels_),
+        ("member_weights_", model.member_weights_[members], other.member_weights_),
+        ("sample_confidence_", model.sample_confidence_[samples], other.sample_confidence_),
+    ):
+        _require(
+            solver,
+            np.array_equal(moved, of_renamed),
+            f"{name} depends on the order of samples or members, or on the names of labels",
+        )
 
 
 def check_weights(

@@ -37,12 +37,17 @@ DENSE_ORDER = 500
 
 
 class TooFewRows(ParameterError):
-    """More clusters were requested than X has distinct rows."""
+    """More clusters were requested than X has distinct rows; ``reason`` says how many it has."""
 
-    def __init__(self, message: str, distinct: int, n_samples: int) -> None:
+    def __init__(self, n_clusters: ClusterCount, distinct: int, n_samples: int) -> None:
+        self.constant = distinct == 1
+        self.reason = f"X has only {distinct} distinct rows among n_samples={n_samples}"
+        message = f"n_clusters is {n_clusters!r}, but {self.reason}"
+        if self.constant:
+            same = f"all rows of X are the same (n_samples={n_samples}): its features are constant"
+            self.reason = f"{same}, so there is nothing to cluster"
+            message = self.reason
         super().__init__(message)
-        self.distinct = distinct
-        self.n_samples = n_samples
 
 
 @dataclass(frozen=True)
@@ -128,12 +133,9 @@ def make_pool(
         plans = estimator_plans(generator, None)
     elif generator == "spectral":
         X, plans = spectral_plans(X, n_members, n_clusters, rng)
-    elif generator == "subsample":
-        plans = subsample_plans(X, n_members, n_clusters, rng)
-    elif generator == "features":
-        plans = feature_plans(X, n_members, n_clusters, rng)
     else:
-        plans = kmeans_plans(X, n_members, n_clusters, rng)
+        plans_of = {"subsample": subsample_plans, "features": feature_plans}
+        plans = plans_of.get(generator, kmeans_plans)(X, n_members, n_clusters, rng)
     return fit_members(X, plans, n_jobs=n_jobs, callback=callback)
 
 
@@ -327,14 +329,7 @@ def draw_counts(
         )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
-        words = describe_distinct(distinct, n)
-        raise TooFewRows(
-            f"{words}, so there is nothing to cluster"
-            if distinct == 1
-            else f"n_clusters is {n_clusters!r}, but {words}",
-            distinct,
-            n,
-        )
+        raise TooFewRows(n_clusters, distinct, n)
     return rng.integers(low, min(high, distinct) + 1, size=n_members)
 
 
@@ -355,13 +350,6 @@ def count_distinct_rows(matrix: Any) -> int:
     # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
     distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
     return len(distinct)
-
-
-def describe_distinct(distinct: int, n_samples: int) -> str:
-    """The number of distinct rows of X as a phrase."""
-    if distinct == 1:
-        return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
-    return f"X has only {distinct} distinct rows among n_samples={n_samples}"
 
 
 def _is_count(given: Any) -> bool:

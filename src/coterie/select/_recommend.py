@@ -57,13 +57,10 @@ def scores(values: Values, null: Values) -> FloatArray:
 
 def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
     """The score that structure must exceed, from scoring each reference against the others."""
-    highest = []
-    for i, reference in enumerate(references):
-        if not set(DECIDING).issubset(reference):
-            continue
-        others = [other for j, other in enumerate(references) if j != i]
-        if others:
-            highest.append(greatest(scores(reference, mean_of(others))))
+    highest = [
+        greatest(scores(reference, mean_of([*references[:i], *references[i + 1 :]])))
+        for i, reference in enumerate(references)
+    ]
     finite = [value for value in highest if np.isfinite(value)]
     if not finite:
         return least
@@ -86,7 +83,7 @@ def preferences(ks: IntArray, values: Values, null: Values) -> dict[str, int]:
     """The k that each criterion prefers, where it is defined for some k."""
     lifetimes = values.get("lifetime")
     return {
-        name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null.get(name), lifetimes))
+        name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null[name], lifetimes))
         for name, measured in values.items()
         if not np.isnan(measured).all()
     }
@@ -102,7 +99,7 @@ def choose(
 ) -> Choice:
     """The recommendation; without stability and crossing it only counts votes."""
     votes = preferences(ks, values, null)
-    if too_few is not None or "stability" not in votes or "crossing" not in votes:
+    if too_few is not None or not votes.keys() >= {*DECIDING}:
         return _untested(ks, votes, values.get("lifetime"), too_few)
     score, level = scores(values, null), threshold(references, least)
     top = greatest(score)
@@ -115,9 +112,7 @@ def choose(
         )
         return Choice(votes, score, level, 1, False, reason, None)
     candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
-    ballots = {k: sum(vote == k for vote in votes.values()) for k in candidates}
-    lives = dict(zip(ks.tolist(), values.get("lifetime", np.zeros(len(ks))).tolist(), strict=True))
-    k = max(candidates, key=lambda other: (ballots[other], round(lives[other], 9), other))
+    k = _most_votes(candidates, ks, votes, values.get("lifetime"))
     finer = _gap(ks, votes, score, level)
     coarse = None
     if finer is not None and finer > k:
@@ -143,6 +138,16 @@ def untestable(n_samples: int, n_members: int) -> str | None:
         if count < least:
             return f"there are only {count} {name}, and at least {least} are needed"
     return None
+
+
+def _most_votes(
+    candidates: list[int], ks: IntArray, votes: Mapping[str, int], lifetimes: FloatArray | None
+) -> int:
+    """The k with most votes; of several the one that lives longest, then the largest."""
+    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes).round(9)
+    life = dict(zip(ks.tolist(), lives.tolist(), strict=True))
+    ballots = list(votes.values())
+    return max(candidates, key=lambda k: (ballots.count(k), life[k], k))
 
 
 def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float) -> int | None:
@@ -203,9 +208,7 @@ def _untested(
         )
         return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
     ballots = list(votes.values())
-    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes)
-    live = dict(zip(ks.tolist(), lives.tolist(), strict=True))
-    k = max(ballots, key=lambda vote: (ballots.count(vote), live.get(vote, 0.0), vote))
+    k = _most_votes(ballots, ks, votes, lifetimes)
     reason = (
         f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
         f"could not be tested: {too_few or 'that needs stability and crossing'}."
