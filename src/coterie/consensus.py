@@ -318,57 +318,42 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _fit_pool(self, rows: Any, rng: np.random.Generator) -> Pool:
         """Fit the members on rows in memory, and with "auto" choose the number of clusters on them."""
-        features = self._checked(rows, reset=True)
+        X = self._checked(rows, reset=True)
         if not isinstance(self.n_clusters, str):
-            return self._make_members(features, rng, self.callback)
-        pool, self.selection_ = self._choose(features, rng)
-        return pool
-
-    def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
-        """The members, and the comparison of numbers of clusters on them."""
+            return self._make_members(X, rng, self.callback)
         from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
-        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
-        ensemble = pool.ensemble()
 
         def generate(features: Any) -> Ensemble:
             # With the same seed the members of the references have the same sizes.
             return self._make_members(features, np.random.default_rng(seed), None).ensemble()
 
-        selection = select(
-            ensemble,
-            checked_ks(DEFAULT_KS, ensemble.n_samples),
+        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
+        self.selection_: Selection = select(
+            pool.ensemble(),
+            checked_ks(DEFAULT_KS, X.shape[0]),
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
             # The user's clusterers may label all uniform features as noise.
             features=(X, generate) if isinstance(self.generator, str) else None,
         )
-        return pool, selection
+        return pool
 
     def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
         counts = self._member_clusters(X.shape[0])
         try:
-            return make_pool(
-                X,
-                self.generator,
-                self.n_members,
-                counts,
-                rng,
-                n_jobs=self.n_jobs,
-                callback=callback,
-            )
+            return make_pool(X, self.generator, self.n_members, counts, rng, self.n_jobs, callback)
         except TooFewRows as error:
-            raise ParameterError(self._too_few_rows(error)) from None
-
-    def _too_few_rows(self, error: TooFewRows) -> str:
-        name, reason = type(self).__name__, error.reason
-        if error.constant:
-            return f"{name}: {reason}; check how X was made"
-        if self.member_clusters is not None:
-            return f"{name}: member_clusters is {self.member_clusters!r}, but {reason}; lower it"
-        return f"{name}: n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
+            reason = error.reason
+            if error.constant:
+                advice = f"{reason}; check how X was made"
+            elif self.member_clusters is not None:
+                advice = f"member_clusters is {self.member_clusters!r}, but {reason}; lower it"
+            else:
+                advice = f"n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
+            raise ParameterError(f"{type(self).__name__}: {advice}") from None
 
     def _member_clusters(self, n: int) -> ClusterCount:
         if self.member_clusters is not None:

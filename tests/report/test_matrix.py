@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble
-from coterie.evidence import coassociation
+from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.report import _matrix
-from coterie.report._matrix import Blocks, mean_coassociation
+from coterie.report._matrix import Blocks
 from coterie.report._reading import Reading
 from coterie.result import Result
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from coterie.core.budget import Budget, require
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, share
+from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.evidence.support import cluster_support
 
 if TYPE_CHECKING:
@@ -173,12 +173,7 @@ def block_means(values: FloatArray, shares: sparse.csr_array) -> FloatArray:
 def pooled_coassociation(
     ensemble: Ensemble, shares: sparse.csr_array, budget: Budget = None
 ) -> FloatArray:
-    """Co-association between bins without the matrix of microclusters.
-
-    An entry is a weighted share: of all members and all pairs of samples of the two bins that the member
-    labelled, the share that the member puts together. For complete labels this is the mean of the
-    co-association.
-    """
+    """Mean co-association between bins without the matrix of microclusters."""
     bins = shares.shape[0]
     require(
         8.0 * bins * (2 * ensemble.n_base_clusters + 3 * bins),
@@ -186,13 +181,7 @@ def pooled_coassociation(
         "Ask for fewer rows.",
         budget,
     )
-    inside = np.asarray((shares @ ensemble.incidence).toarray())
-    weight = ensemble.member_weight
-    together = (inside * ensemble.weight_of_cluster) @ inside.T
-    if ensemble.is_complete:
-        return together / weight.sum()
-    observed = np.asarray(shares @ ensemble.observed.astype(np.float64))
-    return share(together, (observed * weight) @ observed.T)
+    return mean_coassociation(ensemble, sparse.csr_array(shares @ ensemble.incidence))
 
 
 # ------------------------------------------------------------------ the whole arrangement

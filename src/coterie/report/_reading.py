@@ -12,9 +12,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
-from coterie.report._matrix import Blocks, leaves, mean_coassociation
+from coterie.report._matrix import Blocks, leaves
 from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:

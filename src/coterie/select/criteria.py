@@ -294,8 +294,6 @@ class Criterion:
 
     Attributes
     ----------
-    name : str
-        Its name in ``select_k(criteria=...)`` and ``Selection.criteria``.
     measure : callable
         From :class:`Cuts` to one value per k.
     vote : callable
@@ -320,7 +318,6 @@ class Criterion:
         structure.
     """
 
-    name: str
     measure: Callable[[Cuts], FloatArray]
     vote: Callable[[Criterion, Ballot], int]
     words: str
@@ -342,99 +339,89 @@ class Criterion:
         return np.asarray((gap - np.abs(self.perfect - values)) / np.maximum(gap, self.least_room))
 
 
+# by their names in ``select_k(criteria=...)`` and ``Selection.criteria``
 CRITERIA: dict[str, Criterion] = {
-    criterion.name: criterion
-    for criterion in (
-        Criterion(
-            name="stability",
-            measure=stability,
-            vote=vote_for_excess,
-            words="stability",
-            short="stabil.",
-            title="Stability of halves",
-            meaning="agreement of consensus partitions of two random halves of the members; more is "
-            "better",
-            compares_halves=True,
-            perfect=1.0,
-            least_room=0.05,
-        ),
-        Criterion(
-            name="crossing",
-            measure=lambda cuts: cuts.against_members[0],
-            vote=vote_for_excess,
-            words="crossing",
-            short="cross.",
-            title="Crossing members",
-            meaning="how much members’ clusters cut across the partition; less is better",
-            higher_is_better=False,
-            perfect=0.0,
-            least_room=0.01,
-        ),
-        Criterion(
-            name="pac",
-            measure=lambda cuts: cuts.distributions[1],
-            vote=vote_for_excess,
-            words="PAC",
-            short="PAC",
-            title="Ambiguous pairs (PAC)",
-            meaning="share of pairs that are neither always nor never together; less is better, and "
-            "it tends to favour large k",
-            higher_is_better=False,
-            compares_halves=True,
-            perfect=0.0,
-            least_room=0.02,
-            beside_null=True,
-        ),
-        Criterion(
-            name="cophenetic",
-            measure=cophenetic,
-            vote=vote_for_excess,
-            words="cophenetic correlation",
-            short="coph.",
-            title="Cophenetic correlation",
-            meaning="how well a dendrogram reproduces the co-association; more is better",
-            compares_halves=True,
-            perfect=1.0,
-            least_room=0.01,
-        ),
-        Criterion(
-            name="delta_area",
-            measure=delta_area,
-            vote=vote_for_last_growth,
-            words="delta area",
-            short="d.area",
-            title="Gain in CDF area",
-            meaning="how much the area under the CDF grows with one more cluster",
-            compares_halves=True,
-        ),
-        Criterion(
-            name="eigengap",
-            measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
-            vote=vote_for_greatest,
-            words="eigengap",
-            short="e.gap",
-            title="Eigengap",
-            meaning="gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
-        ),
-        Criterion(
-            name="lifetime",
-            measure=lambda cuts: cuts.lifetimes[cuts.ks - 2],
-            vote=vote_for_greatest,
-            words="lifetime",
-            short="lifet.",
-            title="Lifetime",
-            meaning="how long k clusters last in the dendrogram; more is better",
-        ),
-        Criterion(
-            name="anmi",
-            measure=lambda cuts: cuts.against_members[1],
-            vote=vote_above_null,
-            words="ANMI",
-            short="ANMI",
-            title="Agreement (ANMI)",
-            meaning="mean agreement of the partition with the members; more is better",
-        ),
-    )
+    "stability": Criterion(
+        measure=stability,
+        vote=vote_for_excess,
+        words="stability",
+        short="stabil.",
+        title="Stability of halves",
+        meaning="agreement of consensus partitions of two random halves of the members; more is "
+        "better",
+        compares_halves=True,
+        perfect=1.0,
+        least_room=0.05,
+    ),
+    "crossing": Criterion(
+        measure=lambda cuts: cuts.against_members[0],
+        vote=vote_for_excess,
+        words="crossing",
+        short="cross.",
+        title="Crossing members",
+        meaning="how much members’ clusters cut across the partition; less is better",
+        higher_is_better=False,
+        perfect=0.0,
+        least_room=0.01,
+    ),
+    "pac": Criterion(
+        measure=lambda cuts: cuts.distributions[1],
+        vote=vote_for_excess,
+        words="PAC",
+        short="PAC",
+        title="Ambiguous pairs (PAC)",
+        meaning="share of pairs that are neither always nor never together; less is better, and "
+        "it tends to favour large k",
+        higher_is_better=False,
+        compares_halves=True,
+        perfect=0.0,
+        least_room=0.02,
+        beside_null=True,
+    ),
+    "cophenetic": Criterion(
+        measure=cophenetic,
+        vote=vote_for_excess,
+        words="cophenetic correlation",
+        short="coph.",
+        title="Cophenetic correlation",
+        meaning="how well a dendrogram reproduces the co-association; more is better",
+        compares_halves=True,
+        perfect=1.0,
+        least_room=0.01,
+    ),
+    "delta_area": Criterion(
+        measure=delta_area,
+        vote=vote_for_last_growth,
+        words="delta area",
+        short="d.area",
+        title="Gain in CDF area",
+        meaning="how much the area under the CDF grows with one more cluster",
+        compares_halves=True,
+    ),
+    "eigengap": Criterion(
+        measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
+        vote=vote_for_greatest,
+        words="eigengap",
+        short="e.gap",
+        title="Eigengap",
+        meaning="gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
+    ),
+    "lifetime": Criterion(
+        measure=lambda cuts: cuts.lifetimes[cuts.ks - 2],
+        vote=vote_for_greatest,
+        words="lifetime",
+        short="lifet.",
+        title="Lifetime",
+        meaning="how long k clusters last in the dendrogram; more is better",
+    ),
+    "anmi": Criterion(
+        measure=lambda cuts: cuts.against_members[1],
+        vote=vote_above_null,
+        words="ANMI",
+        short="ANMI",
+        title="Agreement (ANMI)",
+        meaning="mean agreement of the partition with the members; more is better",
+    ),
 }
 
 
