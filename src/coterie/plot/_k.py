@@ -52,11 +52,11 @@ def _read_ks(owner: str, ks: Any, recommended: int | None) -> tuple[IntArray, in
     return given.astype(np.int64), recommended
 
 
-def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> list[Artist]:
+def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> Artist | None:
     """Draw a line at the recommended k; not for k = 1, which the title mentions."""
     if recommended is None or recommended not in counts or recommended == 1:
-        return []
-    return [ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)]
+        return None
+    return ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)
 
 
 def _k_axis(ax: Axes, counts: IntArray) -> None:
@@ -160,7 +160,7 @@ def criteria(
                 markeredgewidth=1.4,
                 zorder=4,
             )
-        for mark in _mark_recommended(panel, counts, recommended):
+        if mark := _mark_recommended(panel, counts, recommended):
             handles[f"recommended k = {recommended}"] = mark
         panel.set_title(_title(name), loc="left", fontsize="medium")
         panel.margins(y=0.12)
@@ -305,9 +305,8 @@ def delta_area(
     ax = axes(ax, (5.2, 3.6))
     ax.plot(counts, gains, color=OKABE_ITO[0], marker="o", markersize=5)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=0)
-    mark = _mark_recommended(ax, counts, recommended)
-    if mark:
-        legend_beside(ax, mark, [f"recommended\nk = {recommended}"])
+    if mark := _mark_recommended(ax, counts, recommended):
+        legend_beside(ax, [mark], [f"recommended\nk = {recommended}"])
     _k_axis(ax, counts)
     ax.set_xlabel("k")
     ax.set_ylabel("relative gain in area")

@@ -261,7 +261,7 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     (labels, cluster, rival, confidence) is stored once. Where not all samples fit, those of the map
     come first and then the least sure, because these are looked up most.
     """
-    ensemble, votes = reading.ensemble, reading.votes
+    ensemble, votes = reading.ensemble, reading.result.cluster_votes
     confidence = reading.result.sample_confidence
     goes, share, ties = reading.base_clusters
     code_kind = smallest_kind(int(ensemble.n_clusters_per_member.max()))

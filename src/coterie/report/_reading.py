@@ -61,11 +61,6 @@ class Reading:
         return self.result.ensemble
 
     @cached_property
-    def votes(self) -> ClusterVotes:
-        """How base clusters spread over the partition."""
-        return self.result.cluster_votes
-
-    @cached_property
     def counts(self) -> NDArray[Any]:
         """How many samples each sample of the result counts for: its weight, else one."""
         return self.ensemble.sample_counts
@@ -117,12 +112,12 @@ class Reading:
     @cached_property
     def merged(self) -> list[Merged]:
         """Clusters that join what most members keep apart."""
-        return merged_clusters(self.votes, self.clusters["nearest"])
+        return merged_clusters(self.result.cluster_votes, self.clusters["nearest"])
 
     @cached_property
     def base_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[int, list[int]]]:
         """Cluster that holds most of each base cluster, its share, and the clusters that tie with it."""
-        shares = self.votes.shares
+        shares = self.result.cluster_votes.shares
         rows = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
         largest = np.maximum.reduceat(shares.data, shares.indptr[:-1])
         # equal sums of float weights may differ in their last digits
@@ -137,14 +132,14 @@ class Reading:
     @cached_property
     def blocks(self) -> Blocks:
         """Samples in display order, in at most 300 blocks."""
-        return Blocks.of(self.votes)
+        return Blocks.of(self.result.cluster_votes)
 
     @cached_property
     def between(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The largest clusters and the mean co-association between them."""
         weight = self.clusters["share"]
         largest = np.sort(np.argsort(-weight, kind="stable")[:BETWEEN_CLUSTERS])
-        inside = sparse.csr_array(self.votes.overlap.T)[largest]
+        inside = sparse.csr_array(self.result.cluster_votes.overlap.T)[largest]
         return largest, mean_coassociation(self.ensemble, inside)
 
     @cached_property
@@ -179,7 +174,7 @@ class Reading:
         """Members in an order that puts similar ones side by side, and the NMI of each pair."""
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
-        values = np.nan_to_num(self.votes.member_agreement[np.ix_(kept, kept)])
+        values = np.nan_to_num(self.result.cluster_votes.member_agreement[np.ix_(kept, kept)])
         order = leaves(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 

@@ -123,8 +123,7 @@ def choose(
         f"{values['stability'][i]:.2f} ({null['stability'][i]:.2f} without structure), and the "
         f"members' clusters cross the partition by {100 * values['crossing'][i]:.0f} % of chance "
         f"({100 * null['crossing'][i]:.0f} % without structure)"
-        + (_company(candidates, k) if coarse is None else _coarser(coarse, k))
-        + "."
+        f"; {_compared(candidates, k, coarse)}."
     )
     return Choice(votes, score, level, k, True, reason, _disagreement(votes, k))
 
@@ -162,22 +161,18 @@ def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float
     return k if score[np.flatnonzero(ks == k)[0]] >= level else None
 
 
-def _coarser(coarse: int, k: int) -> str:
-    return (
-        f"; the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram both "
-        f"have their gap at {k}"
-    )
-
-
-def _company(candidates: list[int], k: int) -> str:
+def _compared(candidates: list[int], k: int, coarse: int | None) -> str:
+    """How the recommended k compares with the other candidates."""
+    if coarse is not None:
+        return (
+            f"the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram "
+            f"both have their gap at {k}"
+        )
     others = [str(other) for other in candidates if other != k]
     if not others:
-        return "; no other k does as well"
-    verb = "does" if len(others) == 1 else "do"
-    return (
-        f"; k = {', '.join(others)} {verb} about as well, with fewer votes or a shorter life in "
-        "the dendrogram"
-    )
+        return "no other k does as well"
+    about = f"{'does' if len(others) == 1 else 'do'} about as well"
+    return f"k = {', '.join(others)} {about}, with fewer votes or a shorter life in the dendrogram"
 
 
 def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
