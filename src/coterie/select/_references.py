@@ -43,15 +43,13 @@ class Sample:
     ensemble: Ensemble
     whole: Ensemble
     rows: NDArray[np.int64]
-    partial: bool
-    size: int
 
     @classmethod
     def of(cls, whole: Ensemble, rng: np.random.Generator, most_rows: int) -> Sample:
         """All microclusters, or those of ``most_rows`` samples where there are more."""
         n = whole.n_microclusters
         if n <= most_rows:
-            return cls(whole, whole, np.arange(n), False, n_counted(whole))
+            return cls(whole, whole, np.arange(n))
         held = np.bincount(whole.inverse, minlength=n)
         if whole.has_whole_weights:
             held = np.rint(whole.weights).astype(np.int64)
@@ -72,8 +70,7 @@ class Sample:
         rows = np.empty(len(chosen), dtype=np.int64)
         rows[part.inverse] = chosen
         # rows that differ only in members left out are one microcluster of the part
-        rows = rows[: part.n_microclusters]
-        return cls(part, whole, rows, True, most_rows)
+        return cls(part, whole, rows[: part.n_microclusters])
 
     def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """A partition of the part, extended to all microclusters by the members' agreement."""

@@ -274,8 +274,9 @@ def select(
     fits = len(ks) if solver is not None else 0
     steps = _Steps(callback, (n_references + 2) * dendrograms + n_references + fits)
     sample = Sample.of(ensemble, rng, MOST_ROWS)
-    if sample.partial:
-        drawn = f"{sample.size:,} of {n_samples:,} samples, drawn at random"
+    partial = sample.ensemble is not ensemble
+    if partial:
+        drawn = f"{MOST_ROWS:,} of {n_samples:,} samples, drawn at random"
         others = "; the others were assigned to the cluster they agree with most"
         notes.append(f"The criteria were computed on {drawn}{'' if solver else others}.")
     solved, complaints = None, {}
@@ -304,7 +305,7 @@ def select(
     without_evidence = permuted(sample.some_labels(source), source)
     shuffled = plan.profile(without_evidence, ks, source, steps.one).criteria
     partitions = profile.partitions if solved is None else solved
-    if solved is None and sample.partial:
+    if solved is None and partial:
         partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
     null = mean_of(references)
     sizes = ensemble.n_clusters_per_member
@@ -330,23 +331,18 @@ def select(
     return Selection(
         ks=ks,
         criteria=profile.criteria,
-        votes=choice.votes,
         null=null,
         permuted=shuffled,
         cdf=profile.cdf(),
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
         delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
-        scores=choice.scores,
-        threshold=choice.threshold,
-        recommended=choice.recommended,
-        structure=choice.structure,
-        reason=choice.reason,
-        disagreement=choice.disagreement,
         labels=np.stack(
             [by_first_appearance(ensemble.expand(labels)) for labels in partitions]
         ).astype(np.int32),
         null_model=f"mean of {n_references} sets of members of the same sizes on {uniform}",
         notes=tuple(notes),
+        # votes, scores, threshold, recommended, structure, reason, disagreement
+        **vars(choice),
     )
 
 
