@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -36,12 +37,11 @@ from coterie.generate.members import (
     Pool,
     Progress,
     TooFewRows,
-    describe_distinct,
     is_clusterer,
     make_pool,
 )
-from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import default_method, find_method, solver_of
+from coterie.solvers.base import SOLVER, LabelConsensus
+from coterie.solvers.methods import configured, default_method, find_method
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
@@ -181,10 +181,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         "member_clusters": Kind(
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
-        "solver": Kind(
-            lambda value: value is None or isinstance(value, LabelConsensus | str),
-            "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
-        ),
+        "solver": SOLVER,
         "callback": CALLBACK,
         "random_state": SEED,
         "n_jobs": JOBS,
@@ -237,7 +234,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if isinstance(n_clusters, str):
             n_clusters = self.selection_.recommended
             _warn_of_choice(self.selection_)
-        solver = self._configured_solver(ensemble, n_clusters, rng)
+        method = self.solver
+        if method is None:
+            method = default_method(self.n_clusters, ensemble.n_microclusters)
+        solver = configured(method, n_clusters, rng)
         with warnings.catch_warnings():
             if self.n_clusters == "auto" and n_clusters == 1:
                 # The user has just been warned that there is one cluster only.
@@ -272,18 +272,16 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             raise ParameterError(
                 f"predict needs members that can predict; these cannot: {', '.join(unable[:5])}"
             )
-        cluster_of = np.empty(self.ensemble_.n_microclusters, dtype=np.int64)
-        cluster_of[self.ensemble_.inverse] = self.solver_.labels_
-        known = _LabelRows(self.ensemble_, cluster_of)
+        clusters = partial(_clusters_of, self.ensemble_, self.solver_.cluster_votes_.labels)
         if _is_lazy(X):
             from coterie.scale import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
             lazy: NDArray[np.int64] = predict_dask(
-                X, self.pool_, known.clusters, n_features=self.n_features_in_, feature_names=names
+                X, self.pool_, clusters, n_features=self.n_features_in_, feature_names=names
             )
             return lazy
-        return known.clusters(self.pool_.predict(self._checked(X, reset=False)))
+        return clusters(self.pool_.predict(self._checked(X, reset=False)))
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
@@ -320,57 +318,42 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _fit_pool(self, rows: Any, rng: np.random.Generator) -> Pool:
         """Fit the members on rows in memory, and with "auto" choose the number of clusters on them."""
-        features = self._checked(rows, reset=True)
+        X = self._checked(rows, reset=True)
         if not isinstance(self.n_clusters, str):
-            return self._make_members(features, rng, self.callback)
-        pool, self.selection_ = self._choose(features, rng)
-        return pool
-
-    def _choose(self, X: Any, rng: np.random.Generator) -> tuple[Pool, Selection]:
-        """The members, and the comparison of numbers of clusters on them."""
+            return self._make_members(X, rng, self.callback)
         from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
-        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
-        ensemble = pool.ensemble()
 
         def generate(features: Any) -> Ensemble:
             # With the same seed the members of the references have the same sizes.
             return self._make_members(features, np.random.default_rng(seed), None).ensemble()
 
-        selection = select(
-            ensemble,
-            checked_ks(DEFAULT_KS, ensemble.n_samples),
+        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
+        self.selection_: Selection = select(
+            pool.ensemble(),
+            checked_ks(DEFAULT_KS, X.shape[0]),
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
             # The user's clusterers may label all uniform features as noise.
             features=(X, generate) if isinstance(self.generator, str) else None,
         )
-        return pool, selection
+        return pool
 
     def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
         counts = self._member_clusters(X.shape[0])
         try:
-            return make_pool(
-                X,
-                self.generator,
-                self.n_members,
-                counts,
-                rng,
-                n_jobs=self.n_jobs,
-                callback=callback,
-            )
+            return make_pool(X, self.generator, self.n_members, counts, rng, self.n_jobs, callback)
         except TooFewRows as error:
-            raise ParameterError(self._too_few_rows(error)) from None
-
-    def _too_few_rows(self, error: TooFewRows) -> str:
-        name, reason = type(self).__name__, describe_distinct(error.distinct, error.n_samples)
-        if error.distinct == 1:
-            return f"{name}: {reason}, so there is nothing to cluster; check how X was made"
-        if self.member_clusters is not None:
-            return f"{name}: member_clusters is {self.member_clusters!r}, but {reason}; lower it"
-        return f"{name}: n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
+            reason = error.reason
+            if error.constant:
+                advice = f"{reason}; check how X was made"
+            elif self.member_clusters is not None:
+                advice = f"member_clusters is {self.member_clusters!r}, but {reason}; lower it"
+            else:
+                advice = f"n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
+            raise ParameterError(f"{type(self).__name__}: {advice}") from None
 
     def _member_clusters(self, n: int) -> ClusterCount:
         if self.member_clusters is not None:
@@ -380,19 +363,6 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if isinstance(self.n_clusters, str):
             return 2, max(20, int(np.sqrt(n)))
         return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
-
-    def _configured_solver(
-        self, ensemble: Ensemble, n_clusters: int | None, rng: np.random.Generator
-    ) -> LabelConsensus:
-        method = self.solver
-        if method is None:
-            method = default_method(self.n_clusters, ensemble.n_microclusters)
-        solver: LabelConsensus = clone(solver_of(method))
-        if n_clusters is not None:
-            solver.set_params(n_clusters=n_clusters)
-        if solver.random_state is None:
-            solver.set_params(random_state=int(child_seeds(rng, 1)[0]))
-        return solver
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -413,31 +383,19 @@ def _warn_of_choice(selection: Selection) -> None:
         warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=3)
 
 
-@dataclass(frozen=True)
-class _LabelRows:
-    """The distinct label rows of the training samples, and the cluster of each."""
+def _clusters_of(
+    ensemble: Ensemble, cluster_of: NDArray[np.int64], labels: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Clusters of new rows, from the labels that the members give them."""
+    from coterie.numerics.nearest import nearest_clusters
 
-    ensemble: Ensemble
-    cluster_of: NDArray[np.int64]
-
-    def clusters(self, labels: NDArray[Any]) -> NDArray[np.int64]:
-        """Clusters of new rows, from the labels that the members give them."""
-        from coterie.numerics.nearest import nearest_clusters
-
-        codes = np.stack(
-            [_codes(labels[:, j], known) for j, known in enumerate(self.ensemble.categories)],
-            axis=1,
-        )
-        # Rows with the same labels are looked up once.
-        rows, inverse = np.unique(codes, axis=0, return_inverse=True)
-        clusters = nearest_clusters(
-            rows,
-            self.ensemble.labels,
-            self.ensemble.member_weight,
-            self.ensemble.sizes,
-            self.cluster_of,
-        )
-        return clusters[inverse.reshape(-1)]
+    columns = [_codes(labels[:, j], known) for j, known in enumerate(ensemble.categories)]
+    # Rows with the same labels are looked up once.
+    rows, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    clusters = nearest_clusters(
+        rows, ensemble.labels, ensemble.member_weight, ensemble.sizes, cluster_of
+    )
+    return clusters[inverse.reshape(-1)]
 
 
 def _codes(labels: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:

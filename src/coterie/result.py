@@ -160,6 +160,7 @@ class Result(DiagnosisMixin):
             )
         check_is_fitted(model, "labels_")
         solver: Any = getattr(model, "solver_", model)
+        seed: Any = model.random_state
         ensemble = solver.ensemble_
         coordinates, name = _coordinates(ensemble, X)
         matrix = getattr(solver, "consensus_matrix_", None)
@@ -168,7 +169,7 @@ class Result(DiagnosisMixin):
         result = cls(
             method=solver.method_name(),
             parameters=_parameters(model, solver),
-            seed=_seed(model.random_state),
+            seed=int(seed) if isinstance(seed, int | np.integer) else None,
             labels=np.array(solver.labels_, dtype=np.int32),
             sample_confidence=np.array(solver.sample_confidence_, dtype=np.float64),
             member_weights=np.array(solver.member_weights_, dtype=np.float64),
@@ -185,7 +186,11 @@ class Result(DiagnosisMixin):
             matrix_name="" if matrix is None else f"matrix learned by {type(solver).__name__}",
             truth=None if truth is None else _classes(truth),
             input=_input(ensemble, X, input),
-            versions=_versions(),
+            versions={
+                "coterie": __version__,
+                "python": platform.python_version(),
+                **{package: metadata.version(package) for package in PACKAGES},
+            },
             warnings=[str(warning) for warning in warnings],
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -416,10 +421,6 @@ def _plain(value: Any) -> Any:
     return getattr(value, "__name__", type(value).__name__)
 
 
-def _seed(random_state: Any) -> int | None:
-    return int(random_state) if isinstance(random_state, int | np.integer) else None
-
-
 def _classes(truth: Any) -> NDArray[Any]:
     """A copy of the known classes, with None where one is masked or missing."""
     if np.ma.isMaskedArray(truth):
@@ -443,9 +444,7 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
                 f"but has shape {features.shape}"
             )
         return principal_plane(features), f"PCA of {counted(features.shape[1], 'feature')}"
-    weights = ensemble.sizes
-    votes = ensemble.weight_of_cluster
-    plane, groups = spectral_plane(ensemble.incidence, weights, votes)
+    plane, groups = spectral_plane(ensemble.incidence, ensemble.sizes, ensemble.weight_of_cluster)
     name = f"spectral coordinates of {counted(ensemble.n_members, 'member')}"
     # two axes have no room for more than three groups
     name += f", {groups} groups around a circle, each with its own spread" if groups > 3 else ""
@@ -480,8 +479,3 @@ def _hash(ensemble: Ensemble, X: Any) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(array.view(np.uint8).data if array.size else b"")
     return digest.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    packages = {package: metadata.version(package) for package in PACKAGES}
-    return {"coterie": __version__, "python": platform.python_version(), **packages}

@@ -70,28 +70,16 @@ def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -
     model = _fitted(solver, n_clusters, labels)
     ensemble, clusters = model.ensemble_, model.labels_
     _require(solver, len(clusters) == len(labels), "labels_ must have one label per sample")
-    _require(
-        solver,
-        np.array_equal(np.unique(clusters), np.arange(n_clusters)),
-        f"labels_ must use exactly the clusters 0 .. {n_clusters - 1}",
-    )
-    _require(
-        solver,
-        np.array_equal(clusters, by_first_appearance(clusters)),
-        "clusters must be numbered by first appearance",
-    )
+    all_used = np.array_equal(np.unique(clusters), np.arange(n_clusters))
+    _require(solver, all_used, f"labels_ must use exactly the clusters 0 .. {n_clusters - 1}")
+    in_order = np.array_equal(clusters, by_first_appearance(clusters))
+    _require(solver, in_order, "clusters must be numbered by first appearance")
     pairs = np.unique(np.column_stack([ensemble.inverse, clusters]), axis=0)
-    _require(
-        solver,
-        len(pairs) == ensemble.n_microclusters,
-        "samples with equal labels must be in one cluster",
-    )
+    whole = len(pairs) == ensemble.n_microclusters
+    _require(solver, whole, "samples with equal labels must be in one cluster")
     confidence, weights = model.sample_confidence_, model.member_weights_
-    _require(
-        solver,
-        bool(((confidence >= 0) & (confidence <= 1)).all()),
-        "sample_confidence_ must lie in [0, 1]",
-    )
+    in_range = bool(((confidence >= 0) & (confidence <= 1)).all())
+    _require(solver, in_range, "sample_confidence_ must lie in [0, 1]")
     _require(
         solver,
         weights.shape == (labels.shape[1],)
@@ -129,22 +117,17 @@ def check_order_and_names(
     shuffled = labels[samples][:, members]
     renamed = [[f"c{label}" if label >= 0 else None for label in row] for row in shuffled.tolist()]
     model = _fitted(solver, n_clusters, ensemble)
-    model_of_renamed = _fitted(solver, n_clusters, renamed)
-    _require(
-        solver,
-        np.array_equal(by_first_appearance(model.labels_[samples]), model_of_renamed.labels_),
-        "the partition depends on the order of samples or members, or on the names of labels",
-    )
-    _require(
-        solver,
-        np.array_equal(model.member_weights_[members], model_of_renamed.member_weights_),
-        "member_weights_ depends on the order of samples or members, or on the names of labels",
-    )
-    _require(
-        solver,
-        np.array_equal(model.sample_confidence_[samples], model_of_renamed.sample_confidence_),
-        "sample_confidence_ depends on the order of samples or members, or on the names of labels",
-    )
+    other = _fitted(solver, n_clusters, renamed)
+    for name, moved, of_renamed in (
+        ("the partition", by_first_appearance(model.labels_[samples]), other.labels_),
+        ("member_weights_", model.member_weights_[members], other.member_weights_),
+        ("sample_confidence_", model.sample_confidence_[samples], other.sample_confidence_),
+    ):
+        _require(
+            solver,
+            np.array_equal(moved, of_renamed),
+            f"{name} depends on the order of samples or members, or on the names of labels",
+        )
 
 
 def check_weights(
@@ -176,12 +159,9 @@ def check_threads(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> 
         two = _fitted(solver, n_clusters, labels)
     finally:
         numba.set_num_threads(threads)
-    _require(
-        solver,
-        np.array_equal(one.labels_, two.labels_)
-        and np.array_equal(one.member_weights_, two.member_weights_),
-        "the result depends on the number of threads",
-    )
+    for name in ("labels_", "member_weights_"):
+        same = np.array_equal(getattr(one, name), getattr(two, name))
+        _require(solver, same, "the result depends on the number of threads")
 
 
 def check_seed(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
@@ -198,11 +178,8 @@ def check_unanimous_members(solver: LabelConsensus) -> None:
     """If all members agree, or there is only one, the result is their partition."""
     for n_members in (1, 4):
         labels = np.repeat([[0], [0], [1], [2], [1]], n_members, axis=1)
-        _require(
-            solver,
-            _fitted(solver, 3, labels).labels_.tolist() == [0, 0, 1, 2, 1],
-            f"{n_members} equal members must be returned unchanged",
-        )
+        unchanged = _fitted(solver, 3, labels).labels_.tolist() == [0, 0, 1, 2, 1]
+        _require(solver, unchanged, f"{n_members} equal members must be returned unchanged")
 
 
 def check_manners(solver: LabelConsensus) -> None:
@@ -218,18 +195,12 @@ def check_manners(solver: LabelConsensus) -> None:
     labels = noisy_copies(0)
     model = _fitted(solver, 3, labels)
     loaded = pickle.loads(pickle.dumps(model))
-    _require(
-        solver,
-        np.array_equal(loaded.labels_, model.labels_) and loaded.ensemble_ == model.ensemble_,
-        "a model must be unchanged after pickling and unpickling",
-    )
+    same = np.array_equal(loaded.labels_, model.labels_) and loaded.ensemble_ == model.ensemble_
+    _require(solver, same, "a model must be unchanged after pickling and unpickling")
     for name in ("n_clusters", "random_state"):
         _require_refusal(clone(solver).set_params(**{name: "three"}), labels, f"{name}='three'")
-    _require_refusal(
-        clone(solver).set_params(n_clusters=3),
-        [[0, 0], [0, 0], [1, 1]],
-        "n_clusters=3 for two rows",
-    )
+    two_rows = [[0, 0], [0, 0], [1, 1]]
+    _require_refusal(clone(solver).set_params(n_clusters=3), two_rows, "n_clusters=3 for two rows")
 
 
 def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> NDArray[np.int64]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from coterie import EAC, Ensemble
-from coterie.evidence import coassociation
+from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.report import _matrix
-from coterie.report._matrix import Blocks, mean_coassociation
+from coterie.report._matrix import Blocks
 from coterie.report._reading import Reading
 from coterie.result import Result
 
@@ -28,7 +28,7 @@ def random_ensemble(n=60, m=5, k=4, missing=0.0, weights=False, seed=0):
 def blocks_of(ensemble, n_clusters=3, limit=_matrix.BLOCKS):
     result = Result.of(EAC(n_clusters).fit(ensemble))
     reading = Reading(result)
-    return reading, Blocks.of(reading.votes, limit)
+    return reading, Blocks.of(reading.result.cluster_votes, limit)
 
 
 @pytest.mark.parametrize("limit", [7, 20, 300])
@@ -41,7 +41,10 @@ def test_blocks_hold_every_sample_once_and_one_cluster_each(limit, weights):
     np.testing.assert_allclose(share.sum(axis=0), ensemble.weights)
     for cluster in range(3):
         rows = blocks.cluster == cluster
-        assert share[np.ix_(rows, reading.votes.labels != cluster)].max(initial=0) < 1e-9
+        assert (
+            share[np.ix_(rows, reading.result.cluster_votes.labels != cluster)].max(initial=0)
+            < 1e-9
+        )
         own = share[rows].sum(axis=1)
         np.testing.assert_allclose(own, own[0])
 

@@ -22,6 +22,8 @@ ADVICE = (
     "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
     "linear in N, such as PCE or CESHL, or use coassociation_operator."
 )
+# base clusters per product, which bounds the dense part
+COLUMNS = 4096
 
 
 def require_dense(
@@ -149,6 +151,28 @@ def share(together: NDArray[Any], seen: NDArray[Any] | float) -> NDArray[np.floa
     out = np.zeros(together.shape)
     np.divide(together, seen, out=out, where=np.asarray(seen) > 0)
     return out
+
+
+def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[np.float64]:
+    """Mean co-association between groups of samples, given their weight in each base cluster.
+
+    The weighted share of (member, pair of samples) that are together, among those in which the
+    member labelled both samples.
+    """
+    columns = sparse.csc_array(inside)
+    per_cluster = ensemble.weight_of_cluster
+    together = np.zeros((inside.shape[0], inside.shape[0]))
+    for start in range(0, inside.shape[1], COLUMNS):
+        part = columns[:, start : start + COLUMNS].toarray()
+        together += (part * per_cluster[start : start + COLUMNS]) @ part.T
+    # a member labelled what its base clusters hold of a group
+    members = sparse.csr_array(
+        (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
+    )
+    observed = np.asarray((inside @ members.T).toarray())
+    seen = (observed * ensemble.member_weight) @ observed.T
+    means = share(together, seen)
+    return np.clip((means + means.T) / 2, 0.0, 1.0)
 
 
 def coassociation_operator(

@@ -116,22 +116,23 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
 
     Numbers so large that their squares overflow raise ParameterError.
     """
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    # Usually two numbers suffice, without a mask as large as the matrix. They are NaN if any is.
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    # Leaves room for a sum of many squared differences.
+    if largest <= float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4:
+        return
+    if np.isfinite(largest):
+        raise ParameterError(
+            f"X reaches {largest:.3g}, and squares of that overflow {matrix.dtype}; "
+            "rescale it, such as with sklearn.preprocessing.StandardScaler"
+        )
     if sparse.issparse(matrix):
         entries = matrix.tocoo()
         wrong = ~np.isfinite(entries.data)
         rows, columns = entries.coords[0][wrong], entries.coords[1][wrong]
     else:
-        # Usually two numbers suffice, without a mask as large as the matrix.
-        if _largest(matrix) <= _limit(matrix):
-            return
         rows, columns = np.nonzero(~np.isfinite(matrix))
-    if len(rows) == 0:
-        if _largest(matrix) > _limit(matrix):
-            raise ParameterError(
-                f"X reaches {_largest(matrix):.3g}, and squares of that overflow {matrix.dtype}; "
-                "rescale it, such as with sklearn.preprocessing.StandardScaler"
-            )
-        return
     wrong_columns = np.unique(columns)
     shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in wrong_columns[:5])
     raise ValueError(
@@ -139,14 +140,3 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
         f"{noun_for(len(wrong_columns), 'column')} {shown}{', ...' if len(wrong_columns) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"
     )
-
-
-def _largest(matrix: Any) -> float:
-    """The largest absolute value, or NaN if there is a NaN."""
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
-
-
-def _limit(matrix: Any) -> float:
-    # Leaves room for a sum of many squared differences.
-    return float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4

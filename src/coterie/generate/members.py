@@ -37,12 +37,17 @@ DENSE_ORDER = 500
 
 
 class TooFewRows(ParameterError):
-    """More clusters were requested than X has distinct rows."""
+    """More clusters were requested than X has distinct rows; ``reason`` says how many it has."""
 
-    def __init__(self, message: str, distinct: int, n_samples: int) -> None:
+    def __init__(self, n_clusters: ClusterCount, distinct: int, n_samples: int) -> None:
+        self.constant = distinct == 1
+        self.reason = f"X has only {distinct} distinct rows among n_samples={n_samples}"
+        message = f"n_clusters is {n_clusters!r}, but {self.reason}"
+        if self.constant:
+            same = f"all rows of X are the same (n_samples={n_samples}): its features are constant"
+            self.reason = f"{same}, so there is nothing to cluster"
+            message = self.reason
         super().__init__(message)
-        self.distinct = distinct
-        self.n_samples = n_samples
 
 
 @dataclass(frozen=True)
@@ -118,9 +123,8 @@ def make_pool(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
-    *,
-    n_jobs: int | None = None,
-    callback: Progress | None = None,
+    n_jobs: int | None,
+    callback: Progress | None,
 ) -> Pool:
     """Fit the members of a named generator, or one member per given clusterer."""
     plans: list[MemberPlan]
@@ -128,12 +132,9 @@ def make_pool(
         plans = estimator_plans(generator, None)
     elif generator == "spectral":
         X, plans = spectral_plans(X, n_members, n_clusters, rng)
-    elif generator == "subsample":
-        plans = subsample_plans(X, n_members, n_clusters, rng)
-    elif generator == "features":
-        plans = feature_plans(X, n_members, n_clusters, rng)
     else:
-        plans = kmeans_plans(X, n_members, n_clusters, rng)
+        plans_of = {"subsample": subsample_plans, "features": feature_plans}
+        plans = plans_of.get(generator, kmeans_plans)(X, n_members, n_clusters, rng)
     return fit_members(X, plans, n_jobs=n_jobs, callback=callback)
 
 
@@ -208,11 +209,9 @@ def kmeans_plans(
     X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
 ) -> list[MemberPlan]:
     """Plans of :func:`kmeans_pool`."""
-    counts = draw_counts(X, n_members, n_clusters, rng)
-    seeds = child_seeds(rng, n_members)
     return [
-        MemberPlan(_name("kmeans", j, n_members, k), _kmeans(int(k), int(seed)))
-        for j, (k, seed) in enumerate(zip(counts, seeds, strict=True))
+        MemberPlan(_name("kmeans", j, n_members, k), _kmeans(k, seed))
+        for j, (k, seed) in enumerate(draw_counts(X, n_members, n_clusters, rng))
     ]
 
 
@@ -232,13 +231,11 @@ def subsample_plans(
         seen[rng.choice(n, size=size, replace=False), j] = True
     unseen = np.flatnonzero(~seen.any(axis=1))
     seen[unseen, rng.integers(0, n_members, size=len(unseen))] = True
-    counts = draw_counts(X, n_members, n_clusters, rng)
-    seeds = child_seeds(rng, n_members)
     plans = []
-    for j in range(n_members):
+    for j, (count, seed) in enumerate(draw_counts(X, n_members, n_clusters, rng)):
         rows = np.flatnonzero(seen[:, j])
-        k = min(int(counts[j]), count_distinct_rows(X[rows]))
-        estimator = _clusterer(clusterer, k, int(seeds[j]))
+        k = min(count, count_distinct_rows(X[rows]))
+        estimator = _clusterer(clusterer, k, seed)
         plans.append(MemberPlan(_name("subsample", j, n_members, k), estimator, rows=rows))
     return plans
 
@@ -254,13 +251,11 @@ def feature_plans(
     """Plans of :func:`feature_pool`."""
     d = X.shape[1]
     size = max(1, round(share * d))
-    counts = draw_counts(X, n_members, n_clusters, rng)
-    seeds = child_seeds(rng, n_members)
     plans = []
-    for j in range(n_members):
+    for j, (count, seed) in enumerate(draw_counts(X, n_members, n_clusters, rng)):
         columns = np.sort(rng.choice(d, size=size, replace=False))
-        k = min(int(counts[j]), count_distinct_rows(X[:, columns]))
-        estimator = _clusterer(clusterer, k, int(seeds[j]))
+        k = min(count, count_distinct_rows(X[:, columns]))
+        estimator = _clusterer(clusterer, k, seed)
         plans.append(MemberPlan(_name("features", j, n_members, k), estimator, columns=columns))
     return plans
 
@@ -280,14 +275,13 @@ def spectral_plans(
         "Use kmeans_pool, which needs no n x n matrix.",
         memory_budget,
     )
-    counts = draw_counts(X, n_members, n_clusters, rng)
-    seeds = child_seeds(rng, n_members)
+    drawn = draw_counts(X, n_members, n_clusters, rng)
     distances = euclidean_distances(X, squared=True).astype(np.float64)
     mean = float(np.sqrt(distances).sum() / (n * (n - 1)))
     plans = []
-    for j, (k, seed) in enumerate(zip(counts, seeds, strict=True)):
+    for j, (k, seed) in enumerate(drawn):
         factor = BANDWIDTHS[j % len(BANDWIDTHS)]
-        estimator = GaussianSpectral(int(k), factor * mean, int(seed))
+        estimator = GaussianSpectral(k, factor * mean, seed)
         plans.append(MemberPlan(f"{_name('spectral', j, n_members, k)}_s{factor:g}", estimator))
     return distances, plans
 
@@ -313,8 +307,8 @@ def estimator_plans(estimators: Sequence[Any], names: Sequence[str] | None) -> l
 
 def draw_counts(
     X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """The number of clusters of each member, never more than X has distinct rows."""
+) -> list[tuple[int, int]]:
+    """The number of clusters of each member, never more than X has distinct rows, and its seed."""
     n = X.shape[0]
     if n < 2:
         raise ParameterError(f"n_samples={n}: at least two samples are needed to cluster anything")
@@ -327,15 +321,9 @@ def draw_counts(
         )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
-        words = describe_distinct(distinct, n)
-        raise TooFewRows(
-            f"{words}, so there is nothing to cluster"
-            if distinct == 1
-            else f"n_clusters is {n_clusters!r}, but {words}",
-            distinct,
-            n,
-        )
-    return rng.integers(low, min(high, distinct) + 1, size=n_members)
+        raise TooFewRows(n_clusters, distinct, n)
+    counts = rng.integers(low, min(high, distinct) + 1, size=n_members)
+    return [*zip(counts.tolist(), map(int, child_seeds(rng, n_members)), strict=True)]
 
 
 def count_distinct_rows(matrix: Any) -> int:
@@ -355,13 +343,6 @@ def count_distinct_rows(matrix: Any) -> int:
     # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
     distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
     return len(distinct)
-
-
-def describe_distinct(distinct: int, n_samples: int) -> str:
-    """The number of distinct rows of X as a phrase."""
-    if distinct == 1:
-        return f"all rows of X are the same (n_samples={n_samples}): its features are constant"
-    return f"X has only {distinct} distinct rows among n_samples={n_samples}"
 
 
 def _is_count(given: Any) -> bool:

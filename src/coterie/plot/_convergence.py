@@ -53,8 +53,11 @@ def convergence(
     ([3.0, 2.5], [0.5, 0.01])
     """
     records = _records(history)
-    passes = _column(records, "pass", range(1, len(records) + 1))
+    numbered = [record.get("pass", i) for i, record in enumerate(records, 1)]
+    passes = numbers("plot.convergence", "history: pass", numbered, (len(records),))
     ax = axes(ax, (5.6, 4.6))
+    from matplotlib.ticker import MaxNLocator
+
     upper, lower = panels(ax, 2, 1, (0.0, 22.0))
     for panel, (name, colour) in zip((upper, lower), DRAWN, strict=True):
         values = _column(records, name)
@@ -68,7 +71,7 @@ def convergence(
         panel.plot(passes, values, color=colour, marker="o", markersize=3.5)
         panel.set_ylabel(name)
         panel.set_xlim(passes[0] - 0.5, passes[-1] + 0.5)
-        _whole_ticks(panel)
+        panel.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, min_n_ticks=1))
         plain(panel)
         for wall in _stage_changes(records, passes):
             panel.axvline(wall, color=QUIET, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
@@ -109,19 +112,13 @@ def _records(history: Any) -> list[Mapping[str, Any]]:
     return records
 
 
-def _column(
-    records: list[Mapping[str, Any]], name: str, default: Sequence[int] | None = None
-) -> FloatArray:
-    values = []
+def _column(records: list[Mapping[str, Any]], name: str) -> FloatArray:
     for i, record in enumerate(records):
-        if name in record:
-            values.append(record[name])
-        elif default is not None:
-            values.append(default[i])
-        else:
+        if name not in record:
             raise ParameterError(
                 f"plot.convergence: history[{i}] has no {name!r}; it has {', '.join(record)}"
             )
+    values = [record[name] for record in records]
     return numbers("plot.convergence", f"history: {name}", values, (len(records),))
 
 
@@ -131,9 +128,3 @@ def _stage_changes(records: list[Mapping[str, Any]], passes: FloatArray) -> list
         for i in range(1, len(records))
         if records[i].get("stage") != records[i - 1].get("stage")
     ]
-
-
-def _whole_ticks(ax: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, min_n_ticks=1))

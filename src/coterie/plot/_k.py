@@ -3,72 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, check_parameters
-from coterie.core.types import FloatArray, IntArray
+from coterie.core.types import IntArray
 from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
 from coterie.plot.checks import MAPPING, K, numbers, numbers_by_name, require_selection
-from coterie.plot.colours import ACCENT, INK, OKABE_ITO, QUIET
+from coterie.plot.colours import ACCENT, INK, OKABE_ITO, QUIET, SEQUENTIAL
 from coterie.select.criteria import CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# ------------------------------------------------------------------ a Selection or arrays in
-
+    from coterie.select import Selection
 
 # more tick labels than this would overlap
 TICKS = 10
 
 
-class SelectionLike(Protocol):
-    """The part of a Selection that every picture of k uses."""
-
-    @property
-    def ks(self) -> Any: ...
-    @property
-    def recommended(self) -> int: ...
+# ------------------------------------------------------------------ a Selection or arrays in
 
 
-def _is_selection(ks: object) -> bool:
-    """Whether a Selection was given instead of ks."""
-    return hasattr(ks, "ks")
-
-
-def _from_selection(choice: Any, given: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The given arguments, with None replaced by the value of the Selection."""
-    return tuple(getattr(choice, name) if value is None else value for name, value in given.items())
-
-
-def _require(owner: str, name: str, value: Any) -> Any:
-    """The value, which may be None only if a Selection is given."""
+def _argument(owner: str, name: str, value: Any, ks: Any, field: str) -> Any:
+    """The argument; where it is None, the field of the Selection given as ks."""
+    if value is None:
+        value = getattr(ks, field, None)
     if value is None:
         raise ParameterError(f"{owner}: {name} is needed, unless the first argument is a Selection")
     return value
 
 
-def _cluster_counts(owner: str, ks: Any) -> IntArray:
-    """The numbers of clusters, ascending."""
+def _read_ks(owner: str, ks: Any, recommended: int | None) -> tuple[IntArray, int | None]:
+    """The numbers of clusters, ascending, and the recommended one."""
     require_selection(owner, "ks", ks)
-    given = numbers(owner, "ks", ks.ks if _is_selection(ks) else ks, (None,))
+    if recommended is None:
+        recommended = getattr(ks, "recommended", None)
+    check_parameters(owner, {"recommended": recommended}, {"recommended": K})
+    given = numbers(owner, "ks", getattr(ks, "ks", ks), (None,))
     if (given != np.rint(given)).any() or (given < 1).any():
         raise ParameterError(f"{owner}: ks must be whole numbers of at least 1, but is {ks!r:.60}")
     if (np.diff(given) <= 0).any():
         raise ParameterError(f"{owner}: ks must be ascending without repeats, but is {ks!r:.60}")
-    return given.astype(np.int64)
+    return given.astype(np.int64), recommended
 
 
-def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> list[Artist]:
+def _mark_recommended(ax: Axes, counts: IntArray, recommended: int | None) -> Artist | None:
     """Draw a line at the recommended k; not for k = 1, which the title mentions."""
     if recommended is None or recommended not in counts or recommended == 1:
-        return []
-    return [ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)]
+        return None
+    return ax.axvline(recommended, color=ACCENT, linewidth=1.6, alpha=0.75, zorder=0)
 
 
 def _k_axis(ax: Axes, counts: IntArray) -> None:
@@ -82,7 +70,7 @@ def _k_axis(ax: Axes, counts: IntArray) -> None:
 
 
 def criteria(
-    ks: ArrayLike | SelectionLike,
+    ks: ArrayLike | Selection,
     values: Mapping[str, ArrayLike] | None = None,
     *,
     null: Mapping[str, ArrayLike] | None = None,
@@ -124,29 +112,20 @@ def criteria(
     >>> panel.get_title(loc="left"), panel.lines[0].get_ydata().tolist()
     ('PAC ↓', [0.2, 0.0, 0.1])
     """
-    if _is_selection(ks):
-        values, null, votes, recommended = _from_selection(
-            ks, {"criteria": values, "null": null, "votes": votes, "recommended": recommended}
-        )
+    counts, recommended = _read_ks("plot.criteria", ks, recommended)
+    null = getattr(ks, "null", {}) if null is None else null
+    votes = getattr(ks, "votes", {}) if votes is None else votes
     check_parameters(
         "plot.criteria",
-        {"null": null, "votes": votes, "recommended": recommended, "columns": columns},
-        {
-            "null": MAPPING,
-            "votes": MAPPING,
-            "recommended": K,
-            "columns": Integer(1, 1000, optional=True),
-        },
+        {"null": null, "votes": votes, "columns": columns},
+        {"null": MAPPING, "votes": MAPPING, "columns": Integer(1, 1000, optional=True)},
     )
-    counts = _cluster_counts("plot.criteria", ks)
-    criterion_values = numbers_by_name(
-        "plot.criteria", "values", _require("plot.criteria", "values", values), len(counts)
-    )
+    given = _argument("plot.criteria", "values", values, ks, "criteria")
+    criterion_values = numbers_by_name("plot.criteria", "values", given, len(counts))
     if not criterion_values:
         raise ParameterError("plot.criteria: values is empty: there is no criterion to draw")
-    null_values = numbers_by_name("plot.criteria", "null", null or {}, len(counts))
-    preferred = {} if votes is None else dict(votes)
-    for argument, names in (("null", null_values), ("votes", preferred)):
+    null_values = numbers_by_name("plot.criteria", "null", null, len(counts))
+    for argument, names in (("null", null_values), ("votes", votes)):
         stray = [name for name in names if name not in criterion_values]
         if stray:
             raise ParameterError(
@@ -168,10 +147,20 @@ def criteria(
             (handles["without structure"],) = panel.plot(
                 counts, null_values[name], color=QUIET, linestyle=(0, (4, 2)), zorder=1
             )
-        at = np.flatnonzero(counts == preferred.get(name, -1))
+        at = np.flatnonzero(counts == votes.get(name, -1))
         if at.size and np.isfinite(line[at[0]]):
-            handles["this criterion's choice"] = _ring(panel, counts[at], line[at])
-        for mark in _mark_recommended(panel, counts, recommended):
+            (handles["this criterion's choice"],) = panel.plot(
+                counts[at],
+                line[at],
+                linestyle="none",
+                marker="o",
+                markersize=10.0,
+                markerfacecolor="none",
+                markeredgecolor=INK,
+                markeredgewidth=1.4,
+                zorder=4,
+            )
+        if mark := _mark_recommended(panel, counts, recommended):
             handles[f"recommended k = {recommended}"] = mark
         panel.set_title(_title(name), loc="left", fontsize="medium")
         panel.margins(y=0.12)
@@ -196,26 +185,11 @@ def _title(name: str) -> str:
     return f"{known.words} {'↑' if known.higher_is_better else '↓'}"
 
 
-def _ring(panel: Axes, at: IntArray, level: FloatArray) -> Artist:
-    (ring,) = panel.plot(
-        at,
-        level,
-        linestyle="none",
-        marker="o",
-        markersize=10.0,
-        markerfacecolor="none",
-        markeredgecolor=INK,
-        markeredgewidth=1.4,
-        zorder=4,
-    )
-    return ring
-
-
 # ------------------------------------------------------------------ distribution of the co-association
 
 
 def cdf(
-    ks: ArrayLike | SelectionLike,
+    ks: ArrayLike | Selection,
     grid: ArrayLike | None = None,
     values: ArrayLike | None = None,
     *,
@@ -256,28 +230,23 @@ def cdf(
     >>> ax.lines[1].get_ydata().tolist()
     [0.6, 0.7, 1.0]
     """
-    if _is_selection(ks):
-        grid, values, recommended = _from_selection(
-            ks, {"cdf_grid": grid, "cdf": values, "recommended": recommended}
-        )
-    check_parameters("plot.cdf", {"recommended": recommended}, {"recommended": K})
-    counts = _cluster_counts("plot.cdf", ks)
-    points = numbers("plot.cdf", "grid", _require("plot.cdf", "grid", grid), (None,))
-    curves = numbers(
-        "plot.cdf",
-        "values",
-        _require("plot.cdf", "values", values),
-        (len(counts), len(points)),
-        nan=True,
-    )
+    counts, recommended = _read_ks("plot.cdf", ks, recommended)
+    grid = _argument("plot.cdf", "grid", grid, ks, "cdf_grid")
+    values = _argument("plot.cdf", "values", values, ks, "cdf")
+    points = numbers("plot.cdf", "grid", grid, (None,))
+    curves = numbers("plot.cdf", "values", values, (len(counts), len(points)), nan=True)
     if (np.diff(points) < 0).any():
         raise ParameterError("plot.cdf: grid must be ascending, but is not")
     ax = axes(ax, (6.4, 4.2))
+    from matplotlib import colormaps
+
     if ambiguous is not None:
         low, high = numbers("plot.cdf", "ambiguous", ambiguous, (2,)).tolist()
         ax.axvspan(low, high, color="#F3F3F3", linewidth=0, zorder=0)
     handles: list[Artist] = []
-    for k, curve, colour in zip(counts.tolist(), curves, _sequence(len(counts)), strict=True):
+    # from pale to deep blue, in the order of k
+    colours = colormaps[SEQUENTIAL](np.linspace(0.35, 1.0, len(counts)))
+    for k, curve, colour in zip(counts.tolist(), curves, colours, strict=True):
         chosen = k == recommended
         handles += ax.plot(
             points,
@@ -298,7 +267,7 @@ def cdf(
 
 
 def delta_area(
-    ks: ArrayLike | SelectionLike,
+    ks: ArrayLike | Selection,
     values: ArrayLike | None = None,
     *,
     recommended: int | None = None,
@@ -330,29 +299,16 @@ def delta_area(
     >>> delta_area([2, 3, 4], [0.5, 0.2, 0.02]).lines[0].get_ydata().tolist()
     [0.5, 0.2, 0.02]
     """
-    if _is_selection(ks):
-        values, recommended = _from_selection(
-            ks, {"delta_area": values, "recommended": recommended}
-        )
-    check_parameters("plot.delta_area", {"recommended": recommended}, {"recommended": K})
-    counts = _cluster_counts("plot.delta_area", ks)
-    given = _require("plot.delta_area", "values", values)
-    gains = numbers("plot.delta_area", "values", given, (len(counts),), nan=True)
+    counts, recommended = _read_ks("plot.delta_area", ks, recommended)
+    values = _argument("plot.delta_area", "values", values, ks, "delta_area")
+    gains = numbers("plot.delta_area", "values", values, (len(counts),), nan=True)
     ax = axes(ax, (5.2, 3.6))
     ax.plot(counts, gains, color=OKABE_ITO[0], marker="o", markersize=5)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=0)
-    mark = _mark_recommended(ax, counts, recommended)
-    if mark:
-        legend_beside(ax, mark, [f"recommended\nk = {recommended}"])
+    if mark := _mark_recommended(ax, counts, recommended):
+        legend_beside(ax, [mark], [f"recommended\nk = {recommended}"])
     _k_axis(ax, counts)
     ax.set_xlabel("k")
     ax.set_ylabel("relative gain in area")
     plain(ax)
     return ax
-
-
-def _sequence(count: int) -> list[Any]:
-    """Colours from pale to deep blue, in the order of k."""
-    from matplotlib import colormaps
-
-    return list(colormaps["Blues"](np.linspace(0.35, 1.0, count)))

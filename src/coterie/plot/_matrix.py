@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
@@ -15,7 +15,7 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.plot.arrange import Arrangement, Spans, arrange, similarity_order
 from coterie.plot.canvas import axes, colour_bar, note, settle, shown
-from coterie.plot.checks import label_codes, numbers, refuse_records, weights
+from coterie.plot.checks import label_codes, refuse_records, symmetric, weights
 from coterie.plot.colours import INK, SEQUENTIAL, palette
 from coterie.trust import member_agreement as member_agreement_of
 
@@ -103,16 +103,8 @@ def matrix(
     if order == "cluster" and not names:
         raise ParameterError('plot.matrix: order="cluster" needs labels')
     if dendrogram is not None:
-        _refuse_dendrogram(dendrogram, order, len(values) if values is not None else of)
-    arranged = arrange(
-        values,
-        of,
-        spans,
-        order,
-        dendrogram=dendrogram,
-        max_rows=max_rows,
-        memory_budget=memory_budget,
-    )
+        _refuse_dendrogram(dendrogram, order, 1 + int(spans.row.max()))
+    arranged = arrange(values, of, spans, order, dendrogram, max_rows, memory_budget)
     top = 1.0 if values is None else max(float(arranged.values.max()), 1e-300)
     # room for the cluster names on the left
     longest = max((len(shown(label)) for label in names), default=0) if order == "cluster" else 4
@@ -127,18 +119,12 @@ def matrix(
     )
     share = "share of members that put two samples together" if values is None else "similarity"
     colour_bar(ax, image, share if name is None else shown(name, 60))
-    _describe_axes(ax, arranged, weighted=has_sample_weights(arranged))
+    _describe_axes(ax, arranged)
     if names:
         _mark_clusters(ax, arranged.spans, names, by_cluster=order == "cluster")
     if own:
         settle(ax)
     return ax
-
-
-def has_sample_weights(arranged: Arrangement) -> bool:
-    """Whether the weights are not counts of samples."""
-    width = arranged.spans.width
-    return bool((width != np.rint(width)).any())
 
 
 def _read_matrix(
@@ -149,56 +135,40 @@ def _read_matrix(
 ) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
     """The matrix (None: the co-association), its ensemble, the spans, and the distinct labels."""
     refuse_records("plot.matrix", "source", source, "ensemble")
-    values: FloatArray | None
-    of: Ensemble | None
+    values, of = None, ensemble
     if isinstance(source, Ensemble):
         if ensemble is not None:
             raise ParameterError(
                 "plot.matrix: source is an Ensemble already; give ensemble only with an array"
             )
-        values, of = None, source
+        of = source
     else:
         if ensemble is not None:
             require_ensemble(ensemble, "plot.matrix: ensemble")
-        shape = numbers("plot.matrix", "source", source, (None, None)).shape
-        size = shape[0] if shape else None
-        wanted = size if ensemble is None else ensemble.n_microclusters
-        values, of = numbers("plot.matrix", "source", source, (wanted, wanted)), ensemble
-        scale = max(float(np.abs(values).max()), 1e-300)
-        if float(np.abs(values - values.T).max()) > 1e-6 * scale:
-            raise ParameterError("plot.matrix: source must be symmetric, but is not")
-    codes: IntArray | None = None
+        size = None if ensemble is None else ensemble.n_microclusters
+        values = symmetric("plot.matrix", "source", source, size)
+    rows: NDArray[Any]
+    if of is None:
+        assert values is not None
+        rows = np.arange(len(values))
+        heavy = weights("plot.matrix", "weights", given_weights, len(rows))
+    elif given_weights is not None:
+        raise ParameterError(
+            "plot.matrix: an Ensemble has its own weights; give weights only with an array and "
+            "without an Ensemble"
+        )
+    elif labels is None:
+        rows, heavy = np.arange(of.n_microclusters), of.sizes
+    else:
+        rows, heavy = of.inverse, of.sample_counts
+    codes: IntArray = np.zeros(len(rows), dtype=np.int64)
     names: list[Any] = []
-    if of is not None:
-        if given_weights is not None:
-            raise ParameterError(
-                "plot.matrix: an Ensemble has its own weights; give weights only with an array and "
-                "without an Ensemble"
-            )
-        if labels is not None:
-            codes, names = label_codes("plot.matrix", "labels", labels, of.n_samples)
-        if codes is None:
-            rows, heavy = np.arange(of.n_microclusters), of.sizes
-            codes = np.zeros(len(rows), dtype=np.int64)
-        else:
-            rows = of.inverse.astype(np.int64)
-            weight = of.sample_weight
-            heavy = np.ones(len(rows)) if weight is None else weight.astype(np.float64)
-        return values, of, Spans.of(rows, codes, heavy), names
-    assert values is not None
-    rows = np.arange(len(values))
     if labels is not None:
         codes, names = label_codes("plot.matrix", "labels", labels, len(rows))
-    heavy = weights("plot.matrix", "weights", given_weights, len(rows))
-    return (
-        values,
-        None,
-        Spans.of(rows, np.zeros_like(rows) if codes is None else codes, heavy),
-        names,
-    )
+    return values, of, Spans.of(rows, codes, heavy), names
 
 
-def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble | None) -> None:
+def _refuse_dendrogram(dendrogram: Dendrogram, order: str, n_rows: int) -> None:
     if order != "dendrogram":
         raise ParameterError(
             f'plot.matrix: dendrogram needs order="dendrogram", but order is {order!r}'
@@ -208,19 +178,19 @@ def _refuse_dendrogram(dendrogram: Dendrogram, order: str, rows: int | Ensemble 
             "plot.matrix: dendrogram must be a solver's dendrogram_, but is "
             f"{type(dendrogram).__name__}"
         )
-    size = rows.n_microclusters if isinstance(rows, Ensemble) else rows
-    if len(dendrogram.sizes) != size:
+    if len(dendrogram.sizes) != n_rows:
         raise ParameterError(
             f"plot.matrix: dendrogram joins {len(dendrogram.sizes):,} items, but the matrix has "
-            f"{size:,} rows; fit it on the same ensemble"
+            f"{n_rows:,} rows; fit it on the same ensemble"
         )
 
 
-def _describe_axes(ax: Axes, arranged: Arrangement, *, weighted: bool) -> None:
+def _describe_axes(ax: Axes, arranged: Arrangement) -> None:
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    unit = "weight" if weighted else "samples"
-    total = f"total weight {arranged.total:,.4g}" if weighted else f"{arranged.total:,.0f} samples"
+    unit, total = "samples", f"{arranged.total:,.0f} samples"
+    if not arranged.spans.are_counts:
+        unit, total = "weight", f"total weight {arranged.total:,.4g}"
     ax.set_xlabel(total)
     ax.set_ylabel(unit)
     for axis in (ax.xaxis, ax.yaxis):
@@ -361,16 +331,10 @@ def _read_agreement(
             )
         return member_agreement_of(source), source.members
     refuse_records("plot.member_agreement", "source", source, "ensemble")
-    shape = np.shape(source)
-    size = shape[0] if shape else None
-    agreement = numbers("plot.member_agreement", "source", source, (size, size), nan=True)
-    if not np.allclose(agreement, agreement.T, rtol=0.0, atol=1e-6, equal_nan=True):
-        raise ParameterError("plot.member_agreement: source must be symmetric, but is not")
-    members = (
-        tuple(f"member_{j}" for j in range(len(agreement)))
-        if names is None
-        else tuple(str(name) for name in names)
-    )
+    agreement = symmetric("plot.member_agreement", "source", source, nan=True)
+    if names is None:
+        names = [f"member_{j}" for j in range(len(agreement))]
+    members = tuple(str(name) for name in names)
     if len(members) != len(agreement):
         raise ParameterError(
             f"plot.member_agreement: names must hold {len(agreement)} names, but holds {len(members)}"

@@ -80,21 +80,20 @@ def tracking(
     ]
     heights = [_sums(column, weight, k) for column, k in zip(columns, sizes, strict=True)]
     orders = _orders(heights, overlaps)
-    colours = _inherited(heights, overlaps, orders)
+    colours = _inherited(overlaps, orders)
     floors = [_floors(height, order) for height, order in zip(heights, orders, strict=True)]
     ax = axes(ax, (float(np.clip(1.05 * len(columns) + 1.0, 4.0, 10.0)), 4.6))
-    _bands(ax, overlaps, orders, floors, colours)
+    from matplotlib.patches import Rectangle
+
     paint = palette(1 + max(int(colour.max()) for colour in colours))
+    faces = [[paint[number] for number in colour] for colour in colours]
+    _bands(ax, overlaps, orders, floors, faces)
     for column, order in enumerate(orders):
         for cluster in order.tolist():
-            ax.add_patch(
-                _block(
-                    column - HALF,
-                    float(floors[column][cluster]),
-                    float(heights[column][cluster]),
-                    paint[colours[column][cluster]],
-                )
-            )
+            corner = (column - HALF, float(floors[column][cluster]))
+            height, face = float(heights[column][cluster]), faces[column][cluster]
+            block = Rectangle(corner, 2 * HALF, height, facecolor=face, linewidth=0, zorder=2)
+            ax.add_patch(block)
     ax.set_xlim(-0.3, len(columns) - 0.7)
     ax.set_ylim(0.0, max(float((f + h).max()) for f, h in zip(floors, heights, strict=True)))
     ax.set_xticks(range(len(columns)), words)
@@ -170,16 +169,12 @@ def _floors(heights: FloatArray, order: IntArray) -> FloatArray:
     return floors
 
 
-def _inherited(
-    heights: list[FloatArray], overlaps: list[FloatArray], orders: list[IntArray]
-) -> list[IntArray]:
+def _inherited(overlaps: list[FloatArray], orders: list[IntArray]) -> list[IntArray]:
     """The colour number of each cluster: that of its main parent if it is the parent's main child.
 
     Any other cluster gets a new number.
     """
-    first = np.empty(len(heights[0]), dtype=np.int64)
-    first[orders[0]] = np.arange(len(heights[0]))
-    colours, used = [first], len(first)
+    colours, used = [np.argsort(orders[0])], len(orders[0])
     for overlap, order in zip(overlaps, orders[1:], strict=True):
         parent, heir = overlap.argmax(axis=0), overlap.argmax(axis=1)
         inherited = np.empty(overlap.shape[1], dtype=np.int64)
@@ -196,25 +191,18 @@ def _inherited(
 # ------------------------------------------------------------------ drawing
 
 
-def _block(left: float, floor: float, height: float, colour: str) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((left, floor), 2 * HALF, height, facecolor=colour, linewidth=0, zorder=2)
-
-
 def _bands(
     ax: Axes,
     overlaps: list[FloatArray],
     orders: list[IntArray],
     floors: list[FloatArray],
-    colours: list[IntArray],
+    faces: list[list[str]],
 ) -> None:
     from matplotlib.collections import PolyCollection
 
-    paint = palette(1 + max(int(colour.max()) for colour in colours))
     step = np.linspace(0.0, 1.0, CURVE)
     ease = step * step * (3 - 2 * step)
-    shapes, faces = [], []
+    shapes, colours = [], []
     for column, overlap in enumerate(overlaps):
         leaving, arriving = floors[column].copy(), floors[column + 1].copy()
         across = column + HALF + step * (1 - 2 * HALF)
@@ -226,9 +214,10 @@ def _bands(
                 low = leaving[left] + ease * (arriving[right] - leaving[left])
                 edge = np.concatenate([low, (low + height)[::-1]])
                 shapes.append(np.stack([np.concatenate([across, across[::-1]]), edge], axis=1))
-                faces.append(paint[colours[column + 1][right]])
+                colours.append(faces[column + 1][right])
                 leaving[left] += height
                 arriving[right] += height
     ax.add_collection(
-        PolyCollection(shapes, facecolors=faces, alpha=0.35, linewidths=0, zorder=1), autolim=False
+        PolyCollection(shapes, facecolors=colours, alpha=0.35, linewidths=0, zorder=1),
+        autolim=False,
     )

@@ -17,7 +17,7 @@ from scipy import sparse
 from coterie.core.budget import Budget, require
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, share
+from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.evidence.support import cluster_support
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class Spans:
     def take(self, order: IntArray) -> Spans:
         """The spans in another order."""
         return Spans(self.row[order], self.label[order], self.width[order])
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether the widths are numbers of samples."""
+        return bool((self.width == np.rint(self.width)).all())
 
     @property
     def edges(self) -> FloatArray:
@@ -111,25 +116,8 @@ def similarity_order(values: FloatArray, weights: FloatArray) -> IntArray:
     return leaf_order(weighted_linkage(distance, weights, "average", overwrite=True))
 
 
-def order_by_dendrogram(spans: Spans, leaves: IntArray) -> IntArray:
-    """Order the spans by leaf, and within a microcluster by label."""
-    position = np.argsort(leaves)
-    return np.lexsort((spans.label, position[spans.row]))
-
-
-def order_by_cluster(
-    spans: Spans, values: FloatArray | None, ensemble: Ensemble | None
-) -> IntArray:
-    """Order by label; within a label by average linkage, or by support if there is no matrix."""
-    if values is None:
-        assert ensemble is not None
-        micro = np.zeros(ensemble.n_microclusters, dtype=np.int64)
-        # each microcluster takes the label of its heaviest span, which only affects the order
-        light_first = np.argsort(spans.width, kind="stable")
-        micro[spans.row[light_first]] = spans.label[light_first]
-        support = cluster_support(ensemble, micro, int(spans.label.max()) + 1)
-        own = support[spans.row, spans.label]
-        return np.lexsort((spans.row, -own, spans.label))
+def order_by_linkage(spans: Spans, values: FloatArray) -> IntArray:
+    """Order by label, and within a label by average linkage."""
     parts = []
     for label in np.unique(spans.label):
         inside = np.flatnonzero(spans.label == label)
@@ -138,13 +126,22 @@ def order_by_cluster(
     return np.concatenate(parts)
 
 
+def order_by_support(spans: Spans, ensemble: Ensemble) -> IntArray:
+    """Order by label, and within a label by the members' support for it."""
+    micro = np.zeros(ensemble.n_microclusters, dtype=np.int64)
+    # each microcluster takes the label of its heaviest span, which only affects the order
+    light_first = np.argsort(spans.width, kind="stable")
+    micro[spans.row[light_first]] = spans.label[light_first]
+    support = cluster_support(ensemble, micro, int(spans.label.max()) + 1)
+    return np.lexsort((spans.row, -support[spans.row, spans.label], spans.label))
+
+
 # ------------------------------------------------------------------ bins and means
 
 
 def bin_count(spans: Spans, n_rows: int, most: int) -> tuple[int, bool]:
     """Number of bins, one per sample up to ``most``, and whether a bin pools several samples."""
-    total, width = float(spans.edges[-1]), spans.width
-    whole = bool((width == np.rint(width)).all())
+    total, width, whole = float(spans.edges[-1]), spans.width, spans.are_counts
     if whole and total <= most:
         return round(total), False
     if len(width) == n_rows <= most and (width == width[0]).all():
@@ -176,12 +173,7 @@ def block_means(values: FloatArray, shares: sparse.csr_array) -> FloatArray:
 def pooled_coassociation(
     ensemble: Ensemble, shares: sparse.csr_array, budget: Budget = None
 ) -> FloatArray:
-    """Co-association between bins without the matrix of microclusters.
-
-    An entry is a weighted share: of all members and all pairs of samples of the two bins that the member
-    labelled, the share that the member puts together. For complete labels this is the mean of the
-    co-association.
-    """
+    """Mean co-association between bins without the matrix of microclusters."""
     bins = shares.shape[0]
     require(
         8.0 * bins * (2 * ensemble.n_base_clusters + 3 * bins),
@@ -189,13 +181,7 @@ def pooled_coassociation(
         "Ask for fewer rows.",
         budget,
     )
-    inside = np.asarray((shares @ ensemble.incidence).toarray())
-    weight = ensemble.member_weight
-    together = (inside * ensemble.weight_of_cluster) @ inside.T
-    if ensemble.is_complete:
-        return together / weight.sum()
-    observed = np.asarray(shares @ ensemble.observed.astype(np.float64))
-    return share(together, (observed * weight) @ observed.T)
+    return mean_coassociation(ensemble, sparse.csr_array(shares @ ensemble.incidence))
 
 
 # ------------------------------------------------------------------ the whole arrangement
@@ -206,7 +192,6 @@ def arrange(
     ensemble: Ensemble | None,
     spans: Spans,
     order: str,
-    *,
     dendrogram: Dendrogram | None = None,
     max_rows: int = 2000,
     memory_budget: Budget = None,
@@ -216,21 +201,16 @@ def arrange(
     With ``values=None`` the co-association of the ensemble is used. It is computed only if the order
     needs it or if it is small.
     """
-    if values is not None:
-        n_rows = len(values)
-    else:
-        assert ensemble is not None
-        n_rows = ensemble.n_microclusters
+    n_rows = 1 + int(spans.row.max())
     needs_matrix = order == "dendrogram" and dendrogram is None
-    if values is None and (needs_matrix or n_rows <= max_rows):
-        assert ensemble is not None
+    if values is None and ensemble is not None and (needs_matrix or n_rows <= max_rows):
         values = coassociation(ensemble, memory_budget=memory_budget)
     if order == "dendrogram":
         if dendrogram is not None:
             leaves = leaf_order(dendrogram)
         else:
             assert values is not None
-            weight = np.bincount(spans.row, spans.width, n_rows).astype(np.float64)
+            weight = np.bincount(spans.row, spans.width).astype(np.float64)
             require(
                 16.0 * n_rows * n_rows,
                 f"The dendrogram of {n_rows:,} rows",
@@ -238,18 +218,18 @@ def arrange(
                 memory_budget,
             )
             leaves = similarity_order(values, weight)
-        spans = spans.take(order_by_dendrogram(spans, leaves))
+        # within a microcluster by label
+        spans = spans.take(np.lexsort((spans.label, np.argsort(leaves)[spans.row])))
     elif order == "cluster":
-        small = values if n_rows <= max_rows else None
-        if small is None and ensemble is None:
-            spans = spans.take(np.lexsort((spans.row, spans.label)))
+        if values is not None and n_rows <= max_rows:
+            spans = spans.take(order_by_linkage(spans, values))
+        elif ensemble is not None:
+            spans = spans.take(order_by_support(spans, ensemble))
         else:
-            spans = spans.take(order_by_cluster(spans, small, ensemble))
+            spans = spans.take(np.lexsort((spans.row, spans.label)))
     bins, pooled = bin_count(spans, n_rows, max_rows)
     shares = bin_shares(spans, bins, n_rows)
-    if values is None:
-        assert ensemble is not None
-        drawn = pooled_coassociation(ensemble, shares, memory_budget)
-    else:
-        drawn = block_means(values, shares)
-    return Arrangement(drawn, spans, pooled)
+    if values is not None:
+        return Arrangement(block_means(values, shares), spans, pooled)
+    assert ensemble is not None
+    return Arrangement(pooled_coassociation(ensemble, shares, memory_budget), spans, pooled)

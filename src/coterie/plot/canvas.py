@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coterie.core.errors import ParameterError
+from coterie.core.text import plain as plain_text
 from coterie.plot.colours import QUIET
 
 if TYPE_CHECKING:
@@ -56,12 +57,8 @@ def settle(ax: Axes) -> None:
 
 def shown(text: object, longest: int = LONGEST) -> str:
     """A name from the user's data for display: one line, shortened, with ``$`` escaped."""
-    # lone surrogates in a damaged name cannot be drawn
-    words = " ".join(str(text).encode(errors="replace").decode().split())
-    if len(words) > longest:
-        words = f"{words[: longest - 1]}…"
     # a pair of bare dollars would be typeset as a formula
-    return words.replace("$", r"\$")
+    return plain_text(" ".join(str(text).split()), longest).replace("$", r"\$")
 
 
 def plain(ax: Axes) -> None:
@@ -73,13 +70,15 @@ def legend_beside(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], title: str | None = None
 ) -> Legend | None:
     """A legend to the right of the Axes. A long one ends with the number of entries left out."""
+    from matplotlib.lines import Line2D
+
     if not handles:
         return None
     kept, words = list(handles), list(names)
     if len(kept) > ENTRIES:
         left_out = len(kept) - ENTRIES + 1
         kept, words = kept[: ENTRIES - 1], words[: ENTRIES - 1]
-        kept.append(_empty_handle())
+        kept.append(Line2D([], [], linestyle="none"))
         words.append(f"and {left_out:,} more")
     return _legend(
         ax,
@@ -134,12 +133,6 @@ def _legend(ax: Axes, handles: Sequence[Artist], names: Sequence[str], **positio
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
     return legend
-
-
-def _empty_handle() -> Artist:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], linestyle="none")
 
 
 def colour_bar(ax: Axes, image: AxesImage, words: str) -> None:

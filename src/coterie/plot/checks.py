@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -16,19 +16,9 @@ from coterie.core.types import FloatArray
 from coterie.ensemble.columns import encode
 from coterie.ensemble.missing import MissingValues
 
-FLAG = Kind(lambda value: isinstance(value, bool | np.bool_), "True or False")
 K = Integer(1, optional=True)
 MAPPING = Kind(
     lambda value: value is None or isinstance(value, Mapping), "None or a mapping of name to value"
-)
-NAMES = Kind(
-    lambda value: (
-        isinstance(value, Sized)
-        and isinstance(value, Iterable)
-        and not isinstance(value, str | bytes)
-        and getattr(value, "shape", None) != ()
-    ),
-    "a sequence of names",
 )
 
 
@@ -74,12 +64,28 @@ def numbers(
     if array.size == 0:
         raise ParameterError(f"{owner}: {name} is empty: there is nothing to draw")
     wrong = np.isinf(array) if nan else ~np.isfinite(array)
+    _refuse_entries(f"{owner}: {name} must be finite", array, wrong)
+    return array
+
+
+def _refuse_entries(rule: str, array: FloatArray, wrong: NDArray[np.bool_]) -> None:
+    """Raise an error with the first wrong entry, if there is one."""
     if wrong.any():
         entry = tuple(int(index) for index in np.argwhere(wrong)[0])
         shown = entry[0] if len(entry) == 1 else entry
-        raise ParameterError(
-            f"{owner}: {name} must be finite, but entry {shown} is {float(array[entry])!r}"
-        )
+        raise ParameterError(f"{rule}, but entry {shown} is {float(array[entry])!r}")
+
+
+def symmetric(
+    owner: str, name: str, given: ArrayLike, size: int | None = None, *, nan: bool = False
+) -> FloatArray:
+    """The array as a symmetric matrix, of this size if one is given."""
+    array = numbers(owner, name, given, (None, None), nan=nan)
+    side = len(array) if size is None else size
+    array = numbers(owner, name, array, (side, side), nan=nan)
+    tolerance = 1e-6 * max(float(np.abs(np.nan_to_num(array)).max()), 1e-300)
+    if not np.allclose(array, array.T, rtol=0.0, atol=tolerance, equal_nan=True):
+        raise ParameterError(f"{owner}: {name} must be symmetric, but is not")
     return array
 
 
@@ -102,11 +108,7 @@ def shares(owner: str, name: str, given: ArrayLike, length: int | None) -> Float
     values = numbers(owner, name, given, (length,))
     # rounding may push a share slightly above one
     wrong = (values < -1e-9) | (values > 1 + 1e-9)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ParameterError(
-            f"{owner}: {name} must lie in [0, 1], but entry {row} is {float(values[row])!r}"
-        )
+    _refuse_entries(f"{owner}: {name} must lie in [0, 1]", values, wrong)
     return np.clip(values, 0.0, 1.0)
 
 
@@ -115,11 +117,7 @@ def weights(owner: str, name: str, given: ArrayLike | None, length: int) -> Floa
     if given is None:
         return np.ones(length)
     values = numbers(owner, name, given, (length,))
-    if (values <= 0).any():
-        row = int(np.argmax(values <= 0))
-        raise ParameterError(
-            f"{owner}: {name} must be positive, but entry {row} is {float(values[row])!r}"
-        )
+    _refuse_entries(f"{owner}: {name} must be positive", values, values <= 0)
     return values
 
 
@@ -145,11 +143,9 @@ def label_codes(
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ParameterError(f"{owner}: {name} has no label in row {row}; leave out such samples")
-    given_labels = [*categories.tolist()]
-    order = sorted(range(len(given_labels)), key=lambda code: _natural(given_labels[code]))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[codes], [given_labels[code] for code in order]
+    distinct = categories.tolist()
+    order = sorted(range(len(distinct)), key=lambda code: _natural(distinct[code]))
+    return np.argsort(order)[codes], [distinct[code] for code in order]
 
 
 def _natural(label: Any) -> list[tuple[int, float, str]]:

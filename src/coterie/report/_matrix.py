@@ -15,7 +15,7 @@ from scipy import sparse
 
 from coterie.core.budget import memory_budget
 from coterie.ensemble import Ensemble
-from coterie.evidence import coassociation
+from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.trust import ClusterVotes
 
@@ -23,8 +23,6 @@ from coterie.trust import ClusterVotes
 BLOCKS = 300
 # with at most this many rows, the order inside a cluster comes from a dendrogram
 DENDROGRAM_ROWS = 2000
-# base clusters per product, which bounds the dense part
-COLUMNS = 4096
 
 
 @dataclass(frozen=True)
@@ -93,29 +91,6 @@ class Blocks:
         """Mean of an N x N matrix over the pairs of samples of each pair of blocks."""
         sums = np.asarray(self.share @ np.asarray(self.share @ matrix).T).T
         return sums / np.outer(self.weight, self.weight)
-
-
-def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[np.float64]:
-    """Mean co-association between groups of samples, given their weight in each base cluster.
-
-    The weighted share of (member, pair of samples) that are together, among those in which the
-    member labelled both samples.
-    """
-    columns = sparse.csc_array(inside)
-    per_cluster = ensemble.weight_of_cluster
-    together = np.zeros((inside.shape[0], inside.shape[0]))
-    for start in range(0, inside.shape[1], COLUMNS):
-        part = columns[:, start : start + COLUMNS].toarray()
-        together += (part * per_cluster[start : start + COLUMNS]) @ part.T
-    # a member labelled what its base clusters hold of a group
-    members = sparse.csr_array(
-        (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
-    )
-    observed = np.asarray((inside @ members.T).toarray())
-    seen = (observed * ensemble.member_weight) @ observed.T
-    out = np.zeros(together.shape)
-    np.divide(together, seen, out=out, where=seen > 0)
-    return np.clip((out + out.T) / 2, 0.0, 1.0)
 
 
 def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:

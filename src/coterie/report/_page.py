@@ -15,7 +15,6 @@ from coterie.report import _sentences as sentences
 from coterie.report._payload import STORE_BYTES, payload, script_json
 from coterie.report._reading import Reading
 from coterie.select.criteria import CRITERIA
-from coterie.trust.explanation import SURE, UNSURE
 
 if TYPE_CHECKING:
     from coterie.result import Result
@@ -88,45 +87,31 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         members = sorted(members, key=lambda row: row["agreement"])[:TABLE_ROWS]
     return {
         "title": plain(title or (f"Clusters of {source}" if source else "Consensus clustering")),
-        "headline": [plain(sentence, 2000) for sentence in sentences.headline(reading)],
+        "headline": sentences.headline(reading),
         "bad": sentences.no_structure(reading),
         "tiles": sentences.tiles(reading),
-        "notes": [plain(note, 2000) for note in sentences.notes(reading)[:20]],
+        "notes": sentences.notes(reading)[:20],
         "aggregated": sentences.aggregated(reading, searchable),
         "by_weight": sentences.by_weight(reading),
-        "weighted": reading.weighted,
         "captions": sentences.captions(reading),
+        "tracking_caption": sentences.tracking_caption,
+        "reading": reading,
         "n": reading.ensemble.n_samples,
         "n_clusters": result.n_clusters,
         "n_members": reading.ensemble.n_members,
         "searchable": searchable,
-        "has_ids": reading.ensemble.sample_ids is not None,
         "clusters": clusters,
         "count_width": _count_width(max(row["size"] for row in clusters)),
         "largest_share": max(row["share"] for row in clusters),
         "members": members,
         "largest_weight": max(float(np.max(reading.members["weight"])), 1e-12),
-        "histograms": [
-            (cluster, reading.histograms[cluster].sum(), reading.medians[cluster])
-            for cluster in reading.histogram_clusters
-        ],
         "between": (reading.between[0].tolist(), reading.between[1].tolist()),
-        "views": [view["name"] for view in numbers["matrix"]["views"]],
-        "convergence": numbers["convergence"],
-        "passes": len(result.history),
-        "has_map": numbers["map"] is not None,
-        "selection": _selection(reading, numbers),
-        "tracking": numbers["tracking"],
-        "tracking_caption": sentences.tracking_caption(numbers["tracking"])
-        if numbers["tracking"]
-        else "",
-        "has_agreement": numbers["agreement"] is not None,
+        "drawn": numbers,
+        "selection": result.selection,
+        "criteria": CRITERIA,
         "facts": _facts(result),
         "paper": _paper(result),
-        "scores": reading.truth_scores,
         "nan": float("nan"),
-        "sure": SURE,
-        "unsure": UNSURE,
         "version": plain(result.versions.get("coterie", "")),
     }
 
@@ -134,29 +119,6 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
 def _count_width(largest: float) -> str:
     """The CSS class for numbers up to this one; the page's policy forbids inline styles."""
     return "few" if largest < 10_000 else "many" if largest < 1_000_000 else "most"
-
-
-def _selection(reading: Reading, numbers: dict[str, Any]) -> dict[str, Any] | None:
-    selection = reading.result.selection
-    if selection is None:
-        return None
-    drawn = numbers["selection"]
-    return {
-        "reason": plain(selection.reason, 2000),
-        "disagreement": plain(selection.disagreement, 2000) if selection.disagreement else None,
-        "structure": selection.structure,
-        "recommended": selection.recommended,
-        "null_model": plain(selection.null_model, 300),
-        "criteria": drawn["criteria"],
-        "meaning": [
-            (entry["title"], CRITERIA[entry["name"]].meaning)
-            for entry in drawn["criteria"]
-            if entry["name"] in CRITERIA
-        ],
-        "ks": drawn["ks"],
-        "has_cdf": drawn["cdf"] is not None,
-        "has_delta": drawn["delta"] is not None,
-    }
 
 
 def _paper(result: Result) -> str | None:

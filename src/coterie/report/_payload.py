@@ -50,7 +50,10 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "loose": LOOSE,
         "matrix": _matrix(reading),
         "map": _map(reading),
-        "confidence": _confidence(reading),
+        "confidence": [
+            {"cluster": cluster, "counts": reading.histograms[cluster].tolist()}
+            for cluster in reading.histogram_clusters
+        ],
         "convergence": _convergence(result.history),
         "selection": None if result.selection is None else _selection(result.selection),
         "tracking": None if result.selection is None else _tracking(reading),
@@ -130,13 +133,6 @@ def _map(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def _confidence(reading: Reading) -> list[dict[str, Any]]:
-    return [
-        {"cluster": cluster, "counts": reading.histograms[cluster].tolist()}
-        for cluster in reading.histogram_clusters
-    ]
-
-
 def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:
     if len(history) < 2:
         return None
@@ -204,7 +200,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     final = reading.result.labels
     sizes: list[list[float]] = []
     colours: list[list[int]] = []
-    flows: list[list[list[float]]] = []
+    flows: list[list[tuple[int, int, float]]] = []
     nested: list[float] = []
     previous: NDArray[np.int64] | None = None
     for partition in selection.labels:
@@ -214,23 +210,15 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
         origin = cross_table(labels, home, counts)
         mean_origin = origin @ np.arange(origin.shape[1]) / origin.sum(axis=1)
         order = np.argsort(mean_origin, kind="stable")
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        labels = rank[labels]
-        sizes.append(_sums(labels, counts).tolist())
+        labels = np.argsort(order)[labels]
+        sizes.append(np.bincount(labels, counts).astype(counts.dtype).tolist())
         colours.append(towards.argmax(axis=1)[order].tolist())
         if previous is not None:
             table = cross_table(previous, labels, counts)
             nested.append(float(table.max(axis=0).sum() / n))
             rows, columns = np.nonzero((table > 0) & (table >= THINNEST * n))
-            flows.append(
-                [
-                    [*ends]
-                    for ends in zip(
-                        rows.tolist(), columns.tolist(), table[rows, columns].tolist(), strict=True
-                    )
-                ]
-            )
+            passing = table[rows, columns].tolist()
+            flows.append([*zip(rows.tolist(), columns.tolist(), passing, strict=True)])
         previous = labels
     return {
         "ks": selection.ks.tolist(),
@@ -242,20 +230,12 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def cross_table(
-    one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any] | None = None
-) -> NDArray[Any]:
-    """Number of samples in each pair of parts of two partitions, with counts per sample if given."""
+def cross_table(one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """Number of samples in each pair of parts of two partitions, given how often each sample counts."""
     columns = int(other.max()) + 1
     pairs = one.astype(np.int64) * columns + other
-    return _sums(pairs, counts, (int(one.max()) + 1) * columns).reshape(-1, columns)
-
-
-def _sums(groups: NDArray[Any], counts: NDArray[Any] | None, length: int = 0) -> NDArray[Any]:
-    """Sum of the counts of each group, in the type of the counts."""
-    if counts is None:
-        return np.bincount(groups, minlength=length)
-    return np.bincount(groups, weights=counts, minlength=length).astype(counts.dtype)
+    sums = np.bincount(pairs, weights=counts, minlength=(int(one.max()) + 1) * columns)
+    return sums.astype(counts.dtype).reshape(-1, columns)
 
 
 def _agreement(reading: Reading) -> dict[str, Any] | None:
@@ -281,7 +261,7 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     (labels, cluster, rival, confidence) is stored once. Where not all samples fit, those of the map
     come first and then the least sure, because these are looked up most.
     """
-    ensemble, votes = reading.ensemble, reading.votes
+    ensemble, votes = reading.ensemble, reading.result.cluster_votes
     confidence = reading.result.sample_confidence
     goes, share, ties = reading.base_clusters
     code_kind = smallest_kind(int(ensemble.n_clusters_per_member.max()))
@@ -353,45 +333,28 @@ def choose_samples(
     """
     n, ids = ensemble.n_samples, ensemble.sample_ids
     micro_bytes = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
-    # a name takes at least its quotes, a comma and a letter
-    least = micro_bytes + (0 if ids is None else 4)
-    rows = row_bytes * ensemble.n_microclusters
-    if rows + least * n <= budget and rows + _sample_bytes(ids, micro_bytes, n).sum() <= budget:
-        return np.arange(n)
-    least += ROW_BYTES
-    fixed = first[: _fitting(ensemble, first, np.full(len(first), least), row_bytes, budget / 2)]
-    cost = _sample_bytes(None if ids is None else ids[fixed], micro_bytes, len(fixed)) + ROW_BYTES
-    fixed = fixed[: _fitting(ensemble, fixed, cost, row_bytes, budget / 2)]
-    taken = np.zeros(n, dtype=bool)
-    taken[fixed] = True
+
+    def fitting(order: NDArray[np.int64], each: float, budget: float) -> NDArray[np.int64]:
+        """The samples that fit, taken in order, with ``each`` bytes beside their names."""
+        new = np.zeros(len(order), dtype=bool)
+        new[np.unique(ensemble.inverse[order], return_index=True)[1]] = True
+        # a name takes at least its quotes, a comma and a letter; those that could fit are measured
+        spent = np.cumsum(row_bytes * new + each + (0 if ids is None else 4))
+        order = order[: np.searchsorted(spent, budget, side="right")]
+        if ids is None:
+            return order
+        names = [len(script_json(plain(name))) + 1 for name in ids[order].tolist()]
+        spent = np.cumsum(row_bytes * new[: len(order)] + each + names)
+        return order[: np.searchsorted(spent, budget, side="right")]
+
+    every = np.arange(n)
+    if micro_bytes * n <= budget and len(fitting(every, micro_bytes, budget)) == n:
+        return every
+    each = micro_bytes + ROW_BYTES
+    fixed = fitting(first, each, budget / 2)
     unsure = np.argsort(confidence, kind="stable")
-    order = np.concatenate([fixed, unsure[~taken[unsure]]])
-    # only the names of samples that could fit are measured
-    order = order[: _fitting(ensemble, order, np.full(n, least), row_bytes, budget)]
-    cost = _sample_bytes(None if ids is None else ids[order], micro_bytes, len(order)) + ROW_BYTES
-    return np.sort(order[: _fitting(ensemble, order, cost, row_bytes, budget)])
-
-
-def _sample_bytes(ids: NDArray[Any] | None, micro_bytes: float, count: int) -> NDArray[np.float64]:
-    """Bytes of each sample: its name in JSON and the number of its microcluster."""
-    if ids is None:
-        return np.full(count, micro_bytes)
-    return np.array([len(script_json(plain(name))) + 1 for name in ids.tolist()]) + micro_bytes
-
-
-def _fitting(
-    ensemble: Ensemble,
-    order: NDArray[np.int64],
-    cost: NDArray[np.float64],
-    row_bytes: float,
-    budget: float,
-) -> int:
-    """How many of the samples fit into the budget, taken in order."""
-    rows = ensemble.inverse[order]
-    new = np.zeros(len(order), dtype=bool)
-    new[np.unique(rows, return_index=True)[1]] = True
-    spent = np.cumsum(cost + row_bytes * new)
-    return int(np.searchsorted(spent, budget, side="right"))
+    others = unsure[~np.isin(unsure, fixed)]
+    return np.sort(fitting(np.concatenate([fixed, others]), each, budget))
 
 
 def _label_names(ensemble: Ensemble) -> list[str] | None:

@@ -12,9 +12,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
-from coterie.report._matrix import Blocks, leaves, mean_coassociation
+from coterie.report._matrix import Blocks, leaves
 from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:
@@ -58,11 +59,6 @@ class Reading:
     def ensemble(self) -> Ensemble:
         """The members' labels."""
         return self.result.ensemble
-
-    @cached_property
-    def votes(self) -> ClusterVotes:
-        """How base clusters spread over the partition."""
-        return self.result.cluster_votes
 
     @cached_property
     def counts(self) -> NDArray[Any]:
@@ -116,12 +112,12 @@ class Reading:
     @cached_property
     def merged(self) -> list[Merged]:
         """Clusters that join what most members keep apart."""
-        return merged_clusters(self.votes, self.clusters["nearest"])
+        return merged_clusters(self.result.cluster_votes, self.clusters["nearest"])
 
     @cached_property
     def base_clusters(self) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[int, list[int]]]:
         """Cluster that holds most of each base cluster, its share, and the clusters that tie with it."""
-        shares = self.votes.shares
+        shares = self.result.cluster_votes.shares
         rows = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
         largest = np.maximum.reduceat(shares.data, shares.indptr[:-1])
         # equal sums of float weights may differ in their last digits
@@ -136,14 +132,14 @@ class Reading:
     @cached_property
     def blocks(self) -> Blocks:
         """Samples in display order, in at most 300 blocks."""
-        return Blocks.of(self.votes)
+        return Blocks.of(self.result.cluster_votes)
 
     @cached_property
     def between(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The largest clusters and the mean co-association between them."""
         weight = self.clusters["share"]
         largest = np.sort(np.argsort(-weight, kind="stable")[:BETWEEN_CLUSTERS])
-        inside = sparse.csr_array(self.votes.overlap.T)[largest]
+        inside = sparse.csr_array(self.result.cluster_votes.overlap.T)[largest]
         return largest, mean_coassociation(self.ensemble, inside)
 
     @cached_property
@@ -178,7 +174,7 @@ class Reading:
         """Members in an order that puts similar ones side by side, and the NMI of each pair."""
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
-        values = np.nan_to_num(self.votes.member_agreement[np.ix_(kept, kept)])
+        values = np.nan_to_num(self.result.cluster_votes.member_agreement[np.ix_(kept, kept)])
         order = leaves(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 
@@ -265,17 +261,16 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
             continue
         # from the rows that were looked at to the whole cluster
         scale = float(sizes[cluster] / weight[rows].sum())
+        larger, smaller = (scale * float(weight[part].sum()) for part in parts)
+        together = mean_coassociation(ensemble, sparse.csr_array(np.stack([one, other]))).tolist()
         merged.append(
             Merged(
                 cluster=cluster,
                 apart=int(apart.sum()),
                 asked=int(asked.sum()),
-                sizes=(
-                    scale * float(weight[parts[0]].sum()),
-                    scale * float(weight[parts[1]].sum()),
-                ),
-                inside=(_together(ensemble, one, one), _together(ensemble, other, other)),
-                between=_together(ensemble, one, other),
+                sizes=(larger, smaller),
+                inside=(together[0][0], together[1][1]),
+                between=together[0][1],
             )
         )
     return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
@@ -287,7 +282,8 @@ def _parts(
     """The two sides of the last large merge of a dendrogram, the heavier first."""
     if len(rows) < 2:
         return None
-    pairs = weighted_linkage(1.0 - _coassociation(ensemble, rows), weight, "average").pairs
+    together = mean_coassociation(ensemble, sparse.csr_array(ensemble.incidence[rows]))
+    pairs = weighted_linkage(1.0 - together, weight).pairs
     held = weight.copy()
     last = None
     for step, (low, high) in enumerate(pairs.tolist()):
@@ -305,18 +301,6 @@ def _parts(
     return rows[one], rows[other]
 
 
-def _coassociation(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Co-association of a few rows, 0 for a pair that no member labelled."""
-    by_base = ensemble.weight_of_cluster
-    inside = sparse.csr_array(ensemble.incidence[rows])
-    together = (inside @ sparse.csr_array(inside.multiply(by_base)).T).toarray()
-    labelled = ensemble.observed[rows].astype(np.float64)
-    seen = (labelled * ensemble.member_weight) @ labelled.T
-    shares = np.zeros(together.shape)
-    np.divide(together, seen, out=shares, where=seen > 0)
-    return shares
-
-
 def _per_member(ensemble: Ensemble, values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.add.reduceat(values, ensemble.cluster_starts)
 
@@ -329,11 +313,3 @@ def _cosine(
     cosine = np.full(len(lengths), np.nan)
     np.divide(_per_member(ensemble, one * other), lengths, out=cosine, where=lengths > 0)
     return cosine
-
-
-def _together(ensemble: Ensemble, one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Mean co-association of two groups, given their weight in each base cluster."""
-    together = _per_member(ensemble, one * other)
-    seen = _per_member(ensemble, one) * _per_member(ensemble, other)
-    total = float(seen @ ensemble.member_weight)
-    return float(together @ ensemble.member_weight) / total if total else 0.0

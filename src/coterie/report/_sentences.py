@@ -79,12 +79,6 @@ def _against_truth(reading: Reading) -> list[str]:
     ]
 
 
-def _unsure_samples(reading: Reading) -> int | float:
-    """Number of samples whose confidence counts as unsure."""
-    count: int | float = reading.counts[reading.result.sample_confidence < UNSURE].sum().item()
-    return count
-
-
 def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     """The numbers at the top: value, name, and a remark."""
     result, ensemble = reading.result, reading.ensemble
@@ -101,7 +95,7 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     ]
     # without a rival every sample would count as sure
     if result.n_clusters > 1:
-        unsure = _unsure_samples(reading)
+        unsure = reading.counts[result.sample_confidence < UNSURE].sum().item()
         median = f"{reading.median_confidence:.2f}"
         numbers += [
             (median, "median confidence", "1 is sure, 0 is a tie"),

@@ -57,13 +57,10 @@ def scores(values: Values, null: Values) -> FloatArray:
 
 def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
     """The score that structure must exceed, from scoring each reference against the others."""
-    highest = []
-    for i, reference in enumerate(references):
-        if not set(DECIDING).issubset(reference):
-            continue
-        others = [other for j, other in enumerate(references) if j != i]
-        if others:
-            highest.append(greatest(scores(reference, mean_of(others))))
+    highest = [
+        greatest(scores(reference, mean_of([*references[:i], *references[i + 1 :]])))
+        for i, reference in enumerate(references)
+    ]
     finite = [value for value in highest if np.isfinite(value)]
     if not finite:
         return least
@@ -86,7 +83,7 @@ def preferences(ks: IntArray, values: Values, null: Values) -> dict[str, int]:
     """The k that each criterion prefers, where it is defined for some k."""
     lifetimes = values.get("lifetime")
     return {
-        name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null.get(name), lifetimes))
+        name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null[name], lifetimes))
         for name, measured in values.items()
         if not np.isnan(measured).all()
     }
@@ -102,7 +99,7 @@ def choose(
 ) -> Choice:
     """The recommendation; without stability and crossing it only counts votes."""
     votes = preferences(ks, values, null)
-    if too_few is not None or "stability" not in votes or "crossing" not in votes:
+    if too_few is not None or not votes.keys() >= {*DECIDING}:
         return _untested(ks, votes, values.get("lifetime"), too_few)
     score, level = scores(values, null), threshold(references, least)
     top = greatest(score)
@@ -115,9 +112,7 @@ def choose(
         )
         return Choice(votes, score, level, 1, False, reason, None)
     candidates = ks[np.flatnonzero(score >= max(top - EQUAL, level))].tolist()
-    ballots = {k: sum(vote == k for vote in votes.values()) for k in candidates}
-    lives = dict(zip(ks.tolist(), values.get("lifetime", np.zeros(len(ks))).tolist(), strict=True))
-    k = max(candidates, key=lambda other: (ballots[other], round(lives[other], 9), other))
+    k = _most_votes(candidates, ks, votes, values.get("lifetime"))
     finer = _gap(ks, votes, score, level)
     coarse = None
     if finer is not None and finer > k:
@@ -128,8 +123,7 @@ def choose(
         f"{values['stability'][i]:.2f} ({null['stability'][i]:.2f} without structure), and the "
         f"members' clusters cross the partition by {100 * values['crossing'][i]:.0f} % of chance "
         f"({100 * null['crossing'][i]:.0f} % without structure)"
-        + (_company(candidates, k) if coarse is None else _coarser(coarse, k))
-        + "."
+        f"; {_compared(candidates, k, coarse)}."
     )
     return Choice(votes, score, level, k, True, reason, _disagreement(votes, k))
 
@@ -145,6 +139,16 @@ def untestable(n_samples: int, n_members: int) -> str | None:
     return None
 
 
+def _most_votes(
+    candidates: list[int], ks: IntArray, votes: Mapping[str, int], lifetimes: FloatArray | None
+) -> int:
+    """The k with most votes; of several the one that lives longest, then the largest."""
+    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes).round(9)
+    life = dict(zip(ks.tolist(), lives.tolist(), strict=True))
+    ballots = list(votes.values())
+    return max(candidates, key=lambda k: (ballots.count(k), life[k], k))
+
+
 def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float) -> int | None:
     """The k at which both the spectrum and the dendrogram have their gap, if its score suffices.
 
@@ -157,22 +161,18 @@ def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float
     return k if score[np.flatnonzero(ks == k)[0]] >= level else None
 
 
-def _coarser(coarse: int, k: int) -> str:
-    return (
-        f"; the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram both "
-        f"have their gap at {k}"
-    )
-
-
-def _company(candidates: list[int], k: int) -> str:
+def _compared(candidates: list[int], k: int, coarse: int | None) -> str:
+    """How the recommended k compares with the other candidates."""
+    if coarse is not None:
+        return (
+            f"the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram "
+            f"both have their gap at {k}"
+        )
     others = [str(other) for other in candidates if other != k]
     if not others:
-        return "; no other k does as well"
-    verb = "does" if len(others) == 1 else "do"
-    return (
-        f"; k = {', '.join(others)} {verb} about as well, with fewer votes or a shorter life in "
-        "the dendrogram"
-    )
+        return "no other k does as well"
+    about = f"{'does' if len(others) == 1 else 'do'} about as well"
+    return f"k = {', '.join(others)} {about}, with fewer votes or a shorter life in the dendrogram"
 
 
 def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
@@ -203,9 +203,7 @@ def _untested(
         )
         return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
     ballots = list(votes.values())
-    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes)
-    live = dict(zip(ks.tolist(), lives.tolist(), strict=True))
-    k = max(ballots, key=lambda vote: (ballots.count(vote), live.get(vote, 0.0), vote))
+    k = _most_votes(ballots, ks, votes, lifetimes)
     reason = (
         f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
         f"could not be tested: {too_few or 'that needs stability and crossing'}."

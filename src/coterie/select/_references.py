@@ -43,15 +43,13 @@ class Sample:
     ensemble: Ensemble
     whole: Ensemble
     rows: NDArray[np.int64]
-    partial: bool
-    size: int
 
     @classmethod
     def of(cls, whole: Ensemble, rng: np.random.Generator, most_rows: int) -> Sample:
         """All microclusters, or those of ``most_rows`` samples where there are more."""
         n = whole.n_microclusters
         if n <= most_rows:
-            return cls(whole, whole, np.arange(n), False, n_counted(whole))
+            return cls(whole, whole, np.arange(n))
         held = np.bincount(whole.inverse, minlength=n)
         if whole.has_whole_weights:
             held = np.rint(whole.weights).astype(np.int64)
@@ -72,8 +70,7 @@ class Sample:
         rows = np.empty(len(chosen), dtype=np.int64)
         rows[part.inverse] = chosen
         # rows that differ only in members left out are one microcluster of the part
-        rows = rows[: part.n_microclusters]
-        return cls(part, whole, rows, True, most_rows)
+        return cls(part, whole, rows[: part.n_microclusters])
 
     def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """A partition of the part, extended to all microclusters by the members' agreement."""
@@ -82,32 +79,29 @@ class Sample:
         given[self.rows] = labels
         known = given >= 0
         # microclusters outside the part have weight 0, so they do not influence each other
-        support = cluster_support(_reweighted(self.whole, known), np.maximum(given, 0), n_clusters)
+        part = replace(self.whole, weights=np.where(known, self.whole.weights, 0))
+        support = cluster_support(part, np.maximum(given, 0), n_clusters)
         return np.where(known, given, support.argmax(axis=1))
 
     def some_labels(self, rng: np.random.Generator) -> NDArray[np.int32]:
         """Labels of a few hundred samples of the part, drawn by weight."""
-        ensemble = self.ensemble
-        share = ensemble.weights / ensemble.weights.sum()
         count = min(PERMUTED_ROWS, n_counted(self.whole))
-        rows = np.sort(rng.choice(len(share), size=count, p=share))
-        labels = ensemble.labels[rows]
+        labels = self.ensemble.labels[_drawn_by_weight(self.ensemble, count, rng)]
         return labels[:, (labels >= 0).any(axis=0)]
 
     def square(self, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Where the labels of a reference are missing, and its members' sizes."""
         whole = self.whole
         count = min(n_counted(whole), SQUARE_ROWS)
-        share = whole.weights / whole.weights.sum()
-        rows = np.sort(rng.choice(len(share), size=count, p=share))
-        missing = whole.labels[rows] < 0
+        missing = whole.labels[_drawn_by_weight(whole, count, rng)] < 0
         kept = np.flatnonzero(~missing.all(axis=0))
         order = kept[np.argsort(whole.n_clusters_per_member[kept], kind="stable")]
         return missing[:, order], whole.n_clusters_per_member[order]
 
 
-def _reweighted(ensemble: Ensemble, known: NDArray[np.bool_]) -> Ensemble:
-    return replace(ensemble, weights=np.where(known, ensemble.weights, 0))
+def _drawn_by_weight(ensemble: Ensemble, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    share = ensemble.weights / ensemble.weights.sum()
+    return np.sort(rng.choice(len(share), size=count, p=share))
 
 
 def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.budget import Budget
@@ -23,7 +22,6 @@ from coterie.core.params import (
     SEED,
     Domain,
     Integer,
-    Kind,
     check_parameters,
     nearest,
 )
@@ -45,8 +43,8 @@ from coterie.select._recommend import (
 from coterie.select._references import Sample, in_the_box, n_counted, on_a_square, permuted
 from coterie.select.criteria import CRITERIA, GRID, Cuts
 from coterie.select.selection import Selection
-from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import solver_of
+from coterie.solvers.base import SOLVER, LabelConsensus
+from coterie.solvers.methods import configured, solver_of
 
 DEFAULT_KS = range(2, 11)
 # most microclusters in a dendrogram; larger ensembles are represented by a random sample
@@ -62,10 +60,7 @@ Generate = Callable[[Any], Ensemble]
 _DOMAINS: dict[str, Domain] = {
     "resamples": Integer(2),
     "n_members": Integer(1),
-    "solver": Kind(
-        lambda value: value is None or isinstance(value, LabelConsensus | str),
-        "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
-    ),
+    "solver": SOLVER,
     "callback": CALLBACK,
     "random_state": SEED,
     "n_jobs": JOBS,
@@ -275,39 +270,26 @@ def select(
     n_references = FEW_REFERENCES if few else REFERENCES
     if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
         n_references = FULL_REFERENCES
-    profiles = n_references + 2
-    steps = _Steps(
-        callback,
-        profiles * (1 + (2 * plan.splits if ensemble.n_members > 1 else 0))
-        + n_references
-        + (len(ks) if solver is not None else 0),
-    )
+    dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
+    fits = len(ks) if solver is not None else 0
+    steps = _Steps(callback, (n_references + 2) * dendrograms + n_references + fits)
     sample = Sample.of(ensemble, rng, MOST_ROWS)
-    if sample.partial:
-        notes.append(
-            f"The criteria were computed on {sample.size:,} of {n_samples:,} samples, "
-            "drawn at random"
-            + (
-                "."
-                if solver is not None
-                else "; the others were assigned to the cluster they agree with most."
-            )
-        )
+    partial = sample.ensemble is not ensemble
+    if partial:
+        drawn = f"{MOST_ROWS:,} of {n_samples:,} samples, drawn at random"
+        others = "; the others were assigned to the cluster they agree with most"
+        notes.append(f"The criteria were computed on {drawn}{'' if solver else others}.")
     solved, complaints = None, {}
     if solver is not None:
-        fits = {int(k): _solved(solver, ensemble, int(k), rng, steps) for k in ks}
-        solved = np.stack([labels for labels, _ in fits.values()])
-        complaints = {k: complaint for k, (_, complaint) in fits.items()}
+        by_k = {int(k): _solved(solver, ensemble, int(k), rng, steps) for k in ks}
+        solved = np.stack([labels for labels, _ in by_k.values()])
+        complaints = {k: complaint for k, (_, complaint) in by_k.items()}
     seeds = child_seeds(rng, n_references + 2)
-    profile = plan.profile(
-        sample.ensemble,
-        ks,
-        np.random.default_rng(seeds[0]),
-        steps.one,
-        None if solved is None else solved[:, sample.rows],
-    )
+    source = np.random.default_rng(seeds[0])
+    given = None if solved is None else solved[:, sample.rows]
+    profile = plan.profile(sample.ensemble, ks, source, steps.one, given)
     references = []
-    deciding = replace(plan, wanted=tuple(name for name in plan.wanted if name in DECIDING))
+    deciding = replace(plan, wanted=DECIDING)
     for i, seed in enumerate(seeds[2:]):
         source = np.random.default_rng(seed)
         if features is None:
@@ -320,11 +302,10 @@ def select(
         measured = plan if i < FULL_REFERENCES else deciding
         references.append(measured.profile(part, ks, source, steps.one).criteria)
     source = np.random.default_rng(seeds[1])
-    shuffled = plan.profile(
-        permuted(sample.some_labels(source), source), ks, source, steps.one
-    ).criteria
+    without_evidence = permuted(sample.some_labels(source), source)
+    shuffled = plan.profile(without_evidence, ks, source, steps.one).criteria
     partitions = profile.partitions if solved is None else solved
-    if solved is None and sample.partial:
+    if solved is None and partial:
         partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
     null = mean_of(references)
     sizes = ensemble.n_clusters_per_member
@@ -342,37 +323,27 @@ def select(
                 f"One member only: {', '.join(absent)} cannot be computed, because they compare "
                 "halves of the members."
             )
-    selection = Selection(
+    if choice.disagreement is not None:
+        warnings.warn(f"select_k: {choice.disagreement}", UserWarning, stacklevel=3)
+    uniform = "a uniform square"
+    if features is not None:
+        uniform = "uniform features in the box of the principal axes"
+    return Selection(
         ks=ks,
         criteria=profile.criteria,
-        votes=choice.votes,
         null=null,
         permuted=shuffled,
         cdf=profile.cdf(),
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
         delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
-        scores=choice.scores,
-        threshold=choice.threshold,
-        recommended=choice.recommended,
-        structure=choice.structure,
-        reason=choice.reason,
-        disagreement=choice.disagreement,
         labels=np.stack(
             [by_first_appearance(ensemble.expand(labels)) for labels in partitions]
         ).astype(np.int32),
-        null_model=(
-            f"mean of {n_references} sets of members of the same sizes on "
-            + (
-                "a uniform square"
-                if features is None
-                else "uniform features in the box of the principal axes"
-            )
-        ),
+        null_model=f"mean of {n_references} sets of members of the same sizes on {uniform}",
         notes=tuple(notes),
+        # votes, scores, threshold, recommended, structure, reason, disagreement
+        **vars(choice),
     )
-    if choice.disagreement is not None:
-        warnings.warn(f"select_k: {choice.disagreement}", UserWarning, stacklevel=3)
-    return selection
 
 
 def checked_ks(k: Any, n_samples: int) -> IntArray:
@@ -430,9 +401,7 @@ def _solved(
     solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
 ) -> tuple[IntArray, str | None]:
     """A solver's partition of the microclusters into k clusters, and why it did not converge."""
-    fresh = clone(solver).set_params(n_clusters=k)
-    if fresh.random_state is None:
-        fresh.set_params(random_state=int(child_seeds(rng, 1)[0]))
+    fresh = configured(solver, k, rng)
     with warnings.catch_warnings(record=True) as caught:
         # mostly because of a wrong k; this matters only if that k is recommended
         warnings.simplefilter("always", ConvergenceWarning)
@@ -445,10 +414,8 @@ def _solved(
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-    labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
-    labels[ensemble.inverse] = fresh.labels_
     steps.one()
-    return labels, complaint
+    return fresh.cluster_votes_.labels, complaint
 
 
 def _span(ks: IntArray) -> str:

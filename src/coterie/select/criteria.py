@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import linalg, sparse
+from scipy import linalg
 
 from coterie.core.budget import Budget
 from coterie.core.threads import one_blas_thread
@@ -21,6 +21,7 @@ from coterie.ensemble import Ensemble
 from coterie.evaluate.internal import cophenetic_correlation
 from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
 from coterie.numerics.partitions import Overlaps
+from coterie.trust import ClusterVotes
 
 # co-association between these bounds is ambiguous
 AMBIGUOUS = (0.1, 0.9)
@@ -47,9 +48,9 @@ class Cuts:
     ----------
     ensemble : Ensemble
     ks : ndarray, shape (K,)
-        Numbers of clusters, each at most the number of microclusters.
-    heights : ndarray
-        Merge heights of the whole ensemble's dendrogram.
+        Numbers of clusters, from 2 to the number of microclusters.
+    lifetimes : ndarray, shape (N - 1,)
+        How long 2, 3, ... N clusters last in the whole ensemble's dendrogram.
     partitions : ndarray, shape (K, N)
         Cluster of each microcluster: cuts of that dendrogram, or the partitions of a solver.
     halves : ndarray, shape (2 B, K, N)
@@ -60,7 +61,7 @@ class Cuts:
 
     ensemble: Ensemble
     ks: IntArray
-    heights: FloatArray
+    lifetimes: FloatArray
     partitions: IntArray
     halves: IntArray
     memory_budget: Budget = None
@@ -93,7 +94,7 @@ class Cuts:
         step : callable, optional
             Called after each dendrogram.
         """
-        heights, cut = _cuts(ensemble, ks, memory_budget)
+        lifetimes, cut = _cuts(ensemble, ks, memory_budget)
         step()
         members = [
             np.sort(half)
@@ -111,7 +112,7 @@ class Cuts:
             halves[i] = labels
             step()
         partitions = cut if partitions is None else partitions
-        return cls(ensemble, ks, heights, partitions, halves, memory_budget)
+        return cls(ensemble, ks, lifetimes, partitions, halves, memory_budget)
 
     @cached_property
     def of_halves(self) -> list[Ensemble]:
@@ -173,12 +174,6 @@ def areas_gained(area: FloatArray) -> FloatArray:
     return gained
 
 
-def lifetime(cuts: Cuts) -> FloatArray:
-    """Difference of the heights between which the dendrogram has k clusters; NaN at k = 1."""
-    lives = np.append(np.diff(np.concatenate([[0.0], cuts.heights]))[::-1], 0.0)
-    return np.where(cuts.ks >= 2, lives[np.maximum(cuts.ks - 2, 0)], np.nan)
-
-
 def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
     """Crossing and ANMI of a partition of the microclusters.
 
@@ -189,12 +184,7 @@ def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]
     by its value for independent labels of the same sizes: 0 means nested, 1 as by chance, and NaN
     that nothing can cross. ANMI is the mean of the normalised mutual information.
     """
-    n = len(labels)
-    chosen = sparse.csr_array(
-        (ensemble.sizes, (np.arange(n), labels)),
-        shape=(n, int(labels.max()) + 1),
-    )
-    tables = sparse.csr_array(ensemble.incidence.T @ chosen)
+    tables = ClusterVotes.of_microclusters(ensemble, labels).overlap
     overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
     influence, totals, table = ensemble.member_weight, overlaps.totals, overlaps.table
     nested = np.maximum(
@@ -259,7 +249,7 @@ class Ballot:
 
     ks: IntArray
     values: FloatArray
-    null: FloatArray | None
+    null: FloatArray
     lifetimes: FloatArray | None
 
 
@@ -269,10 +259,7 @@ def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
     Finer partitions may tie without being real: a partition that separates samples because of one stray
     member, or a partition into single microclusters. Both have short lifetimes and are excluded.
     """
-    if ballot.null is None:
-        above = ballot.values if criterion.higher_is_better else -ballot.values
-    else:
-        above = criterion.excess(ballot.values, ballot.null)
+    above = criterion.excess(ballot.values, ballot.null)
     tied = np.flatnonzero(above >= greatest(above) - TIE)
     if ballot.lifetimes is not None:
         lives = ballot.lifetimes[tied]
@@ -287,9 +274,7 @@ def vote_for_greatest(criterion: Criterion, ballot: Ballot) -> int:
 
 def vote_above_null(criterion: Criterion, ballot: Ballot) -> int:
     """The k where the value exceeds the null most."""
-    if ballot.null is not None:
-        ballot = replace(ballot, values=ballot.values - ballot.null)
-    return vote_for_greatest(criterion, ballot)
+    return vote_for_greatest(criterion, replace(ballot, values=ballot.values - ballot.null))
 
 
 def vote_for_last_growth(criterion: Criterion, ballot: Ballot) -> int:
@@ -309,8 +294,6 @@ class Criterion:
 
     Attributes
     ----------
-    name : str
-        Its name in ``select_k(criteria=...)`` and ``Selection.criteria``.
     measure : callable
         From :class:`Cuts` to one value per k.
     vote : callable
@@ -326,8 +309,8 @@ class Criterion:
     higher_is_better : bool
     compares_halves : bool
         Whether it needs partitions of halves of the members, and so at least two members.
-    perfect : float or None
-        The value if members agree completely; None if the excess over the null is not defined.
+    perfect : float
+        The value if members agree completely; NaN if the excess over the null is not defined.
     least_room : float
         Smallest denominator of the excess, for a null that is nearly perfect.
     beside_null : bool
@@ -335,7 +318,6 @@ class Criterion:
         structure.
     """
 
-    name: str
     measure: Callable[[Cuts], FloatArray]
     vote: Callable[[Criterion, Ballot], int]
     words: str
@@ -344,7 +326,7 @@ class Criterion:
     meaning: str
     higher_is_better: bool = True
     compares_halves: bool = False
-    perfect: float | None = None
+    perfect: float = np.nan
     least_room: float = 0.0
     beside_null: bool = False
 
@@ -353,105 +335,93 @@ class Criterion:
 
         If the null is perfect, nothing can be better, and the excess is 0.
         """
-        if self.perfect is None:
-            raise ValueError(f"{self.name} has no perfect value, so its excess is not defined")
         gap = np.abs(self.perfect - null)
         return np.asarray((gap - np.abs(self.perfect - values)) / np.maximum(gap, self.least_room))
 
 
+# by their names in ``select_k(criteria=...)`` and ``Selection.criteria``
 CRITERIA: dict[str, Criterion] = {
-    criterion.name: criterion
-    for criterion in (
-        Criterion(
-            name="stability",
-            measure=stability,
-            vote=vote_for_excess,
-            words="stability",
-            short="stabil.",
-            title="Stability of halves",
-            meaning="agreement of consensus partitions of two random halves of the members; more is "
-            "better",
-            compares_halves=True,
-            perfect=1.0,
-            least_room=0.05,
-        ),
-        Criterion(
-            name="crossing",
-            measure=lambda cuts: cuts.against_members[0],
-            vote=vote_for_excess,
-            words="crossing",
-            short="cross.",
-            title="Crossing members",
-            meaning="how much members’ clusters cut across the partition; less is better",
-            higher_is_better=False,
-            perfect=0.0,
-            least_room=0.01,
-        ),
-        Criterion(
-            name="pac",
-            measure=lambda cuts: cuts.distributions[1],
-            vote=vote_for_excess,
-            words="PAC",
-            short="PAC",
-            title="Ambiguous pairs (PAC)",
-            meaning="share of pairs that are neither always nor never together; less is better, and "
-            "it tends to favour large k",
-            higher_is_better=False,
-            compares_halves=True,
-            perfect=0.0,
-            least_room=0.02,
-            beside_null=True,
-        ),
-        Criterion(
-            name="cophenetic",
-            measure=cophenetic,
-            vote=vote_for_excess,
-            words="cophenetic correlation",
-            short="coph.",
-            title="Cophenetic correlation",
-            meaning="how well a dendrogram reproduces the co-association; more is better",
-            compares_halves=True,
-            perfect=1.0,
-            least_room=0.01,
-        ),
-        Criterion(
-            name="delta_area",
-            measure=delta_area,
-            vote=vote_for_last_growth,
-            words="delta area",
-            short="d.area",
-            title="Gain in CDF area",
-            meaning="how much the area under the CDF grows with one more cluster",
-            compares_halves=True,
-        ),
-        Criterion(
-            name="eigengap",
-            measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
-            vote=vote_for_greatest,
-            words="eigengap",
-            short="e.gap",
-            title="Eigengap",
-            meaning="gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
-        ),
-        Criterion(
-            name="lifetime",
-            measure=lifetime,
-            vote=vote_for_greatest,
-            words="lifetime",
-            short="lifet.",
-            title="Lifetime",
-            meaning="how long k clusters last in the dendrogram; more is better",
-        ),
-        Criterion(
-            name="anmi",
-            measure=lambda cuts: cuts.against_members[1],
-            vote=vote_above_null,
-            words="ANMI",
-            short="ANMI",
-            title="Agreement (ANMI)",
-            meaning="mean agreement of the partition with the members; more is better",
-        ),
-    )
+    "stability": Criterion(
+        measure=stability,
+        vote=vote_for_excess,
+        words="stability",
+        short="stabil.",
+        title="Stability of halves",
+        meaning="agreement of consensus partitions of two random halves of the members; more is "
+        "better",
+        compares_halves=True,
+        perfect=1.0,
+        least_room=0.05,
+    ),
+    "crossing": Criterion(
+        measure=lambda cuts: cuts.against_members[0],
+        vote=vote_for_excess,
+        words="crossing",
+        short="cross.",
+        title="Crossing members",
+        meaning="how much members’ clusters cut across the partition; less is better",
+        higher_is_better=False,
+        perfect=0.0,
+        least_room=0.01,
+    ),
+    "pac": Criterion(
+        measure=lambda cuts: cuts.distributions[1],
+        vote=vote_for_excess,
+        words="PAC",
+        short="PAC",
+        title="Ambiguous pairs (PAC)",
+        meaning="share of pairs that are neither always nor never together; less is better, and "
+        "it tends to favour large k",
+        higher_is_better=False,
+        compares_halves=True,
+        perfect=0.0,
+        least_room=0.02,
+        beside_null=True,
+    ),
+    "cophenetic": Criterion(
+        measure=cophenetic,
+        vote=vote_for_excess,
+        words="cophenetic correlation",
+        short="coph.",
+        title="Cophenetic correlation",
+        meaning="how well a dendrogram reproduces the co-association; more is better",
+        compares_halves=True,
+        perfect=1.0,
+        least_room=0.01,
+    ),
+    "delta_area": Criterion(
+        measure=delta_area,
+        vote=vote_for_last_growth,
+        words="delta area",
+        short="d.area",
+        title="Gain in CDF area",
+        meaning="how much the area under the CDF grows with one more cluster",
+        compares_halves=True,
+    ),
+    "eigengap": Criterion(
+        measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
+        vote=vote_for_greatest,
+        words="eigengap",
+        short="e.gap",
+        title="Eigengap",
+        meaning="gap after the k-th eigenvalue of the evidence’s Laplacian; more is better",
+    ),
+    "lifetime": Criterion(
+        measure=lambda cuts: cuts.lifetimes[cuts.ks - 2],
+        vote=vote_for_greatest,
+        words="lifetime",
+        short="lifet.",
+        title="Lifetime",
+        meaning="how long k clusters last in the dendrogram; more is better",
+    ),
+    "anmi": Criterion(
+        measure=lambda cuts: cuts.against_members[1],
+        vote=vote_above_null,
+        words="ANMI",
+        short="ANMI",
+        title="Agreement (ANMI)",
+        meaning="mean agreement of the partition with the members; more is better",
+    ),
 }
 
 
@@ -459,13 +429,13 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def _cuts(ensemble: Ensemble, ks: IntArray, memory_budget: Budget) -> tuple[FloatArray, IntArray]:
-    """Heights of the average-link dendrogram and its partition at each k."""
+    """Lifetimes in the average-link dendrogram, and its partition at each k."""
     from coterie.numerics.linkage import weighted_linkage
 
     dissimilarity = coassociation(ensemble, memory_budget=memory_budget)
     np.subtract(1.0, dissimilarity, out=dissimilarity)
     dendrogram = weighted_linkage(dissimilarity, ensemble.sizes, overwrite=True)
-    return dendrogram.heights, np.stack([dendrogram.cut(int(k)) for k in ks])
+    return dendrogram.lifetimes(), np.stack([dendrogram.cut(int(k)) for k in ks])
 
 
 def _cuts_of_seen(half: Ensemble, ks: IntArray, memory_budget: Budget) -> IntArray:

@@ -16,16 +16,7 @@ from coterie.select.criteria import CRITERIA
 
 WIDTH = 80
 _BY_NAME = ("criteria", "null", "permuted")
-_PLAIN = (
-    "votes",
-    "recommended",
-    "structure",
-    "reason",
-    "disagreement",
-    "null_model",
-    "threshold",
-    "notes",
-)
+_ARRAYS = ("ks", "cdf", "cdf_grid", "delta_area", "scores", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +137,9 @@ class Selection:
                 f"the record of a selection lacks {', '.join(absent)}; it is incomplete or not the "
                 "record of a selection"
             )
-        values: dict[str, Any] = {}
-        for name in wanted:
-            values[name] = record[name] if name in _PLAIN else np.asarray(record[name])
+        values: dict[str, Any] = {
+            name: np.asarray(record[name]) if name in _ARRAYS else record[name] for name in wanted
+        }
         for name in _BY_NAME:
             values[name] = {
                 key.removeprefix(f"{name}."): np.asarray(array)
@@ -156,16 +147,12 @@ class Selection:
                 if key.startswith(f"{name}.")
             }
         _check_fit(values)
-        return cls(
-            **{
-                **values,
-                "votes": {str(name): int(vote) for name, vote in values["votes"].items()},
-                "recommended": int(values["recommended"]),
-                "structure": bool(values["structure"]),
-                "threshold": float(values["threshold"]),
-                "notes": tuple(values["notes"]),
-            }
-        )
+        values["votes"] = {str(name): int(vote) for name, vote in values["votes"].items()}
+        values["recommended"] = int(values["recommended"])
+        values["structure"] = bool(values["structure"])
+        values["threshold"] = float(values["threshold"])
+        values["notes"] = tuple(values["notes"])
+        return cls(**values)
 
     def headline(self) -> str:
         """The answer in a few words."""

@@ -19,6 +19,7 @@ from coterie.core.params import (
     SEED,
     Domain,
     Integer,
+    Kind,
     Real,
     check_parameters,
     shown,
@@ -302,6 +303,12 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+SOLVER = Kind(
+    lambda value: value is None or isinstance(value, LabelConsensus | str),
+    "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
+)
 
 
 def _as_ensemble(

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from coterie import solvers
 from coterie.core.errors import ParameterError
 from coterie.core.params import nearest
+from coterie.core.random import child_seeds
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from coterie.solvers.base import LabelConsensus
 
 # the type stub of the package does not declare __all__
@@ -64,4 +67,18 @@ def solver_of(given: LabelConsensus | str) -> LabelConsensus:
         return given
     make: Any = find_method(given)
     solver: LabelConsensus = make(n_clusters=None)
+    return solver
+
+
+def configured(
+    given: LabelConsensus | str, n_clusters: int | None, rng: np.random.Generator
+) -> LabelConsensus:
+    """A copy of the solver for this number of clusters (None: its own), with a seed."""
+    from sklearn.base import clone
+
+    solver: LabelConsensus = clone(solver_of(given))
+    if n_clusters is not None:
+        solver.set_params(n_clusters=n_clusters)
+    if solver.random_state is None:
+        solver.set_params(random_state=int(child_seeds(rng, 1)[0]))
     return solver
