@@ -68,12 +68,6 @@ def test_an_edge_in_one_triangle_is_enough():
     assert (labels.tolist(), count) == ([0, 1, 0], 2)
 
 
-def test_only_entries_above_the_threshold_are_edges():
-    matrix = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.2], [0.2, 0.2, 1.0]])
-    assert dense_components(matrix, above=0.2)[0].tolist() == [0, 0, 1]
-    assert dense_components(matrix, above=0.5)[1] == 3
-
-
 def test_components_of_no_items():
     labels, count = dense_components(np.zeros((0, 0)))
     assert (len(labels), count) == (0, 0)

@@ -51,7 +51,7 @@ def coassociation_counts(
     require_ensemble(ensemble)
     from coterie.numerics.pairs import agreement_counts, count_bytes
 
-    per_pair = count_bytes(1, ensemble.n_members)
+    per_pair = count_bytes(ensemble.n_members)
     require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
     return agreement_counts(ensemble.labels)
 
@@ -71,7 +71,7 @@ def observed_counts(
     require_ensemble(ensemble)
     from coterie.numerics.pairs import count_bytes, observation_counts
 
-    per_pair = count_bytes(1, ensemble.n_members)
+    per_pair = count_bytes(ensemble.n_members)
     require_dense(ensemble, per_pair, "The observed counts", memory_budget)
     return observation_counts(ensemble.labels)
 

@@ -115,7 +115,7 @@ def _root(parent, item):
 
 
 @njit(cache=True, nogil=True)
-def _unite(matrix, above):
+def _unite(matrix):
     """Union-find, row by row in the order of memory; stops early when one component is left."""
     n = matrix.shape[0]
     parent = np.arange(n)
@@ -126,7 +126,7 @@ def _unite(matrix, above):
         here = _root(parent, u)
         for v in range(n):
             # most items are united already and point to the root directly
-            if matrix[u, v] > above and parent[v] != here:
+            if matrix[u, v] > 0.0 and parent[v] != here:
                 there = _root(parent, v)
                 if there != here:
                     low, high = min(here, there), max(here, there)
@@ -146,13 +146,11 @@ def _unite(matrix, above):
     return label, count
 
 
-def dense_components(
-    matrix: NDArray[np.float64], above: float = 0.0
-) -> tuple[NDArray[np.int64], int]:
-    """Labels and number of components; an edge is an entry above ``above`` in either triangle.
+def dense_components(matrix: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
+    """Labels and number of components; an edge is a positive entry in either triangle.
 
     Components are numbered by their lowest item. For sparse matrices use
     :func:`scipy.sparse.csgraph.connected_components`.
     """
-    label, count = _unite(matrix, above)
+    label, count = _unite(matrix)
     return label, int(count)

@@ -113,9 +113,9 @@ def weighted_observations(
     return out
 
 
-def count_bytes(n: int, m: int) -> int:
-    """Bytes of an N x N matrix of counts over m members."""
-    return n * n * np.dtype(_count_type(m)).itemsize
+def count_bytes(m: int) -> int:
+    """Bytes per pair of a matrix of counts over m members."""
+    return np.dtype(_count_type(m)).itemsize
 
 
 def _count_type(m: int) -> type[np.int16] | type[np.int32]:

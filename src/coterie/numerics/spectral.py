@@ -39,9 +39,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.random import fix_signs
-from coterie.core.types import FloatArray, IntArray
+from coterie.core.types import FloatArray
 from coterie.numerics.eigen import TIE, extreme_eigenpairs, leading_eigenpairs
-from coterie.numerics.kmeans import weighted_kmeans
 
 # eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
@@ -52,9 +51,6 @@ WHOLE_ORDER = 300
 # above this order a few eigenpairs are computed by Lanczos instead of a factorisation
 DENSE_ORDER = 2000
 LANCZOS_SHARE = 20
-# defaults of the consensus methods that use the transfer cut
-TCUT_STARTS = 3
-TCUT_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -141,43 +137,6 @@ def tcut_embedding(affinity: Any, weights: NDArray[Any], n_vectors: int) -> Floa
     """
     spectrum = bipartite_spectrum(affinity, weights, n_vectors)
     return unit_rows(spectrum.rows * np.sqrt(spectrum.values))
-
-
-def tcut(
-    affinity: Any,
-    weights: NDArray[Any],
-    n_clusters: int,
-    rng: np.random.Generator,
-    *,
-    n_init: int = TCUT_STARTS,
-    max_iter: int = TCUT_ROUNDS,
-) -> IntArray:
-    """Transfer cut of the bipartite graph of rows and columns. Returns clusters of the rows.
-
-    k-means on :func:`tcut_embedding`. There are fewer than ``n_clusters`` clusters if the embedding
-    has fewer distinct rows.
-
-    Parameters
-    ----------
-    affinity : ndarray or sparse array, shape (N, k)
-        Non-negative.
-    weights : ndarray, shape (N,)
-        Number of samples of each row.
-    n_clusters : int
-    rng : numpy Generator
-    n_init, max_iter : int
-        Number of k-means starts, and the maximum number of rounds per start.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> W = np.array([[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1]])
-    >>> labels = tcut(W, np.array([2, 1, 3]), 2, np.random.default_rng(0))
-    >>> bool(labels[0] == labels[1] != labels[2])
-    True
-    """
-    embedding = tcut_embedding(affinity, weights, n_clusters)
-    return weighted_kmeans(embedding, n_clusters, weights, rng, n_init=n_init, max_iter=max_iter)
 
 
 def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:

@@ -28,6 +28,8 @@ from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 SAFE_GRAM = 1e-8
 # squared singular values below this, relative to the largest, are rounding
 NO_SUPPORT = 1e-10
+# a step that moves X by less than this, relative to its norm, is the last
+NO_STEP = 1e-10
 # order up to which a dense eigenproblem takes seconds
 DENSE_ORDER = 4500
 
@@ -122,7 +124,6 @@ def minimise_quadratic(
     *,
     scale: float = 1.0,
     max_steps: int = 50,
-    tol: float = 1e-10,
 ) -> FloatArray:
     """Lower ``tr(X' D X) - 2 tr(X' C)`` over ``X' X = scale^2 I`` from a feasible start.
 
@@ -138,8 +139,6 @@ def minimise_quadratic(
         s.
     max_steps : int
         Maximum number of steps.
-    tol : float
-        Stops once a step moves X by less than this, relative to its norm.
 
     Examples
     --------
@@ -159,7 +158,7 @@ def minimise_quadratic(
         np.subtract(moved, start, out=pulled)
         step = float(np.sqrt(np.vdot(pulled, pulled)))
         start = moved
-        if step <= tol * norm:
+        if step <= NO_STEP * norm:
             break
     return start
 
@@ -171,7 +170,6 @@ def minimise_quadratics(
     sizes: NDArray[np.int64],
     *,
     max_steps: int,
-    tol: float = 1e-10,
 ) -> FloatArray:
     """Solve several problems of :func:`minimise_quadratic` at once, with scale 1 and non-negative D.
 
@@ -195,19 +193,7 @@ def minimise_quadratics(
         moved = polars(linear[moving] + slack[moving] * before, sizes[moving])
         steps = np.sqrt(((moved - before) ** 2).sum(axis=(1, 2)))
         points[moving] = moved
-        moving = moving[steps > tol * norm]
+        moving = moving[steps > NO_STEP * norm]
         if len(moving) == 0:
             break
     return points
-
-
-def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:
-    """The value ``tr(X' D X) - 2 tr(X' C)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quadratic(np.eye(2), np.array([1.0, 2.0]), np.eye(2))
-    -1.0
-    """
-    return float((diagonal[:, None] * point**2).sum() - 2.0 * (point * linear).sum())
