@@ -52,15 +52,10 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
         raise ValueError(
             f"labels has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
         )
-    weight = ensemble.sample_weight
+    weight = np.ones(len(codes)) if ensemble.sample_weight is None else ensemble.sample_weight
     shares = sparse.csr_array(
-        sparse.coo_array(
-            (
-                np.ones(len(codes)) if weight is None else weight.astype(np.float64),
-                (ensemble.inverse, codes),
-            ),
-            shape=(ensemble.n_microclusters, n_clusters),
-        )
+        (weight.astype(np.float64), (ensemble.inverse, codes)),
+        shape=(ensemble.n_microclusters, n_clusters),
     )
     # the members' contingency tables with the partition, one below the other
     tables = sparse.csr_array(ensemble.incidence.T @ shares)
