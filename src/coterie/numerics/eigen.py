@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from coterie.core.types import FloatArray
@@ -69,6 +70,42 @@ def extreme_eigenpairs(
         pass
     values, vectors = eigenpairs(matrix)
     return values[wanted], vectors[:, wanted]
+
+
+def largest_eigenpairs(
+    form: Callable[[], FloatArray], times: Times, order: int, count: int, *, by_products: bool
+) -> tuple[FloatArray, FloatArray]:
+    """The ``count`` largest eigenvalues, descending, and their vectors; fewer if the order is smaller.
+
+    ``by_products`` asks for :func:`leading_eigenpairs`, for which ``times`` multiplies the matrix
+    with a vector. ``form`` makes the matrix, else or where products do not converge.
+    """
+    if by_products:
+        pairs = leading_eigenpairs(times, order, min(count, order - 1))
+        if pairs is not None:
+            return pairs
+    values, vectors = extreme_eigenpairs(form(), min(count, order))
+    return values[::-1], vectors[:, ::-1]
+
+
+def gram_eigenpairs(factor: Any, count: int, *, by_products: bool) -> tuple[FloatArray, FloatArray]:
+    """The :func:`largest_eigenpairs` of A A' for a dense or sparse A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gram_eigenpairs(np.array([[3.0], [4.0]]), 1, by_products=False)[0].round(6).tolist()
+    [25.0]
+    """
+
+    def form() -> FloatArray:
+        product = factor @ factor.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+    def times(vector: FloatArray) -> FloatArray:
+        return np.asarray(factor @ (factor.T @ vector))
+
+    return largest_eigenpairs(form, times, factor.shape[0], count, by_products=by_products)
 
 
 def leading_eigenpairs(

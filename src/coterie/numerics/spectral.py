@@ -31,7 +31,9 @@ approach", IEEE Conference on Computer Vision and Pattern Recognition (2012). A.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +42,7 @@ from scipy import sparse
 
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray
-from coterie.numerics.eigen import TIE, extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.eigen import TIE, gram_eigenpairs, largest_eigenpairs
 
 # eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
@@ -110,10 +112,10 @@ def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> 
         scaled *= left_scale[:, None]
     n, k = scaled.shape
     if k <= n:
-        values, right = _leading_pairs(_Product(scaled.T), n_vectors)
+        values, right = _leading_pairs(partial(gram_eigenpairs, scaled.T), k, n_vectors)
         left = np.asarray(scaled @ right) / np.sqrt(values)
     else:
-        values, left = _leading_pairs(_Product(scaled), n_vectors)
+        values, left = _leading_pairs(partial(gram_eigenpairs, scaled), n, n_vectors)
         right = np.asarray(scaled.T @ left) / np.sqrt(values)
     shares = np.sqrt(_shares(values, n_vectors))
     rows = left * (of_rows / np.sqrt(weights))[:, None] * shares
@@ -182,7 +184,17 @@ def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: in
     if not np.isfinite(degrees).all():
         raise FloatingPointError("spectral clustering: the similarity is not finite")
     scale = _inverse_root(degrees) * np.sqrt(weights)
-    values, vectors = _leading_pairs(_Scaled(similarity, scale), n_vectors)
+
+    def form() -> FloatArray:
+        matrix = similarity * scale
+        matrix *= scale[:, None]
+        return matrix
+
+    def times(vector: FloatArray) -> FloatArray:
+        return np.asarray(scale * (similarity @ (scale * vector)))
+
+    pairs = partial(largest_eigenpairs, form, times, len(scale))
+    values, vectors = _leading_pairs(pairs, len(scale), n_vectors)
     shares = np.sqrt(_shares(values, n_vectors))
     return fix_signs(vectors / np.sqrt(weights)[:, None] * shares)
 
@@ -202,67 +214,23 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     return np.where(some[:, None], rows, 0.0) / np.where(some, lengths, 1.0)[:, None]
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """The matrix diag(scale) S diag(scale), formed only for a dense decomposition."""
+def _leading_pairs(
+    pairs: Callable[..., tuple[FloatArray, FloatArray]], order: int, wanted: int
+) -> tuple[FloatArray, FloatArray]:
+    """Largest positive eigenvalues, descending, with all that tie with the last wanted.
 
-    similarity: FloatArray
-    scale: FloatArray
-
-    @property
-    def order(self) -> int:
-        return len(self.scale)
-
-    def dense(self) -> FloatArray:
-        matrix = self.similarity * self.scale
-        matrix *= self.scale[:, None]
-        return matrix
-
-    def times(self, vector: FloatArray) -> FloatArray:
-        scale = self.scale if vector.ndim == 1 else self.scale[:, None]
-        return np.asarray(scale * (self.similarity @ (scale * vector)))
-
-
-@dataclass(frozen=True)
-class _Product:
-    """The matrix A A'; A may be sparse."""
-
-    factor: Any
-
-    @property
-    def order(self) -> int:
-        return int(self.factor.shape[0])
-
-    def dense(self) -> FloatArray:
-        product = self.factor @ self.factor.T
-        return np.asarray(product.toarray() if sparse.issparse(product) else product)
-
-    def times(self, vector: FloatArray) -> FloatArray:
-        return np.asarray(self.factor @ (self.factor.T @ vector))
-
-
-def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray, FloatArray]:
-    """Largest positive eigenvalues, descending, with all that tie with the last wanted."""
-    order = matrix.order
+    ``pairs(count, by_products=...)`` gives the largest eigenpairs of a matrix of this order.
+    """
     count = wanted + GUARD
     while True:
-        pairs = None
-        if order > DENSE_ORDER and LANCZOS_SHARE * count < order:
-            pairs = leading_eigenpairs(matrix.times, order, count)
-        values, vectors = pairs or _by_factorisation(matrix, min(count, order))
+        by_products = order > DENSE_ORDER and LANCZOS_SHARE * count < order
+        values, vectors = pairs(order if order <= WHOLE_ORDER else count, by_products=by_products)
         # the last eigenvalue computed shows whether more may tie
         last = values[min(wanted, len(values)) - 1] - TIE
         if len(values) == order or values[-1] <= max(last, ZERO):
             kept = (values > ZERO) & (values > last)
             return values[kept], vectors[:, kept]
         count *= 2
-
-
-def _by_factorisation(matrix: _Scaled | _Product, count: int) -> tuple[FloatArray, FloatArray]:
-    """The largest ``count`` eigenpairs, descending; all of a small matrix."""
-    order = matrix.order
-    values, vectors = extreme_eigenpairs(matrix.dense(), order if order <= WHOLE_ORDER else count)
-    return values[::-1], vectors[:, ::-1]
 
 
 def _shares(values: FloatArray, wanted: int) -> FloatArray:

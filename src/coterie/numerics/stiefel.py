@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray
-from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.eigen import gram_eigenpairs
 
 # below this ratio of the smallest to the largest eigenvalue of the Gram matrix, half of the digits are lost
 SAFE_GRAM = 1e-8
@@ -97,17 +96,8 @@ def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     [[0.707], [0.0], [0.707]]
     """
     n, k = matrix.shape
-    order = min(n, k)
     smaller = matrix.T if k <= n else matrix
-    pairs = None
-    if order > DENSE_ORDER:
-        pairs = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
-    if pairs is None:
-        gram = smaller @ smaller.T
-        gram = gram.toarray() if sparse.issparse(gram) else gram
-        squares, vectors = extreme_eigenpairs(gram, min(count, order))
-        pairs = squares[::-1], vectors[:, ::-1]
-    squares, vectors = pairs
+    squares, vectors = gram_eigenpairs(smaller, count, by_products=min(n, k) > DENSE_ORDER)
     supported = squares > NO_SUPPORT * squares[0]
     vectors = vectors[:, supported]
     if k <= n:
