@@ -17,7 +17,7 @@ An eigenproblem is solved only for what is not known otherwise:
 - with c components or more, the null space is spanned by the normalised component indicators
   (:func:`component_embedding`);
 - with k < c components L is block diagonal over them and one null vector of each block is known, so only
-  the c - k smallest non-zero eigenvalues are computed (:func:`smallest_embedding`): block by block if
+  the c - k smallest non-zero eigenvalues are computed (:func:`best_embedding`): block by block if
   the blocks are small, else by an iteration that needs products with S and an approximate inverse. A
   Cholesky factor in single precision is accurate enough, and the factor of one pass can usually be reused
   in the next.
@@ -85,7 +85,7 @@ class RankTerm:
         rho, to be used by the next pass.
     embedding : ndarray of shape (N, p)
         Rows of F at sample level: ``y_p = embedding[u]`` for every sample p of microcluster u. p is c except
-        at ties (see :func:`smallest_embedding`) and when the first matrix already has more than c components.
+        at ties (see :func:`best_embedding`) and when the first matrix already has more than c components.
     trace : float
         ``tr(F' L F)`` for the matrix last followed; equals half of ``sum_uv r_u r_v |F_u - F_v|^2 S_uv``.
     n_components : int
@@ -114,25 +114,19 @@ class RankTerm:
         matrix: FloatArray,
         weights: FloatArray,
         n_clusters: int,
-        penalty: float = 1.0,
         *,
         symmetric: bool = True,
     ) -> RankTerm:
-        """F and components of the first matrix; rho is taken as given."""
+        """F and components of the first matrix; rho is 1."""
         from coterie.numerics.laplacian_kernels import dense_components
 
         labels, n_components = dense_components(matrix)
         inverse = RoughInverse()
-        if n_components >= n_clusters:
-            # with more than c null vectors no choice of c is better than another, so all are kept;
-            # linked microclusters have equal rows either way
-            embedding, trace = component_embedding(labels, weights), 0.0
-        else:
-            embedding, trace = smallest_embedding(
-                matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
-            )
+        embedding, trace = best_embedding(
+            matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
+        )
         return cls(
-            weights, n_clusters, penalty, embedding, trace, n_components, labels, symmetric, inverse
+            weights, n_clusters, 1.0, embedding, trace, n_components, labels, symmetric, inverse
         )
 
     @property
@@ -154,18 +148,11 @@ class RankTerm:
 
         labels, n_components = dense_components(matrix)
         if n_components > self.n_clusters:
-            trace = laplacian_trace(matrix, self.weights, self.embedding, symmetric=self.symmetric)
-            return replace(
-                self,
-                penalty=self.penalty / 2,
-                trace=trace,
-                n_components=n_components,
-                component_labels=labels,
-            )
-        if n_components == self.n_clusters:
-            embedding, trace, penalty = component_embedding(labels, self.weights), 0.0, self.penalty
+            penalty, embedding = self.penalty / 2, self.embedding
+            trace = laplacian_trace(matrix, self.weights, embedding, symmetric=self.symmetric)
         else:
-            embedding, trace = smallest_embedding(
+            penalty = self.penalty if n_components == self.n_clusters else 2 * self.penalty
+            embedding, trace = best_embedding(
                 matrix,
                 self.weights,
                 self.n_clusters,
@@ -174,7 +161,6 @@ class RankTerm:
                 inverse=self.inverse,
                 symmetric=self.symmetric,
             )
-            penalty = 2 * self.penalty
         return replace(
             self,
             penalty=penalty,
@@ -220,7 +206,7 @@ def laplacian_trace(
     return max(float(np.sum(degrees[:, None] * embedding * weighted) - quadratic), 0.0)
 
 
-def smallest_embedding(
+def best_embedding(
     matrix: FloatArray,
     weights: FloatArray,
     n_vectors: int,
@@ -230,14 +216,14 @@ def smallest_embedding(
     *,
     symmetric: bool = True,
 ) -> tuple[FloatArray, float]:
-    """Minimiser of ``tr(F' L F)`` for a graph with fewer components than vectors.
+    """Minimiser of ``tr(F' L F)``: component indicators, then eigenvectors if there are too few.
 
     Parameters
     ----------
     matrix, weights : ndarray
         S (non-negative) and r.
     n_vectors : int
-        Number of eigenvectors: more than the number of components, at most N.
+        Number of columns of F, at most N.
     labels : ndarray, shape (N,)
         The components of ``matrix``.
     start : ndarray, shape (N, p), optional
@@ -256,13 +242,18 @@ def smallest_embedding(
 
     Notes
     -----
+    With more than ``n_vectors`` components, no choice among their indicators is better than another,
+    so all are kept. Linked microclusters have equal rows either way.
+
     If the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j vectors
     is a minimiser, and the choice of an eigensolver depends on the order of the rows. Therefore all q
     are returned, each scaled by ``sqrt(j/q)``. This is the mean of the projectors of all choices: a
     minimiser over their convex hull, independent of the order. p is then ``n_vectors + q - j``.
     """
-    n_components = int(labels.max()) + 1
-    wanted = n_vectors - n_components
+    indicators = component_embedding(labels, weights)
+    wanted = n_vectors - indicators.shape[1]
+    if wanted <= 0:
+        return indicators, 0.0
     degrees = _degrees(matrix, weights, symmetric)
     scale = float(degrees.max())
     if not np.isfinite(scale):
@@ -277,9 +268,7 @@ def smallest_embedding(
     values, vectors = pairs or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
     shares = _shares(values, wanted, TIE_TOLERANCE * scale)
     vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
-    embedding = np.concatenate(
-        [component_embedding(labels, weights), vectors * np.sqrt(shares)], axis=1
-    )
+    embedding = np.concatenate([indicators, vectors * np.sqrt(shares)], axis=1)
     return embedding, max(float(values[: shares.size] @ shares), 0.0)
 
 

@@ -62,20 +62,6 @@ def _lists(members, starts, n_clusters):
     return begins, rows
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def _observations(members, values, out):
-    m, n = members.shape
-    for u in prange(n):
-        row = out[u]
-        for j in range(m):
-            if members[j, u] >= 0:
-                labels = members[j]
-                for v in range(n):
-                    if labels[v] >= 0:
-                        row[v] += values[j]
-
-
 def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
     """N x N: members that give both the same label."""
     n, m = labels.shape
@@ -87,10 +73,7 @@ def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
 
 def observation_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
     """N x N: members that label both."""
-    n, m = labels.shape
-    out = np.zeros((n, n), dtype=_count_type(m))
-    _observations(_by_member(labels), np.ones(m, dtype=out.dtype), out)
-    return out
+    return agreement_counts(_seen(labels))
 
 
 def weighted_agreements(
@@ -108,9 +91,7 @@ def weighted_observations(
     labels: NDArray[np.int32], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """N x N: sum of the values of the members that label both (values by member)."""
-    out = np.zeros((len(labels), len(labels)))
-    _observations(_by_member(labels), values, out)
-    return out
+    return weighted_agreements(_seen(labels), values, np.arange(len(values)))
 
 
 def count_bytes(m: int) -> int:
@@ -120,6 +101,11 @@ def count_bytes(m: int) -> int:
 
 def _count_type(m: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if m <= np.iinfo(np.int16).max else np.int32
+
+
+def _seen(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The labels of members that put all they label into one cluster."""
+    return np.minimum(labels, 0)
 
 
 def _by_member(labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from coterie.core.budget import require
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.coassociation import share
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
 from coterie.trust.votes import ClusterVotes
@@ -326,7 +327,7 @@ def _cluster_table(votes: ClusterVotes) -> Table:
     stability, disagreeing = _stability(votes, labelled)
     cohesion = _cohesion(votes, np.diag(together), np.diag(seen))
     np.fill_diagonal(together, 0.0)
-    between = _ratio(together, seen, 0.0)
+    between = share(together, seen)
     np.fill_diagonal(between, -1.0)
     np.fill_diagonal(seen, 0.0)
     return Table(
@@ -336,7 +337,7 @@ def _cluster_table(votes: ClusterVotes) -> Table:
             "share": weight / weight.sum(),
             "confidence": confidence / weight,
             "cohesion": cohesion,
-            "separation": _ratio(together.sum(axis=1), seen.sum(axis=1), np.nan),
+            "separation": share(together.sum(axis=1), seen.sum(axis=1), np.nan),
             "stability": stability,
             "nearest": between.argmax(axis=1) if c > 1 else np.array([-1]),
             "disagreeing": np.array(disagreeing, dtype=np.str_),
@@ -386,16 +387,7 @@ def _cohesion(
     pairs = seen - alone
     # a cluster without pairs leaves a rounding error
     pairs[pairs <= 1e-12 * seen] = 0.0
-    return _ratio(together - alone, pairs, np.nan)
-
-
-def _ratio(
-    part: NDArray[np.float64], whole: NDArray[np.float64], otherwise: float
-) -> NDArray[np.float64]:
-    """Part over whole, or another value where the whole is not positive."""
-    out = np.full(part.shape, otherwise)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
+    return share(together - alone, pairs, np.nan)
 
 
 def _stability(
@@ -410,7 +402,7 @@ def _stability(
     largest = np.zeros((ensemble.n_members, c))
     np.maximum.at(largest, (member, cluster), entries.data / union)
     weight = np.where(labelled > 0, ensemble.member_weight[:, None], 0.0)
-    stability = _ratio((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
+    stability = share((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
     return stability, [_disagreeing(ensemble, largest[:, q], labelled[:, q] > 0) for q in range(c)]
 
 
