@@ -147,6 +147,23 @@ def leading_eigenpairs(
     return None
 
 
+def tie_shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
+    """Share of each of some sorted eigenpairs: one, less in a tie at the last wanted, zero after it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tie_shares(np.array([3.0, 2.0, 2.0, 1.0]), 2, 1e-9).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    """
+    shares = np.ones(len(values))
+    if len(values) > wanted:
+        tied = np.abs(values - values[wanted - 1]) <= slack
+        begin = int(np.argmax(tied))
+        shares[begin:] = tied[begin:] * (wanted - begin) / tied.sum()
+    return shares
+
+
 def _lanczos(
     times: Times, order: int, count: int, start: int
 ) -> tuple[FloatArray, FloatArray] | None:

@@ -47,7 +47,7 @@ from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
 from coterie.core.types import FloatArray, IntArray
-from coterie.numerics.eigen import extreme_eigenpairs
+from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
 
 # eigenvalues closer than this, relative to the largest degree, count as one eigenvalue
 TIE_TOLERANCE = 1e-10
@@ -266,7 +266,7 @@ def best_embedding(
         whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, half)
         pairs = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
     values, vectors = pairs or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
-    shares = _shares(values, wanted, TIE_TOLERANCE * scale)
+    shares = np.trim_zeros(tie_shares(values, wanted, TIE_TOLERANCE * scale))
     vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
     embedding = np.concatenate([indicators, vectors * np.sqrt(shares)], axis=1)
     return embedding, max(float(values[: shares.size] @ shares), 0.0)
@@ -275,16 +275,6 @@ def best_embedding(
 def _degrees(matrix: FloatArray, weights: FloatArray, symmetric: bool) -> FloatArray:
     degrees = matrix @ weights
     return np.asarray(degrees if symmetric else (degrees + weights @ matrix) / 2)
-
-
-def _shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
-    """Share of each of the leading sorted eigenpairs: one, except in a tie at the last wanted."""
-    last = values[wanted - 1]
-    begin = int(np.searchsorted(values, last - slack))
-    end = int(np.searchsorted(values, last + slack, side="right"))
-    shares = np.ones(end)
-    shares[begin:] = (wanted - begin) / (end - begin)
-    return shares
 
 
 def _blockwise_eigenpairs(

@@ -42,7 +42,7 @@ from scipy import sparse
 
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray
-from coterie.numerics.eigen import TIE, gram_eigenpairs, largest_eigenpairs
+from coterie.numerics.eigen import TIE, gram_eigenpairs, largest_eigenpairs, tie_shares
 
 # eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
@@ -117,7 +117,7 @@ def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> 
     else:
         values, left = _leading_pairs(partial(gram_eigenpairs, scaled), n, n_vectors)
         right = np.asarray(scaled.T @ left) / np.sqrt(values)
-    shares = np.sqrt(_shares(values, n_vectors))
+    shares = np.sqrt(tie_shares(values, n_vectors, TIE))
     rows = left * (of_rows / np.sqrt(weights))[:, None] * shares
     columns = right * of_columns[:, None] * shares
     # an eigenvector's sign is arbitrary, but the same on both sides
@@ -195,7 +195,7 @@ def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: in
 
     pairs = partial(largest_eigenpairs, form, times, len(scale))
     values, vectors = _leading_pairs(pairs, len(scale), n_vectors)
-    shares = np.sqrt(_shares(values, n_vectors))
+    shares = np.sqrt(tie_shares(values, n_vectors, TIE))
     return fix_signs(vectors / np.sqrt(weights)[:, None] * shares)
 
 
@@ -231,15 +231,6 @@ def _leading_pairs(
             kept = (values > ZERO) & (values > last)
             return values[kept], vectors[:, kept]
         count *= 2
-
-
-def _shares(values: FloatArray, wanted: int) -> FloatArray:
-    """Share of each eigenpair: one, except in a tie at the last wanted."""
-    shares = np.ones(len(values))
-    if len(values) > wanted:
-        begin = int(np.sum(values > values[wanted - 1] + TIE))
-        shares[begin:] = (wanted - begin) / (len(values) - begin)
-    return shares
 
 
 def _inverse_root(degrees: FloatArray) -> FloatArray:
