@@ -322,9 +322,8 @@ def _cluster_table(votes: ClusterVotes) -> Table:
     weights = ensemble.sizes
     weight = np.bincount(votes.labels, weights=weights, minlength=c)
     confidence = np.bincount(votes.labels, weights=weights * votes.confidence, minlength=c)
-    labelled = _labelled_weight(votes)
-    together, seen = _pair_sums(votes, labelled)
-    stability, disagreeing = _stability(votes, labelled)
+    together, seen = _pair_sums(votes)
+    stability, disagreeing = _stability(votes)
     cohesion = _cohesion(votes, np.diag(together), np.diag(seen))
     np.fill_diagonal(together, 0.0)
     between = share(together, seen)
@@ -345,24 +344,12 @@ def _cluster_table(votes: ClusterVotes) -> Table:
     )
 
 
-def _labelled_weight(votes: ClusterVotes) -> NDArray[np.float64]:
-    """Weight of each cluster that each member labelled, m x c."""
-    ensemble = votes.ensemble
-    k = ensemble.n_base_clusters
-    members = sparse.csr_array(
-        (np.ones(k), np.arange(k), ensemble.cluster_offsets), shape=(ensemble.n_members, k)
-    )
-    return np.asarray((members @ votes.overlap).toarray())
-
-
-def _pair_sums(
-    votes: ClusterVotes, labelled: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per pair of clusters: (member, pair of samples) put together, and labelled; c x c each.
 
     Pairs of a sample with itself are included.
     """
-    c, ensemble = votes.n_clusters, votes.ensemble
+    c, ensemble, labelled = votes.n_clusters, votes.ensemble, votes.labelled
     require(
         32 * c * c,
         f"Comparing {c:,} clusters with each other",
@@ -390,11 +377,9 @@ def _cohesion(
     return share(together - alone, pairs, np.nan)
 
 
-def _stability(
-    votes: ClusterVotes, labelled: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], list[str]]:
+def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
     """Mean over members of the largest Jaccard index with each cluster; disagreeing members."""
-    ensemble, c = votes.ensemble, votes.n_clusters
+    ensemble, labelled, c = votes.ensemble, votes.labelled, votes.n_clusters
     entries = votes.overlap.tocoo()
     base, cluster = entries.coords
     member = ensemble.member_of_cluster[base]
