@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from coterie.numerics.laplacian_kernels import (
-    TILE,
-    dense_components,
-    lower_laplacian,
-    sparse_half,
-)
+from coterie.numerics.laplacian import STRIPE, lower_laplacian, sparse_half
+from coterie.numerics.laplacian_kernels import dense_components
 from tests.naive.rows import same_partition
 
-SIZES = [1, 5, TILE - 1, TILE, TILE + 1, 2 * TILE + 3]
+SIZES = [1, 5, STRIPE - 1, STRIPE, STRIPE + 1, 2 * STRIPE + 3]
 
 
 def similarity(size, density):

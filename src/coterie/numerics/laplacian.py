@@ -39,6 +39,7 @@ One pass of a solver is then ``rank = rank.follow(S)``:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -65,6 +66,8 @@ SHIFT = 1e-6
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
 # a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2
+# rows of the symmetric part that are computed at once, which keeps working copies small
+STRIPE = 256
 # the basis is compressed once it has this many columns per computed eigenpair
 BASIS_WIDTH = 8
 # with more eigenpairs than this share of the order, the direct solver is as fast
@@ -258,8 +261,6 @@ def best_embedding(
     scale = float(degrees.max())
     if not np.isfinite(scale):
         raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
-    from coterie.numerics.laplacian_kernels import sparse_half
-
     pairs = None
     if np.bincount(labels).max() > DENSE_ORDER:
         half = sparse_half(matrix, SPARSE_SHARE)
@@ -379,8 +380,6 @@ class RoughInverse:
 
 
 def _single_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
-    from coterie.numerics.laplacian_kernels import lower_laplacian
-
     diagonal = laplacian.degrees + SHIFT * laplacian.scale
     block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
     # null vectors are moved to the other end of the spectrum
@@ -485,3 +484,66 @@ def _first_basis(
     # pivoting puts linearly dependent columns, such as component indicators, last
     basis, _, _ = linalg.qr(rough, mode="economic", pivoting=True, check_finite=False)
     return np.asarray(basis[:, :count])
+
+
+# ---------------------------------------------------------------- the symmetric part of a dense matrix
+
+
+def sparse_half(matrix: FloatArray, most: float) -> sparse.csr_array | None:
+    """An upper triangular U with U + U' = (S + S') / 2 for a non-negative S, in compressed rows.
+
+    None if more than a share ``most`` of the entries of the symmetric part are non-zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = sparse_half(np.array([[2.0, 1.0], [0.0, 0.0]]), 0.8)
+    >>> half.toarray().tolist(), sparse_half(np.ones((3, 3)), 0.8)
+    ([[1.0, 0.5], [0.0, 0.0]], None)
+    """
+    values, columns, counts = [], [], [np.zeros(1, dtype=np.int64)]
+    room = most * matrix.size
+    for rows, stripe in _stripes(matrix):
+        half = np.triu(stripe) / 2
+        np.fill_diagonal(half, half.diagonal() / 2)
+        row, column = np.nonzero(half)
+        # every entry off the diagonal counts twice
+        room -= 2 * len(row) - np.count_nonzero(half.diagonal())
+        if room < 0:
+            return None
+        values.append(half[row, column])
+        columns.append((column + rows.start).astype(np.int32))
+        counts.append(np.bincount(row, minlength=len(half)))
+    starts = np.cumsum(np.concatenate(counts))
+    if starts[-1] <= np.iinfo(np.int32).max:
+        starts = starts.astype(np.int32)
+    return sparse.csr_array(
+        (np.concatenate(values), np.concatenate(columns), starts), shape=matrix.shape
+    )
+
+
+def lower_laplacian(
+    matrix: FloatArray, root: FloatArray, diagonal: FloatArray
+) -> NDArray[np.float32]:
+    """diag(d) - R^1/2 (S + S') / 2 R^1/2 on and below the diagonal; entries above it are undefined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> S = np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> np.tril(lower_laplacian(S, np.ones(2), np.array([3.0, 4.0]))).tolist()
+    [[2.0, 0.0], [-0.5, 3.0]]
+    """
+    out = np.empty(matrix.shape, dtype=np.float32)
+    for rows, stripe in _stripes(matrix):
+        stripe *= -0.5 * root[rows, None] * root[rows.start :]
+        out[rows.start :, rows] = stripe.T
+    out[np.diag_indices(len(out))] += diagonal
+    return out
+
+
+def _stripes(matrix: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Some rows, and S + S' there from the diagonal on."""
+    for top in range(0, len(matrix), STRIPE):
+        rows = slice(top, top + STRIPE)
+        yield rows, matrix[rows, top:] + matrix[top:, rows].T

@@ -46,13 +46,8 @@ def polar(matrix: FloatArray) -> FloatArray:
     if rows < columns:
         return np.ascontiguousarray(polar(matrix.T).T)
     if rows > 2 * columns:
-        values, vectors = np.linalg.eigh(matrix.T @ matrix)
-        if values[0] > SAFE_GRAM * values[-1]:
-            factor = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
-            # a Newton-Schulz step restores the digits lost by squaring the condition number
-            return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
-    left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    return left @ right
+        return np.asarray(polars(matrix[None], np.array([rows]))[0])
+    return _polar_by_svd(matrix)
 
 
 def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
@@ -75,12 +70,17 @@ def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
     safe = values[:, 0] > SAFE_GRAM * values[:, -1]
     roots = np.sqrt(np.where(safe[:, None], values, 1.0))
     factors = matrices @ ((vectors / roots[:, None, :]) @ vectors.transpose(0, 2, 1))
-    # as in polar
+    # a Newton-Schulz step restores the digits lost by squaring the condition number
     gap = 1.5 * np.eye(matrices.shape[2]) - 0.5 * (factors.transpose(0, 2, 1) @ factors)
     factors = factors @ gap
     for j in np.flatnonzero(~safe):
-        factors[j, : sizes[j]] = polar(matrices[j, : sizes[j]])
+        factors[j, : sizes[j]] = _polar_by_svd(matrices[j, : sizes[j]])
     return np.asarray(factors)
+
+
+def _polar_by_svd(matrix: FloatArray) -> FloatArray:
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    return left @ right
 
 
 def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
