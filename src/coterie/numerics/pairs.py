@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
+from scipy import sparse
 
 from coterie.core.threads import needs_threads
 
@@ -30,6 +31,7 @@ def _agreements(members, out):
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _weighted_agreements(members, values, starts, begins, rows, out):
+    """``rows[begins[q] : begins[q + 1]]`` are the microclusters of base cluster q."""
     m, n = members.shape
     for u in prange(n):
         row = out[u]
@@ -39,27 +41,6 @@ def _weighted_agreements(members, values, starts, begins, rows, out):
                 q = starts[j] + label
                 for p in range(begins[q], begins[q + 1]):
                     row[rows[p]] += values[q]
-
-
-@njit(cache=True, nogil=True)
-def _lists(members, starts, n_clusters):
-    """The microclusters of base cluster q: ``rows[begins[q]:begins[q + 1]]``."""
-    m, n = members.shape
-    begins = np.zeros(n_clusters + 1, dtype=np.int64)
-    for j in range(m):
-        for u in range(n):
-            if members[j, u] >= 0:
-                begins[starts[j] + members[j, u] + 1] += 1
-    begins = np.cumsum(begins)
-    next_row = begins.copy()
-    rows = np.empty(begins[-1], dtype=np.int32)
-    for j in range(m):
-        for u in range(n):
-            if members[j, u] >= 0:
-                q = starts[j] + members[j, u]
-                rows[next_row[q]] = u
-                next_row[q] += 1
-    return begins, rows
 
 
 def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
@@ -82,8 +63,10 @@ def weighted_agreements(
     """N x N: sum of the values of the base clusters that hold both (values by base cluster)."""
     out = np.zeros((len(labels), len(labels)))
     members = _by_member(labels)
-    begins, rows = _lists(members, starts, len(values))
-    _weighted_agreements(members, values, starts, begins, rows, out)
+    member, row = np.nonzero(members >= 0)
+    cluster = starts[member] + members[member, row]
+    held = sparse.csr_array((np.ones(len(row)), (cluster, row)), shape=(len(values), len(labels)))
+    _weighted_agreements(members, values, starts, held.indptr, held.indices, out)
     return out
 
 

@@ -17,6 +17,7 @@ from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import share
+from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
 from coterie.trust.votes import ClusterVotes
@@ -246,10 +247,8 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     >>> member_agreement(Ensemble.from_labels([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    from coterie.numerics.agreement import member_agreements
-
     require_ensemble(ensemble)
-    return member_agreements(ensemble.labels, ensemble.sizes)
+    return member_agreements(ensemble)
 
 
 def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from coterie.core.budget import require
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.contingency import member_agreements
 from coterie.numerics.medians import weighted_median
 
 # memberships per block, which bounds the memory of a pass over all microclusters
@@ -143,9 +144,7 @@ class ClusterVotes:
     @cached_property
     def member_agreement(self) -> NDArray[np.float64]:
         """NMI of every pair of members, m x m; see :func:`coterie.trust.member_agreement`."""
-        from coterie.numerics.agreement import member_agreements
-
-        return member_agreements(self.ensemble.labels, self.ensemble.sizes)
+        return member_agreements(self.ensemble)
 
     @cached_property
     def labelled(self) -> NDArray[np.float64]:
