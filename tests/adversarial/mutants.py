@@ -62,7 +62,9 @@ _OF = {
     "ensemble.compress": "ensemble",
     "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
     "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
-    "evidence.contingency": "evidence/test_contingency.py",
+    "evidence.contingency": (
+        "evidence/test_contingency.py evidence/test_agreement.py solvers/test_voting.py"
+    ),
     "evidence.enhancement.passes": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.enhancement.problem": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.enhancement.kernels": "evidence/test_enhancement.py solvers/test_ec_cms.py",
@@ -75,7 +77,6 @@ _OF = {
     "evidence.support": "evidence/test_transition.py",
     "evidence.trajectories": "evidence/test_trajectories.py evidence/test_budget.py",
     "evidence.transition": "evidence/test_transition.py evidence/test_budget.py",
-    "numerics.agreement": "numerics/test_agreement.py solvers/test_voting.py trust/test_members.py",
     "numerics.laplacian_kernels": "numerics/test_laplacian_kernels.py numerics/test_laplacian.py",
     "numerics.linkage": "numerics/test_linkage.py",
     "numerics.nearest": "numerics/test_nearest.py",

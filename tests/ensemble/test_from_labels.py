@@ -298,7 +298,7 @@ def test_decimal_numbers_are_numbers():
         Ensemble.from_labels({"a": [Decimal(0), Decimal("0.5")]})
     with pytest.raises(LabelError, match="row 0: Decimal"):
         Ensemble.from_labels({"a": [Decimal("Infinity"), Decimal(1)]})
-    with pytest.raises(LabelError, match="missing=Decimal"):
+    with pytest.raises(LabelError, match="missing: Decimal"):
         Ensemble.from_labels([[0], [1]], missing=Decimal("0.5"))
 
 

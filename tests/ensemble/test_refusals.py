@@ -78,7 +78,7 @@ def test_refused_labels(labels, message):
         ({"member_weight": [1, INF]}, "member_weight must be positive .* but entry 1 is inf"),
         ({"member_weight": [[1, 1]]}, r"must hold 2 numbers, but has shape \(1, 2\)"),
         ({"sample_ids": ["a"]}, r"sample_ids must hold 2 ids, but has shape \(1,\)"),
-        ({"missing": 0.5}, "missing=0.5: labels are whole numbers or names"),
+        ({"missing": 0.5}, r"missing: 0.5 \(labels must be whole numbers or names"),
     ],
 )
 def test_refused_options(options, message):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from coterie.numerics import kmeans
-from coterie.numerics.kmeans import fit_kmeans, weighted_kmeans
+from coterie.numerics.kmeans import fit_kmeans
 
 
 def rng() -> np.random.Generator:
@@ -104,7 +104,7 @@ def test_an_emptied_cluster_takes_the_farthest_point():
 def test_rounding_makes_no_clusters():
     noise = 1e-13 * np.random.default_rng(0).normal(size=(6, 2))
     points = np.repeat([[1.0, 2.0], [3.0, 4.0]], 3, axis=0) + noise
-    assert weighted_kmeans(points, 4, np.ones(6), rng()).tolist() in (
+    assert fit_kmeans(points, 4, np.ones(6), rng(), n_init=10).labels.tolist() in (
         [0, 0, 0, 1, 1, 1],
         [1, 1, 1, 0, 0, 0],
     )
@@ -113,19 +113,18 @@ def test_rounding_makes_no_clusters():
 def test_the_same_draws_give_the_same_labels_and_more_starts_are_no_worse():
     points = clouds(1, c=12)
     ones = np.ones(len(points))
-    assert np.array_equal(
-        weighted_kmeans(points, 12, ones, rng()), weighted_kmeans(points, 12, ones, rng())
-    )
-    few = fit_kmeans(points, 12, ones, rng(), n_init=1).inertia
-    assert fit_kmeans(points, 12, ones, rng(), n_init=10).inertia <= few
+    many = fit_kmeans(points, 12, ones, rng(), n_init=10)
+    again = fit_kmeans(points, 12, ones, rng(), n_init=10)
+    assert np.array_equal(many.labels, again.labels)
+    assert many.inertia <= fit_kmeans(points, 12, ones, rng(), n_init=1).inertia
 
 
 def test_blocks_of_the_distance_table_change_nothing(monkeypatch):
     points = clouds(2)
     ones = np.ones(len(points))
-    whole = weighted_kmeans(points, 6, ones, rng())
+    whole = fit_kmeans(points, 6, ones, rng(), n_init=3).labels
     monkeypatch.setattr(kmeans, "BLOCK", 60)
-    assert np.array_equal(weighted_kmeans(points, 6, ones, rng()), whole)
+    assert np.array_equal(fit_kmeans(points, 6, ones, rng(), n_init=3).labels, whole)
 
 
 def test_few_rounds_end_with_a_partition_that_says_so():
@@ -135,8 +134,6 @@ def test_few_rounds_end_with_a_partition_that_says_so():
     assert len(np.unique(found.labels)) == 12
 
 
-def test_refusals():
+def test_points_that_are_not_finite_are_refused():
     with pytest.raises(FloatingPointError, match="not finite"):
-        weighted_kmeans(np.array([[np.nan]]), 1, np.ones(1), rng())
-    with pytest.raises(ValueError, match="n_clusters, n_init and max_iter must be at least 1"):
-        weighted_kmeans(np.zeros((2, 1)), 0, np.ones(2), rng())
+        fit_kmeans(np.array([[np.nan]]), 1, np.ones(1), rng(), n_init=1)

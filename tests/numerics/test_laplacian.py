@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie.numerics import laplacian
-from coterie.numerics.laplacian import RankTerm, laplacian_trace, smallest_embedding
+from coterie.numerics.laplacian import RankTerm, best_embedding, laplacian_trace
 from coterie.numerics.laplacian_kernels import dense_components
 
 
@@ -35,7 +35,7 @@ def test_equals_the_sample_level_eigenvectors(sizes):
     S = blocks(0, sizes)
     weights = np.random.default_rng(1).integers(1, 4, len(S)).astype(float)
     labels, count = dense_components(S)
-    F, trace = smallest_embedding(S, weights, count + 2, labels)
+    F, trace = best_embedding(S, weights, count + 2, labels)
     rows, L = sample_laplacian(S, weights)
     values, vectors = np.linalg.eigh(L)
     expected = vectors[:, : count + 2]
@@ -53,9 +53,9 @@ def test_large_blocks_equal_the_dense_solver(monkeypatch, n_vectors, warm):
     weights = np.random.default_rng(3).integers(1, 9, len(S)).astype(float)
     labels, _ = dense_components(S)
     start = np.random.default_rng(4).normal(size=(len(S), 5)) if warm else None
-    F, trace = smallest_embedding(S, weights, n_vectors, labels, start)
+    F, trace = best_embedding(S, weights, n_vectors, labels, start)
     monkeypatch.setattr(laplacian, "DENSE_ORDER", 10**6)
-    expected, value = smallest_embedding(S, weights, n_vectors, labels)
+    expected, value = best_embedding(S, weights, n_vectors, labels)
     np.testing.assert_allclose(F @ F.T, expected @ expected.T, atol=1e-9)
     np.testing.assert_allclose(trace, value, rtol=1e-10)
 
@@ -66,7 +66,7 @@ def test_a_block_on_a_thread():
     weights = np.ones(len(S))
     labels, count = dense_components(S)
     assert count == 1
-    F, trace = smallest_embedding(S, weights, 2, labels)
+    F, trace = best_embedding(S, weights, 2, labels)
     sides = F[:, 1] > 0
     assert sides[:200].all() != sides[200:].all()
     assert len(set(sides[:200])) == len(set(sides[200:])) == 1
@@ -77,7 +77,7 @@ def test_a_block_on_a_thread():
 def test_ties_share_their_places(size):
     S = np.ones((size, size))
     labels, _ = dense_components(S)
-    F, trace = smallest_embedding(S, np.ones(size), 4, labels)
+    F, trace = best_embedding(S, np.ones(size), 4, labels)
     assert F.shape == (size, size)
     np.testing.assert_allclose(trace, 3 * size, rtol=1e-9)
     distances = np.sum((F[:, None, :] - F[None, :, :]) ** 2, axis=2) if size < 50 else None
@@ -90,9 +90,9 @@ def test_order_of_rows_does_not_matter():
     ring = np.eye(12) + np.eye(12, k=1) + np.eye(12, k=-1)
     ring[0, -1] = ring[-1, 0] = 1.0
     labels = np.zeros(12, dtype=np.int64)
-    F, _ = smallest_embedding(ring, np.ones(12), 2, labels)
+    F, _ = best_embedding(ring, np.ones(12), 2, labels)
     order = np.random.default_rng(0).permutation(12)
-    G, _ = smallest_embedding(ring[np.ix_(order, order)], np.ones(12), 2, labels)
+    G, _ = best_embedding(ring[np.ix_(order, order)], np.ones(12), 2, labels)
     np.testing.assert_allclose((F @ F.T)[np.ix_(order, order)], G @ G.T, atol=1e-12)
 
 
@@ -126,7 +126,7 @@ def test_not_finite_is_refused():
     S = blocks(8, (6,))
     S[0, 1] = S[1, 0] = np.nan
     with pytest.raises(FloatingPointError, match="eigenvectors of the Laplacian"):
-        smallest_embedding(S, np.ones(6), 2, np.zeros(6, dtype=np.int64))
+        best_embedding(S, np.ones(6), 2, np.zeros(6, dtype=np.int64))
 
 
 @pytest.mark.parametrize("density", [0.02, 0.25, 0.6])
@@ -136,8 +136,8 @@ def test_the_symmetric_part_of_a_matrix_is_meant(density):
     weights = np.random.default_rng(10).integers(1, 6, len(S)).astype(float)
     labels, count = dense_components(S)
     assert np.array_equal(dense_components(upper)[0], labels)
-    F, trace = smallest_embedding(S, weights, count + 3, labels)
-    G, other = smallest_embedding(upper, weights, count + 3, labels, symmetric=False)
+    F, trace = best_embedding(S, weights, count + 3, labels)
+    G, other = best_embedding(upper, weights, count + 3, labels, symmetric=False)
     np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-9)
     np.testing.assert_allclose(trace, other, rtol=1e-10)
     np.testing.assert_allclose(
@@ -151,8 +151,8 @@ def test_an_old_inverse_saves_time_and_changes_nothing():
     for seed, density in ((11, 0.03), (12, 0.03), (13, 0.05)):
         S = blocks(seed, (460,), density=density)
         labels, _ = dense_components(S)
-        F, trace = smallest_embedding(S, weights, 4, labels, inverse=inverse)
+        F, trace = best_embedding(S, weights, 4, labels, inverse=inverse)
         assert inverse.factor is not None
-        fresh, expected = smallest_embedding(S, weights, 4, labels)
+        fresh, expected = best_embedding(S, weights, 4, labels)
         np.testing.assert_allclose(F @ F.T, fresh @ fresh.T, atol=1e-9)
         np.testing.assert_allclose(trace, expected, rtol=1e-10)

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from coterie.numerics.laplacian_kernels import (
-    TILE,
-    dense_components,
-    lower_laplacian,
-    sparse_half,
-)
+from coterie.numerics.laplacian import STRIPE, lower_laplacian, sparse_half
+from coterie.numerics.laplacian_kernels import dense_components
 from tests.naive.rows import same_partition
 
-SIZES = [1, 5, TILE - 1, TILE, TILE + 1, 2 * TILE + 3]
+SIZES = [1, 5, STRIPE - 1, STRIPE, STRIPE + 1, 2 * STRIPE + 3]
 
 
 def similarity(size, density):
@@ -66,12 +62,6 @@ def test_an_edge_in_one_triangle_is_enough():
     matrix[2, 0] = 1.0
     labels, count = dense_components(matrix)
     assert (labels.tolist(), count) == ([0, 1, 0], 2)
-
-
-def test_only_entries_above_the_threshold_are_edges():
-    matrix = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.2], [0.2, 0.2, 1.0]])
-    assert dense_components(matrix, above=0.2)[0].tolist() == [0, 0, 1]
-    assert dense_components(matrix, above=0.5)[1] == 3
 
 
 def test_components_of_no_items():

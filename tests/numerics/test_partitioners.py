@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coterie import ParameterError
 from coterie.core.errors import PartitionerMissing
 from coterie.numerics import partitioners
 from coterie.numerics.partitioners import (
@@ -186,23 +185,6 @@ def test_fractional_weights():
     assert np.bincount(parts, weights=weights).max() <= 1.06 * weights.sum() / 4
 
 
-def test_numbers_of_parts_that_are_none():
-    for n_parts in (0, 4):
-        with pytest.raises(ParameterError, match=r"n_parts must be between 1 and .* vertices, 3"):
-            partition_graph(np.ones((3, 3)), np.ones(3), n_parts, seed=0)
-
-
-def test_inputs_that_are_no_graph():
-    with pytest.raises(ValueError, match="weights must be 2 x 2"):
-        partition_graph(np.ones((3, 3)), np.ones(2), 1, seed=0)
-    with pytest.raises(ValueError, match="non-negative"):
-        partition_graph(-np.ones((3, 3)), np.ones(3), 1, seed=0)
-    with pytest.raises(ValueError, match="vertex weights positive"):
-        partition_graph(np.ones((3, 3)), np.zeros(3), 1, seed=0)
-    with pytest.raises(ParameterError, match="imbalance must not be negative, but is -1"):
-        partition_graph(np.ones((3, 3)), np.ones(3), 2, seed=0, imbalance=-1)
-
-
 # ---------------------------------------------------------------- hypergraphs
 
 
@@ -333,18 +315,6 @@ def test_the_threads_of_mtkahypar_do_not_matter(capfd):
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
     assert capfd.readouterr().out == ""
-
-
-def test_inputs_that_are_no_hypergraph():
-    nets = random_nets(5, 3, 0)
-    with pytest.raises(ValueError, match="incidence must be 4 x 3"):
-        partition_hypergraph(nets, np.ones(4), np.ones(3), 2, seed=0)
-    with pytest.raises(ValueError, match="must be positive"):
-        partition_hypergraph(nets, np.ones(5), np.zeros(3), 2, seed=0)
-    with pytest.raises(ParameterError, match="n_parts must be between 1 and"):
-        partition_hypergraph(nets, np.ones(5), np.ones(3), 6, seed=0)
-    with pytest.raises(ParameterError, match="objective must be 'cut' or 'connectivity', but is"):
-        partition_hypergraph(nets, np.ones(5), np.ones(3), 2, seed=0, objective="km1")
 
 
 # ---------------------------------------------------------------- without the extra

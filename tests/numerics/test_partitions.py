@@ -5,8 +5,6 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from coterie import Ensemble
-from coterie.numerics.agreement import member_agreements
 from coterie.numerics.partitions import Overlaps
 
 AVERAGES = ["arithmetic", "max", "min", "geometric"]
@@ -64,16 +62,6 @@ def test_few_pairs_among_many_samples_are_not_equal_by_rounding():
     first, second = np.arange(n), np.arange(n)
     first[1], second[3] = 0, 2
     assert abs(Overlaps.of_labels(first, second, weights).ari()[0]) < 1e-6
-
-
-def test_members_that_are_never_stored_agree_as_by_their_tables(labels):
-    ensemble = Ensemble.from_labels(np.where(labels[0] < 0, -1, labels[0]).T)
-    weights = ensemble.weights.astype(float)
-    agreements = member_agreements(ensemble.labels, weights)
-    members = ensemble.labels.T.astype(np.int64)
-    for j in range(ensemble.n_members):
-        tables = Overlaps.of_labels(np.repeat(members[[j]], len(members), axis=0), members, weights)
-        np.testing.assert_allclose(agreements[j], tables.nmi(), atol=1e-12)
 
 
 def test_rows_without_weight_do_not_count():

@@ -352,7 +352,11 @@ def test_blocks_whose_factors_fill_up_are_inverted():
     for half in (chain, scattered):
         high = sparse.csr_array(half + half.T)
         degrees = 2.0 * high.sum(axis=1) + 2.0
-        kinds.append(type(posing._large_block(np.arange(size), high, np.ones(size), degrees)))
+        kinds.append(
+            type(
+                posing._large_block(np.arange(size), high, np.ones(size), degrees, np.dtype(float))
+            )
+        )
     assert kinds == [posing.Factorised, posing.Inverted]
 
 

@@ -126,19 +126,6 @@ def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def kernel_threads(jobs: int) -> Iterator[None]:
-    """Give the kernels that this Python thread calls a ``jobs``-th of the threads."""
-    import numba
-
-    before = numba.get_num_threads()
-    numba.set_num_threads(max(1, before // jobs))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
-@contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread, because the last digits of a product depend on the number of threads."""
     _BLAS.enter()

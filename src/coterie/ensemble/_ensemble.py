@@ -13,14 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from coterie.core.errors import LabelError, ParameterError
-from coterie.core.params import shown
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.text import counted
-from coterie.ensemble.checks import (
-    checked_rows,
-    checked_weights,
-    refuse_blank_members,
-)
+from coterie.ensemble.checks import checked_rows, checked_weights, refuse_blank_members
 from coterie.ensemble.compress import (
     DistinctRows,
     canonical_rows,
@@ -432,18 +427,16 @@ class Ensemble:
             raise LabelError(
                 f"concat: this ensemble has {self.n_samples} samples, but other has {other.n_samples}"
             )
-        if (
-            self.sample_ids is not None
-            and other.sample_ids is not None
-            and not np.array_equal(self.sample_ids, other.sample_ids)
-        ):
-            raise LabelError("concat: the sample ids differ; join by id with from_tables instead")
-        if (
-            self.sample_weight is not None
-            and other.sample_weight is not None
-            and not np.array_equal(self.sample_weight, other.sample_weight)
-        ):
-            raise LabelError("concat: the sample weights differ; use the same for both ensembles")
+        ids = _agreed(
+            self.sample_ids,
+            other.sample_ids,
+            "concat: the sample ids differ; join by id with from_tables instead",
+        )
+        weight = _agreed(
+            self.sample_weight,
+            other.sample_weight,
+            "concat: the sample weights differ; use the same for both ensembles",
+        )
         pairs = distinct_rows_of_columns(
             [(self.inverse, np.empty(0)), (other.inverse, np.empty(0))]
         )
@@ -452,9 +445,9 @@ class Ensemble:
         return self._assemble(
             rows,
             with_suffixes([*self.members, *other.members]),
-            self.sample_weight if self.sample_weight is not None else other.sample_weight,
+            weight,
             np.concatenate([self.member_weight, other.member_weight]),
-            self.sample_ids if self.sample_ids is not None else other.sample_ids,
+            ids,
         )
 
     def filled(self, random_state: RandomState = None) -> Self:
@@ -516,21 +509,12 @@ class Ensemble:
 
     def reorder_members(self, order: NDArray[np.int64]) -> Self:
         """The same ensemble with its members in another order; microclusters are unchanged."""
-        order = np.asarray(order)
-        if order.ndim != 1 or order.dtype.kind not in "iu" or np.any(order >= self.n_members):
-            raise LabelError(
-                f"reorder_members: order must hold positions in 0 .. {self.n_members - 1}, but is "
-                f"{shown(order)}"
-            )
-        return type(self)(
+        return replace(
+            self,
             labels=np.ascontiguousarray(self.labels[:, order]),
-            weights=self.weights,
-            inverse=self.inverse,
             members=tuple(self.members[j] for j in order),
             categories=tuple(self.categories[j] for j in order),
             member_weight=self.member_weight[order],
-            sample_weight=self.sample_weight,
-            sample_ids=self.sample_ids,
         )
 
     def with_fewer_copies(self) -> Self:
@@ -554,13 +538,10 @@ class Ensemble:
     # ------------------------------------------------------------------ Python's own
 
     def __repr__(self) -> str:
+        missing = "no label missing"
         if not self.is_complete:
-            share = ((~self.observed).sum(axis=1) * self.weights).sum() / (
-                self.weights.sum() * self.n_members
-            )
+            share = np.average((~self.observed).mean(axis=1), weights=self.weights)
             missing = f"{100 * share:.2g} % of labels missing"
-        else:
-            missing = "no label missing"
         return (
             f"Ensemble({counted(self.n_samples, 'sample')}, {counted(self.n_members, 'member')}, "
             f"{counted(self.n_microclusters, 'microcluster')}, "
@@ -571,14 +552,10 @@ class Ensemble:
         """Same partitions of the same samples, by members with the same names and weights."""
         if not isinstance(other, Ensemble):
             return NotImplemented
-        return (
-            self.members == other.members
-            and _same(self.sample_ids, other.sample_ids)
-            and _same(self.sample_weight, other.sample_weight)
-            and np.array_equal(self.labels, other.labels)
-            and np.array_equal(self.inverse, other.inverse)
-            and np.array_equal(self.weights, other.weights)
-            and np.array_equal(self.member_weight, other.member_weight)
+        return self.members == other.members and all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+            if field.name not in ("members", "categories")
         )
 
     # equality compares content, which may be millions of cells, so an ensemble cannot be a key
@@ -666,7 +643,12 @@ def _read_only(values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _same(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+def _agreed(
+    one: NDArray[Any] | None, other: NDArray[Any] | None, error: str
+) -> NDArray[Any] | None:
+    """What two ensembles say of their samples, if they do not contradict each other."""
     if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
+        return other if one is None else one
+    if not np.array_equal(one, other):
+        raise LabelError(error)
+    return one

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import LabelError
-from coterie.ensemble.missing import MissingValues, is_hashable, is_missing, is_whole
+from coterie.ensemble.missing import MissingValues, is_missing, label_key
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def _number_objects(
     for row, value in enumerate(column):
         if is_missing(value):
             continue
-        key = _key(value, member, row)
+        key = label_key(value, f"member {member!r}, row {row}")
         # True == 1 in Python, but they are different labels
         if key[1] in (missing.numbers if key[0] == "number" else missing.others):
             continue
@@ -185,24 +183,3 @@ def _number_objects(
     kept = np.empty(len(categories), dtype=object)
     kept[:] = categories
     return codes, kept
-
-
-def _key(value: Any, member: str, row: int) -> tuple[str, Any]:
-    """Kind and value of a label: 1 and 1.0 are the same label; True, "1" and 1 are three."""
-    if isinstance(value, bool | np.bool_):
-        return "truth", bool(value)
-    if isinstance(value, Integral):
-        return "number", int(value)
-    if isinstance(value, Real | Decimal):
-        number = value if isinstance(value, Decimal) else float(value)
-        if not is_whole(number):
-            raise LabelError(
-                f"member {member!r}, row {row}: {number!r} "
-                "(labels must be whole numbers or names: bin or round first)"
-            )
-        return "number", int(number)
-    if is_hashable(value):
-        return type(value).__name__, value
-    raise LabelError(
-        f"member {member!r}, row {row}: {type(value).__name__} values cannot be labels"
-    )

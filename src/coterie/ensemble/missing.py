@@ -73,6 +73,27 @@ def is_whole(number: float | Decimal) -> bool:
     return number.is_integer()
 
 
+def label_key(value: Any, where: str) -> tuple[str, Any]:
+    """Kind and value of a label: 1 and 1.0 are the same label; True, "1" and 1 are three.
+
+    ``where`` begins the error for a value that cannot be a label.
+    """
+    if isinstance(value, bool | np.bool_):
+        return "truth", bool(value)
+    if isinstance(value, Integral):
+        return "number", int(value)
+    if isinstance(value, Real | Decimal):
+        number = value if isinstance(value, Decimal) else float(value)
+        if not is_whole(number):
+            raise LabelError(
+                f"{where}: {number!r} (labels must be whole numbers or names: bin or round first)"
+            )
+        return "number", int(number)
+    if is_hashable(value):
+        return type(value).__name__, value
+    raise LabelError(f"{where}: {type(value).__name__} values cannot be labels")
+
+
 @dataclass(frozen=True)
 class MissingValues:
     """The labels that mean "no label", beside NaN, None and NA, which always do."""
@@ -91,24 +112,9 @@ class MissingValues:
             given = [missing]
         else:
             given = [*missing]
-        numbers, others = set(), set()
-        for value in given:
-            if is_missing(value):
-                continue
-            if isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_):
-                number = value if isinstance(value, Integral | Decimal) else float(value)
-                if not isinstance(number, Integral) and not is_whole(number):
-                    raise LabelError(
-                        f"missing={value!r}: labels are whole numbers or names, "
-                        "so no label can have this value"
-                    )
-                numbers.add(int(number))
-            elif is_hashable(value):
-                others.add(value)
-            else:
-                raise LabelError(
-                    f"missing={missing!r}: {type(value).__name__} values cannot be labels"
-                )
+        keys = [label_key(value, "missing") for value in given if not is_missing(value)]
+        numbers = {value for kind, value in keys if kind == "number"}
+        others = {value for kind, value in keys if kind != "number"}
         return cls(tuple(sorted(numbers)), frozenset(others))
 
     def with_texts_of_files(self) -> MissingValues:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -296,13 +297,9 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _repeated(names: Sequence[str]) -> str | None:
-    """The first name that occurs a second time, if there is one."""
-    known: set[str] = set()
-    for name in names:
-        if name in known:
-            return name
-        known.add(name)
-    return None
+    """The first name that occurs more than once, if there is one."""
+    counts = Counter(names)
+    return next((name for name in names if counts[name] > 1), None)
 
 
 # ---------------------------------------------------------------------- tables and arrays refused

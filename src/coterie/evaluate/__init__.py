@@ -1,7 +1,6 @@
 """Scores of a partition, against known classes (external) or against the members (internal)."""
 
 from coterie.evaluate.external import (
-    Contingency,
     accuracy,
     ari,
     nmi,
@@ -12,7 +11,6 @@ from coterie.evaluate.external import (
 from coterie.evaluate.internal import anmi, cophenetic_correlation, pac
 
 __all__ = [
-    "Contingency",
     "accuracy",
     "anmi",
     "ari",

@@ -7,7 +7,6 @@ single cluster, or every sample alone). scikit-learn has the same convention.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -22,73 +21,6 @@ from coterie.ensemble.missing import is_missing
 from coterie.numerics.partitions import Average, Overlaps
 
 AVERAGE = Choice(get_args(Average))
-
-
-@dataclass(frozen=True)
-class Contingency:
-    """How the classes of the truth and the clusters of a partition overlap.
-
-    Attributes
-    ----------
-    table : csr_array, shape (classes, clusters)
-        Number (or weight) of the samples in each class and cluster; zeros are not stored.
-
-    Examples
-    --------
-    >>> from coterie.evaluate import Contingency
-    >>> Contingency.of(["a", "a", "b"], [1, 2, 2]).table.toarray().tolist()
-    [[1.0, 1.0], [0.0, 1.0]]
-    """
-
-    table: sparse.csr_array
-
-    @classmethod
-    def of(cls, truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> Contingency:
-        """The table of two label vectors of the same samples.
-
-        Parameters
-        ----------
-        truth, labels : sequence, array or series
-            Labels of any hashable kind; -1 is a label like any other here.
-        sample_weight : array, optional
-            Number of identical samples that each sample represents: at least 1, or 0 to leave it
-            out.
-        """
-        rows, n_classes = coded(truth, "truth")
-        columns, n_clusters = coded(labels, "labels")
-        if len(rows) != len(columns):
-            raise ValueError(
-                f"truth has {len(rows)} labels, but labels has {len(columns)}; "
-                "both must label the same samples"
-            )
-        if len(rows) == 0:
-            raise ValueError("truth and labels are empty: there is nothing to score")
-        weight = _multiplicities(sample_weight, len(rows))
-        table = sparse.csr_array(
-            sparse.coo_array((weight, (rows, columns)), shape=(n_classes, n_clusters))
-        )
-        table.eliminate_zeros()
-        # a class or cluster without weight does not count
-        return cls(table[np.diff(table.indptr) > 0][:, np.unique(table.indices)])
-
-    @property
-    def n_samples(self) -> float:
-        """Total weight."""
-        return float(self.table.sum())
-
-    @property
-    def class_sizes(self) -> NDArray[np.float64]:
-        """Weight of each class of the truth."""
-        return np.asarray(self.table.sum(axis=1), dtype=np.float64)
-
-    @property
-    def cluster_sizes(self) -> NDArray[np.float64]:
-        """Weight of each cluster of the partition."""
-        return np.asarray(self.table.sum(axis=0), dtype=np.float64)
-
-    def overlaps(self) -> Overlaps:
-        """The same table in the form from which NMI, ARI and pair counts are computed."""
-        return Overlaps.of_tables(self.table, (0, self.table.shape[0]))
 
 
 def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -109,7 +41,7 @@ def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) ->
     >>> accuracy(["a", "a", "b", "b"], [1, 1, 0, 2])
     0.75
     """
-    return _accuracy(Contingency.of(truth, labels, sample_weight))
+    return _accuracy(contingency_table(truth, labels, sample_weight))
 
 
 def nmi(
@@ -137,7 +69,8 @@ def nmi(
     (0.8, 0.6667)
     """
     check_parameters("nmi", {"average": average}, {"average": AVERAGE})
-    return float(Contingency.of(truth, labels, sample_weight).overlaps().nmi(average)[0])
+    table = contingency_table(truth, labels, sample_weight)
+    return float(_overlaps(table).nmi(average)[0])
 
 
 def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -156,7 +89,7 @@ def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> floa
     >>> round(ari([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
-    return float(Contingency.of(truth, labels, sample_weight).overlaps().ari()[0])
+    return float(_overlaps(contingency_table(truth, labels, sample_weight)).ari()[0])
 
 
 def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -175,7 +108,7 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
     >>> round(pairwise_f([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.6667
     """
-    return _pairwise_f(Contingency.of(truth, labels, sample_weight).overlaps())
+    return _pairwise_f(_overlaps(contingency_table(truth, labels, sample_weight)))
 
 
 def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
@@ -197,7 +130,7 @@ def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> f
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    return _purity(Contingency.of(truth, labels, sample_weight))
+    return _purity(contingency_table(truth, labels, sample_weight))
 
 
 def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> dict[str, float]:
@@ -222,32 +155,65 @@ def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> d
     pairwise_f 0.6667
     purity 1.0000
     """
-    contingency = Contingency.of(truth, labels, sample_weight)
-    overlaps = contingency.overlaps()
+    table = contingency_table(truth, labels, sample_weight)
+    overlaps = _overlaps(table)
     return {
-        "accuracy": _accuracy(contingency),
+        "accuracy": _accuracy(table),
         "nmi_arithmetic": float(overlaps.nmi("arithmetic")[0]),
         "nmi_max": float(overlaps.nmi("max")[0]),
         "ari": float(overlaps.ari()[0]),
         "pairwise_f": _pairwise_f(overlaps),
-        "purity": _purity(contingency),
+        "purity": _purity(table),
     }
 
 
-def _accuracy(contingency: Contingency) -> float:
-    classes, clusters = contingency.table.shape
+def contingency_table(
+    truth: Any, labels: Any, sample_weight: ArrayLike | None = None
+) -> sparse.csr_array:
+    """Weight of the samples in each class and cluster; zeros are not stored.
+
+    Labels are of any hashable kind, and -1 is a label like any other. A class or cluster without
+    weight has no row or column.
+
+    Examples
+    --------
+    >>> from coterie.evaluate.external import contingency_table
+    >>> contingency_table(["a", "a", "b"], [1, 2, 2]).toarray().tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    rows, n_classes = coded(truth, "truth")
+    columns, n_clusters = coded(labels, "labels")
+    if len(rows) != len(columns):
+        raise ValueError(
+            f"truth has {len(rows)} labels, but labels has {len(columns)}; "
+            "both must label the same samples"
+        )
+    if len(rows) == 0:
+        raise ValueError("truth and labels are empty: there is nothing to score")
+    weight = _multiplicities(sample_weight, len(rows))
+    table = sparse.csr_array((weight, (rows, columns)), shape=(n_classes, n_clusters))
+    table.eliminate_zeros()
+    return table[np.diff(table.indptr) > 0][:, np.unique(table.indices)]
+
+
+def _overlaps(table: sparse.csr_array) -> Overlaps:
+    return Overlaps.of_tables(table, (0, table.shape[0]))
+
+
+def _accuracy(contingency: sparse.csr_array) -> float:
+    classes, clusters = contingency.shape
     require(
         8 * classes * clusters,
         f"Matching {clusters:,} clusters with {classes:,} classes",
         "Use ari or nmi, which need no table of all classes by all clusters.",
     )
-    table = contingency.table.toarray()
+    table = contingency.toarray()
     matched = linear_sum_assignment(table, maximize=True)
-    return float(table[matched].sum() / contingency.n_samples)
+    return float(table[matched].sum() / contingency.sum())
 
 
-def _purity(contingency: Contingency) -> float:
-    return float(contingency.table.max(axis=0).sum() / contingency.n_samples)
+def _purity(table: sparse.csr_array) -> float:
+    return float(table.max(axis=0).sum() / table.sum())
 
 
 def _pairwise_f(overlaps: Overlaps) -> float:

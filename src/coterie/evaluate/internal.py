@@ -6,7 +6,8 @@ pairs between two microclusters and r_u (r_u - 1) / 2 inside one.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import AVERAGE, coded
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.numerics.partitions import Average, Overlaps
+
+if TYPE_CHECKING:
+    from coterie.numerics.linkage import Dendrogram
 
 # rows of the co-association per block, which keeps the working copies small
 BLOCK = 512
@@ -52,15 +56,10 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
         raise ValueError(
             f"labels has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
         )
-    weight = ensemble.sample_weight
+    weight = np.ones(len(codes)) if ensemble.sample_weight is None else ensemble.sample_weight
     shares = sparse.csr_array(
-        sparse.coo_array(
-            (
-                np.ones(len(codes)) if weight is None else weight.astype(np.float64),
-                (ensemble.inverse, codes),
-            ),
-            shape=(ensemble.n_microclusters, n_clusters),
-        )
+        (weight.astype(np.float64), (ensemble.inverse, codes)),
+        shape=(ensemble.n_microclusters, n_clusters),
     )
     # the members' contingency tables with the partition, one below the other
     tables = sparse.csr_array(ensemble.incidence.T @ shares)
@@ -112,23 +111,17 @@ def cophenetic_correlation(
             f"dendrogram joins {len(dendrogram.sizes)} items, but the ensemble has "
             f"{len(weights)} microclusters; fit it on this ensemble"
         )
-    heights = np.append(dendrogram.heights, 0.0)
-    pairs, given = _sums_by_merge(dissimilarity, weights, dendrogram.pairs)
-    # inside a microcluster both distances are 0
-    pairs, given = np.append(pairs, _pairs_inside(weights)), np.append(given, 0.0)
-    total = pairs.sum()
+    total = _pairs_between(weights) + _pairs_inside(weights)
     if total == 0:
         return 1.0
-    mean_given, mean_height = given.sum() / total, (pairs * heights).sum() / total
-    shifted = heights - mean_height
-    covariance = ((given - mean_given * pairs) * shifted).sum()
-    spread_heights = (pairs * shifted**2).sum()
-    spread_given = _spread(dissimilarity, weights, float(mean_given))
+    given = _Centred.of(dissimilarity, weights, total)
+    joined = _Centred.of(_joining_heights(dendrogram), weights, total)
+    spreads = given.product(given), joined.product(joined)
     # a spread at the level of rounding counts as zero, because a constant has no correlation
-    flat = [spread <= 1e-24 * total for spread in (spread_given, spread_heights)]
+    flat = [spread <= 1e-24 * total for spread in spreads]
     if any(flat):
         return float(all(flat))
-    return float(np.clip(covariance / np.sqrt(spread_given * spread_heights), -1.0, 1.0))
+    return float(np.clip(given.product(joined) / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0))
 
 
 def pac(
@@ -171,8 +164,12 @@ def pac(
         between = (together[rows] > lower) & (together[rows] < upper)
         ambiguous += float(weights[rows] @ (between @ weights))
     # the diagonal is 1 and never ambiguous, so each pair was counted twice
-    total = (weights.sum() ** 2 - (weights**2).sum()) / 2 + _pairs_inside(weights)
+    total = _pairs_between(weights) + _pairs_inside(weights)
     return float(ambiguous / 2 / total) if total else 0.0
+
+
+def _pairs_between(weights: NDArray[np.float64]) -> float:
+    return float((weights.sum() ** 2 - (weights**2).sum()) / 2)
 
 
 def _pairs_inside(weights: NDArray[np.float64]) -> float:
@@ -180,41 +177,38 @@ def _pairs_inside(weights: NDArray[np.float64]) -> float:
     return float(np.maximum(weights * (weights - 1) / 2, 0.0).sum())
 
 
-def _sums_by_merge(
-    dissimilarity: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    merges: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Per merge, the pairs of samples that it joins and the sum of their dissimilarities.
-
-    The leaves are ordered so that every cluster is contiguous. A merge is then a block of the matrix,
-    and all blocks together are half of it.
-    """
-    groups = [[item] for item in range(len(weights))]
-    for low, high in merges.tolist():
+def _joining_heights(dendrogram: Dendrogram) -> NDArray[np.float64]:
+    """Height at which each pair of items is joined, N x N, 0 on the diagonal."""
+    groups = [[item] for item in range(len(dendrogram.sizes))]
+    joined = np.zeros((len(groups), len(groups)))
+    for (low, high), height in zip(dendrogram.pairs.tolist(), dendrogram.heights, strict=True):
+        joined[np.ix_(groups[low], groups[high])] = height
+        joined[np.ix_(groups[high], groups[low])] = height
         groups[low] += groups[high]
-    order = np.array(groups[0])
-    position = np.argsort(order)
-    reordered, weight = dissimilarity[np.ix_(order, order)], weights[order]
-    # start and length of each cluster, which is named by its lowest item
-    start, length = position.copy(), np.ones(len(order), dtype=np.int64)
-    pairs, sums = np.empty(len(merges)), np.empty(len(merges))
-    for step, (low, high) in enumerate(merges.tolist()):
-        first = slice(start[low], start[low] + length[low])
-        second = slice(start[high], start[high] + length[high])
-        pairs[step] = weight[first].sum() * weight[second].sum()
-        sums[step] = weight[first] @ reordered[first, second] @ weight[second]
-        length[low] += length[high]
-    return pairs, sums
+    return joined
 
 
-def _spread(dissimilarity: NDArray[np.float64], weights: NDArray[np.float64], mean: float) -> float:
-    """Sum over all pairs of samples of the squared deviation from the mean; changes the diagonal."""
-    # the diagonal holds no pairs; set to the mean it adds nothing, and subtracting it would lose digits
-    np.fill_diagonal(dissimilarity, mean)
-    twice = 0.0
-    for begin in range(0, len(weights), BLOCK):
-        rows = slice(begin, begin + BLOCK)
-        twice += float(weights[rows] @ ((dissimilarity[rows] - mean) ** 2 @ weights))
-    # pairs inside a microcluster are at distance 0
-    return twice / 2 + _pairs_inside(weights) * mean**2
+@dataclass(frozen=True)
+class _Centred:
+    """Distances of all pairs of samples less their mean: between microclusters, and inside them."""
+
+    between: NDArray[np.float64]
+    inside: float
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, distances: NDArray[np.float64], weights: NDArray[np.float64], total: float
+    ) -> _Centred:
+        """From distances that are 0 inside microclusters; overwrites them."""
+        mean = float(weights @ distances @ weights / 2 / total)
+        distances -= mean
+        # the diagonal holds no pairs
+        np.fill_diagonal(distances, 0.0)
+        return cls(distances, -mean, weights)
+
+    def product(self, other: _Centred) -> float:
+        """Sum over all pairs of samples of the products of their distances."""
+        by_row = np.einsum("uv,uv,v->u", self.between, other.between, self.weights)
+        inside = _pairs_inside(self.weights) * self.inside * other.inside
+        return float(self.weights @ by_row / 2 + inside)

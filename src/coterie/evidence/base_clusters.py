@@ -8,7 +8,7 @@ from scipy import sparse
 
 from coterie.core.budget import GRANTED, Budget, require
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import require_dense, share
+from coterie.evidence.coassociation import require_dense, share_of_seen
 from coterie.evidence.contingency import ADVICE, contingency
 
 
@@ -105,14 +105,6 @@ def mean_over_members(
     """
     per_pair = 24 + 16 * ensemble.n_base_clusters / ensemble.n_microclusters
     require_dense(ensemble, per_pair, purpose, memory_budget)
-    weight = ensemble.member_weight
     alike = np.ascontiguousarray(likeness_to_base_clusters(ensemble, similarity).T)
-    total = np.asarray(
-        sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster)) @ alike
-    )
-    if ensemble.is_complete:
-        total /= weight.sum()
-        return total
-    from coterie.numerics.pairs import weighted_observations
-
-    return share(total, weighted_observations(ensemble.labels, weight))
+    weighted = sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster))
+    return share_of_seen(ensemble, np.asarray(weighted @ alike))

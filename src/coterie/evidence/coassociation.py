@@ -53,7 +53,7 @@ def coassociation_counts(
     require_ensemble(ensemble)
     from coterie.numerics.pairs import agreement_counts, count_bytes
 
-    per_pair = count_bytes(1, ensemble.n_members)
+    per_pair = count_bytes(ensemble.n_members)
     require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
     return agreement_counts(ensemble.labels)
 
@@ -73,7 +73,7 @@ def observed_counts(
     require_ensemble(ensemble)
     from coterie.numerics.pairs import count_bytes, observation_counts
 
-    per_pair = count_bytes(1, ensemble.n_members)
+    per_pair = count_bytes(ensemble.n_members)
     require_dense(ensemble, per_pair, "The observed counts", memory_budget)
     return observation_counts(ensemble.labels)
 
@@ -115,23 +115,17 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
     require_ensemble(ensemble)
     needed = bytes_of_coassociation(ensemble)
     require_dense(ensemble, needed, "The co-association matrix", memory_budget)
-    from coterie.numerics.pairs import (
-        agreement_counts,
-        observation_counts,
-        weighted_agreements,
-        weighted_observations,
-    )
+    from coterie.numerics.pairs import agreement_counts, observation_counts, weighted_agreements
 
-    labels, weight = ensemble.labels, ensemble.member_weight
-    together: NDArray[Any]
-    seen: NDArray[Any] | float
+    labels = ensemble.labels
     if ensemble.has_equal_members:
-        together = agreement_counts(labels)
         seen = ensemble.n_members if ensemble.is_complete else observation_counts(labels)
+        shares = share(agreement_counts(labels), seen)
     else:
-        together = weighted_agreements(labels, ensemble.weight_of_cluster, ensemble.cluster_starts)
-        seen = weight.sum() if ensemble.is_complete else weighted_observations(labels, weight)
-    shares = share(together, seen)
+        shares = share_of_seen(
+            ensemble,
+            weighted_agreements(labels, ensemble.weight_of_cluster, ensemble.cluster_starts),
+        )
     np.fill_diagonal(shares, 1.0)
     return shares
 
@@ -142,14 +136,30 @@ def bytes_of_coassociation(ensemble: Ensemble) -> int:
 
 
 def bytes_of_shares(ensemble: Ensemble) -> int:
-    """Bytes per pair for :func:`share` of weighted sums: both sums, a mask and the result."""
+    """Bytes per pair for :func:`share_of_seen`: both sums, a mask and the result."""
     return 16 if ensemble.is_complete else 25
 
 
-def share(together: NDArray[Any], seen: NDArray[Any] | float) -> NDArray[np.float64]:
-    """``together / seen``, 0 where ``seen`` is 0."""
-    out = np.zeros(together.shape)
-    np.divide(together, seen, out=out, where=np.asarray(seen) > 0)
+def share_of_seen(ensemble: Ensemble, together: NDArray[np.float64]) -> NDArray[np.float64]:
+    """N x N sums over members, divided by the weight of the members that labelled both.
+
+    0 where no member did. May overwrite the sums.
+    """
+    weight = ensemble.member_weight
+    if ensemble.is_complete:
+        together /= weight.sum()
+        return together
+    from coterie.numerics.pairs import weighted_observations
+
+    return share(together, weighted_observations(ensemble.labels, weight))
+
+
+def share(
+    part: NDArray[Any], whole: NDArray[Any] | float, otherwise: float = 0.0
+) -> NDArray[np.float64]:
+    """Part over whole, or another value where the whole is not positive."""
+    out = np.full(part.shape, otherwise)
+    np.divide(part, whole, out=out, where=np.asarray(whole) > 0)
     return out
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from scipy import sparse
 
 from coterie.core.budget import Budget, require
+from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.numerics.partitions import Overlaps
 
 ADVICE = "Take fewer members, or members with fewer clusters."
 # bytes per entry of a sparse matrix while it is built and sorted
@@ -43,6 +46,39 @@ def contingency_by_members(ensemble: Ensemble) -> Iterator[tuple[slice, sparse.c
     for first in range(0, m, together):
         last = min(first + together, m)
         yield slice(offsets[first], offsets[last]), _of_members(ensemble, first, last)
+
+
+def member_agreements(ensemble: Ensemble) -> FloatArray:
+    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time.
+
+    NaN where two members have no sample in common; the diagonal is 1.
+    """
+    m, k = ensemble.n_members, ensemble.n_base_clusters
+    member = ensemble.member_of_cluster
+    agreement = np.empty((m, m))
+    for rows, table in contingency_by_members(ensemble):
+        entries = table.tocoo()
+        row, column = (index.astype(np.int64) for index in entries.coords)
+        first, own = member[rows.start], member[rows] - member[rows.start]
+        count = int(own[-1]) + 1
+        # one table per pair of members: a cluster of the first in all tables of its member
+        in_table, in_column = row * m + member[column], own[row] * k + column
+        overlaps = Overlaps(
+            weight=entries.data,
+            row=in_table,
+            column=in_column,
+            row_sizes=np.bincount(in_table, entries.data, len(own) * m).astype(np.float64),
+            column_sizes=np.bincount(in_column, entries.data, count * k).astype(np.float64),
+            row_table=np.add.outer(own * m, np.arange(m)).ravel(),
+            column_table=np.add.outer(np.arange(count) * m, member).ravel(),
+            n_tables=count * m,
+        )
+        agreement[first : first + count] = overlaps.nmi().reshape(count, m)
+    # both halves to the last digit
+    agreement = np.triu(agreement, 1)
+    agreement += agreement.T
+    np.fill_diagonal(agreement, 1.0)
+    return agreement
 
 
 def _of_members(ensemble: Ensemble, first: int, last: int) -> sparse.csr_array:

@@ -67,8 +67,7 @@ def propagated_cluster_similarity(
     require_ensemble(ensemble)
     given = {"n_steps": n_steps, "rest": rest}
     check_parameters("propagated_cluster_similarity", given, _DOMAINS)
-    purpose = "The propagated similarity of base clusters"
-    require_base_clusters(ensemble, 40, purpose, memory_budget)
+    require_base_clusters(ensemble, 40, "The propagated similarity of base clusters", memory_budget)
     links = jaccard(ensemble, memory_budget=GRANTED)
     strength = links.sum(axis=1)
     alone = strength == 0
@@ -105,7 +104,6 @@ def propagated_similarity(
     >>> propagated_similarity(Ensemble.from_labels(labels)).round(4).tolist()
     [[1.0, 0.6688, 0.7654], [0.6688, 1.0, 0.9034], [0.7654, 0.9034, 1.0]]
     """
-    require_ensemble(ensemble)
     similarity = propagated_cluster_similarity(ensemble, n_steps, memory_budget=memory_budget)
     np.fill_diagonal(similarity, 1.0)
     mean = mean_over_members(

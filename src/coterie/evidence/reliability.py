@@ -12,7 +12,7 @@ from scipy import sparse
 from coterie.core.budget import Budget
 from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evidence.coassociation import bytes_of_shares, require_dense, share
+from coterie.evidence.coassociation import bytes_of_shares, require_dense, share_of_seen
 from coterie.evidence.contingency import contingency_by_members
 
 THETA = Real(0, closed_low=False)
@@ -91,21 +91,17 @@ def locally_weighted_coassociation(
     [0.0862, 0.3101, 1.0]
     """
     require_ensemble(ensemble)
-    from coterie.numerics.pairs import weighted_agreements, weighted_observations
+    from coterie.numerics.pairs import weighted_agreements
 
     per_pair = bytes_of_shares(ensemble)
     require_dense(ensemble, per_pair, "The locally weighted co-association matrix", memory_budget)
-    weight = ensemble.member_weight
     if reliability is None:
         reliability = cluster_reliability(ensemble, theta)
     values = reliability * ensemble.weight_of_cluster
     together = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
-    if ensemble.is_complete:
-        together /= weight.sum()
-    else:
-        together = share(together, weighted_observations(ensemble.labels, weight))
-    np.fill_diagonal(together, 1.0)
-    return together
+    shares = share_of_seen(ensemble, together)
+    np.fill_diagonal(shares, 1.0)
+    return shares
 
 
 def member_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> NDArray[np.float64]:

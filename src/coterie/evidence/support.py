@@ -9,6 +9,7 @@ from scipy import sparse
 from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.coassociation import share
 
 
 def cluster_support(
@@ -51,13 +52,7 @@ def cluster_support(
             f"{labels.min()} to {labels.max()}"
         )
     chosen = sparse.csr_array((ensemble.sizes, (np.arange(n), labels)), shape=(n, n_clusters))
-    weight = ensemble.member_weight
-    inside = (
-        np.asarray((ensemble.incidence.T @ chosen).toarray()) * ensemble.weight_of_cluster[:, None]
-    )
-    together = np.asarray(ensemble.incidence @ inside)
+    inside = (ensemble.incidence.T @ chosen).toarray() * ensemble.weight_of_cluster[:, None]
     observed = ensemble.observed.astype(np.float64)
-    seen = observed @ (np.asarray(observed.T @ chosen) * weight[:, None])
-    support = np.zeros((n, n_clusters))
-    np.divide(together, seen, out=support, where=seen > 0)
-    return support
+    seen = observed @ (np.asarray(observed.T @ chosen) * ensemble.member_weight[:, None])
+    return share(np.asarray(ensemble.incidence @ inside), seen)

@@ -74,7 +74,7 @@ def discretise(
 
 
 def best_discretisation(
-    embedding: FloatArray, weights: FloatArray, rows: IntArray, *, max_rounds: int = 100
+    embedding: FloatArray, weights: FloatArray, rows: IntArray
 ) -> Discretisation:
     """The best of several discretisations, one started at each of the given rows.
 
@@ -88,8 +88,7 @@ def best_discretisation(
     [0, 0, 1]
     """
     candidates = [
-        discretise(embedding, weights, spread_rotation(embedding, int(row)), max_rounds=max_rounds)
-        for row in rows
+        discretise(embedding, weights, spread_rotation(embedding, int(row))) for row in rows
     ]
     best = max(candidate.alignment for candidate in candidates)
     # alignments that are equal up to rounding tie

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from coterie.core.types import FloatArray
@@ -71,6 +72,42 @@ def extreme_eigenpairs(
     return values[wanted], vectors[:, wanted]
 
 
+def largest_eigenpairs(
+    form: Callable[[], FloatArray], times: Times, order: int, count: int, *, by_products: bool
+) -> tuple[FloatArray, FloatArray]:
+    """The ``count`` largest eigenvalues, descending, and their vectors; fewer if the order is smaller.
+
+    ``by_products`` asks for :func:`leading_eigenpairs`, for which ``times`` multiplies the matrix
+    with a vector. ``form`` makes the matrix, else or where products do not converge.
+    """
+    if by_products:
+        pairs = leading_eigenpairs(times, order, min(count, order - 1))
+        if pairs is not None:
+            return pairs
+    values, vectors = extreme_eigenpairs(form(), min(count, order))
+    return values[::-1], vectors[:, ::-1]
+
+
+def gram_eigenpairs(factor: Any, count: int, *, by_products: bool) -> tuple[FloatArray, FloatArray]:
+    """The :func:`largest_eigenpairs` of A A' for a dense or sparse A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gram_eigenpairs(np.array([[3.0], [4.0]]), 1, by_products=False)[0].round(6).tolist()
+    [25.0]
+    """
+
+    def form() -> FloatArray:
+        product = factor @ factor.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+    def times(vector: FloatArray) -> FloatArray:
+        return np.asarray(factor @ (factor.T @ vector))
+
+    return largest_eigenpairs(form, times, factor.shape[0], count, by_products=by_products)
+
+
 def leading_eigenpairs(
     times: Times, order: int, count: int
 ) -> tuple[FloatArray, FloatArray] | None:
@@ -108,6 +145,23 @@ def leading_eigenpairs(
         all_values, turns = np.linalg.eigh(basis.T @ image)
         pairs = all_values[::-1][:count], basis @ turns[:, ::-1][:, :count]
     return None
+
+
+def tie_shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
+    """Share of each of some sorted eigenpairs: one, less in a tie at the last wanted, zero after it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tie_shares(np.array([3.0, 2.0, 2.0, 1.0]), 2, 1e-9).tolist()
+    [1.0, 0.5, 0.5, 0.0]
+    """
+    shares = np.ones(len(values))
+    if len(values) > wanted:
+        tied = np.abs(values - values[wanted - 1]) <= slack
+        begin = int(np.argmax(tied))
+        shares[begin:] = tied[begin:] * (wanted - begin) / tied.sum()
+    return shares
 
 
 def _lanczos(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import qr, svd
-from scipy.sparse.linalg import LinearOperator
 
 from coterie.core.random import fix_signs
-from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.eigen import gram_eigenpairs, largest_eigenpairs
 
 # up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
 DENSE = 1000
@@ -43,35 +44,46 @@ def principal_plane(X: Any) -> NDArray[np.float32]:
     [[-1.5, -0.5], [1.5, -0.5], [-1.5, 0.5], [1.5, 0.5]]
     """
     rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-    n, d = rows.shape
-    mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).reshape(-1)
+    scatter = _Scatter(rows, np.asarray(rows.mean(axis=0, dtype=np.float64)).reshape(-1))
+    d = rows.shape[1]
+    _, axes = largest_eigenpairs(scatter.form, scatter.times, d, 2, by_products=d > DENSE)
+    scores = scatter.scores(fix_signs(axes))
+    plane = np.zeros((len(scores), 2), dtype=np.float32)
+    plane[:, : scores.shape[1]] = scores
+    return plane
 
-    def product(axes: NDArray[np.float64]) -> NDArray[np.float64]:
-        # X may be float32 or sparse: centre the product, or the block, never a copy of all of X
-        if sparse.issparse(rows):
-            return np.asarray(rows @ axes) - mean @ axes
-        return np.concatenate(
-            [(rows[i : i + BLOCK] - mean) @ axes for i in range(0, n, BLOCK)], axis=0
-        )
 
-    def transposed(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        if sparse.issparse(rows):
-            return np.asarray(rows.T @ scores) - np.outer(mean, scores.sum(axis=0))
-        total = np.zeros((d, scores.shape[1]))
-        for i in range(0, n, BLOCK):
-            total += (rows[i : i + BLOCK] - mean).T @ scores[i : i + BLOCK]
-        return total
+@dataclass(frozen=True)
+class _Scatter:
+    """X' X of centred rows.
 
-    if d <= DENSE:
-        scatter = _scatter(rows, mean)
-    else:
-        scatter = LinearOperator(
-            (d, d),
-            matvec=lambda axis: transposed(product(axis.reshape(-1, 1))).reshape(-1),
-            dtype=np.float64,
-        )
-    _, axes = _leading(scatter, 2)
-    return _two_columns(product(fix_signs(axes)))
+    The rows may be single or sparse: the product is centred, or a block, never a copy of all of X.
+    """
+
+    rows: Any
+    mean: NDArray[np.float64]
+
+    def scores(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coordinates of the centred rows on some axes."""
+        if sparse.issparse(self.rows):
+            return np.asarray(self.rows @ axes) - self.mean @ axes
+        return np.concatenate([block @ axes for block in self._blocks()], axis=0)
+
+    def form(self) -> NDArray[np.float64]:
+        if sparse.issparse(self.rows):
+            square = np.asarray((self.rows.T @ self.rows).toarray())
+            return square - self.rows.shape[0] * np.outer(self.mean, self.mean)
+        return np.asarray(sum(block.T @ block for block in self._blocks()))
+
+    def times(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        if sparse.issparse(self.rows):
+            scores = self.scores(vector)
+            return np.asarray(self.rows.T @ scores) - self.mean * scores.sum()
+        return np.asarray(sum(block.T @ (block @ vector) for block in self._blocks()))
+
+    def _blocks(self) -> Iterator[NDArray[np.float64]]:
+        for begin in range(0, len(self.rows), BLOCK):
+            yield self.rows[begin : begin + BLOCK] - self.mean
 
 
 def spectral_plane(
@@ -130,17 +142,8 @@ def _singular(
     left = row_weights / np.sqrt(by_row)
     right = column_weights / np.sqrt(by_column)
     scaled = sparse.csr_array(incidence.multiply(left[:, None]).multiply(right[None, :]))
-    k = scaled.shape[1]
-    square: Any
-    if k <= DENSE:
-        square = (scaled.T @ scaled).toarray()
-    else:
-        square = LinearOperator(
-            (k, k),
-            matvec=lambda vector: scaled.T @ (scaled @ vector.reshape(-1)),
-            dtype=np.float64,
-        )
-    values, axes = _leading(square, MOST_GROUPS + 1)
+    by_products = scaled.shape[1] > DENSE
+    values, axes = gram_eigenpairs(scaled.T, MOST_GROUPS + 1, by_products=by_products)
     kept = values > ROUNDING
     values, axes = values[kept], axes[:, kept]
     scale = np.sqrt(by_row / by_row.sum())
@@ -196,33 +199,3 @@ def _spread(
     length = np.linalg.norm(out, axis=1, keepdims=True)
     # keeps every row inside the unit circle; most rows have a length of a few at most
     return out / (length + 1.0)
-
-
-def _leading(matrix: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The greatest eigenvalues of a symmetric matrix or operator, descending, with their vectors."""
-    size = matrix.shape[0]
-    count = min(count, size)
-    if not isinstance(matrix, np.ndarray):
-        pairs = leading_eigenpairs(matrix.matvec, size, min(count, size - 1))
-        if pairs is not None:
-            return pairs
-        matrix = matrix @ np.eye(size)
-    values, vectors = extreme_eigenpairs(matrix, count)
-    return values[::-1], vectors[:, ::-1]
-
-
-def _scatter(rows: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    n, d = rows.shape
-    if sparse.issparse(rows):
-        return np.asarray((rows.T @ rows).toarray()) - n * np.outer(mean, mean)
-    total = np.zeros((d, d))
-    for i in range(0, n, BLOCK):
-        centred = rows[i : i + BLOCK] - mean
-        total += centred.T @ centred
-    return total
-
-
-def _two_columns(scores: NDArray[np.float64]) -> NDArray[np.float32]:
-    out = np.zeros((len(scores), 2), dtype=np.float32)
-    out[:, : scores.shape[1]] = scores
-    return out

@@ -22,7 +22,7 @@ on Discrete Algorithms (2007).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,6 @@ class KMeans:
     centres : ndarray, shape (K, d)
     inertia : float
         The objective.
-    n_iter : int
-        Rounds of the best start.
     converged : bool
         Whether the rounds ended before ``max_iter``.
     """
@@ -60,33 +58,7 @@ class KMeans:
     labels: IntArray
     centres: FloatArray
     inertia: float
-    n_iter: int
     converged: bool
-
-
-def weighted_kmeans(
-    points: FloatArray,
-    n_clusters: int,
-    weights: NDArray[Any],
-    rng: np.random.Generator,
-    *,
-    n_init: int = 10,
-    max_iter: int = 300,
-) -> IntArray:
-    """Labels of the best of several starts; see :func:`fit_kmeans`.
-
-    There are exactly ``n_clusters`` clusters, or one per distinct point if there are fewer points.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> points = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> rng = np.random.default_rng(0)
-    >>> labels = weighted_kmeans(points, 2, np.ones(4), rng)
-    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
-    True
-    """
-    return fit_kmeans(points, n_clusters, weights, rng, n_init=n_init, max_iter=max_iter).labels
 
 
 def fit_kmeans(
@@ -95,10 +67,10 @@ def fit_kmeans(
     weights: NDArray[Any],
     rng: np.random.Generator,
     *,
-    n_init: int = 10,
+    n_init: int,
     max_iter: int = 300,
 ) -> KMeans:
-    """The best of ``n_init`` starts; the first of them in a tie.
+    """The best of several starts; the first of them in a tie.
 
     Parameters
     ----------
@@ -108,7 +80,7 @@ def fit_kmeans(
     weights : ndarray, shape (N,)
         Positive.
     rng : numpy Generator
-    n_init : int, default 10
+    n_init : int
         Number of starts.
     max_iter : int, default 300
         Maximum number of rounds per start.
@@ -117,7 +89,7 @@ def fit_kmeans(
     --------
     >>> import numpy as np
     >>> points, weights = np.array([[0.0], [3.0], [10.0]]), np.array([2.0, 1.0, 1.0])
-    >>> best = fit_kmeans(points, 2, weights, np.random.default_rng(0))
+    >>> best = fit_kmeans(points, 2, weights, np.random.default_rng(0), n_init=10)
     >>> sorted(best.centres.ravel().tolist()), best.inertia
     ([1.0, 10.0], 6.0)
     """
@@ -125,11 +97,6 @@ def fit_kmeans(
     weights = np.asarray(weights, dtype=np.float64)
     if not np.isfinite(points).all():
         raise FloatingPointError("k-means: the points are not finite")
-    if n_clusters < 1 or n_init < 1 or max_iter < 1:
-        raise ValueError(
-            "k-means: n_clusters, n_init and max_iter must be at least 1, "
-            f"but are {n_clusters}, {n_init} and {max_iter}"
-        )
     origin = weights @ points / weights.sum()
     # centring limits cancellation: squared distances are computed from inner products
     centred = np.ascontiguousarray(points - origin)
@@ -146,7 +113,7 @@ def fit_kmeans(
         if len(best.centres) == 1 or best.inertia <= noise:
             break
     assert best is not None
-    return KMeans(best.labels, best.centres + origin, best.inertia, best.n_iter, best.converged)
+    return replace(best, centres=best.centres + origin)
 
 
 @dataclass(frozen=True)
@@ -201,16 +168,16 @@ def _one_start(cloud: _Cloud, n_clusters: int, rng: np.random.Generator, max_ite
     centres = cloud.points[_seeds(cloud, n_clusters, rng)]
     count = len(centres)
     labels, inertia = np.full(len(cloud.points), -1), np.inf
-    n_iter, settled = 0, False
-    while not settled and n_iter < max_iter:
-        n_iter += 1
+    for _ in range(max_iter):
         new = cloud.nearest(centres)
         new_centres, squares = _without_empty(cloud, new, count)
         lower = float(cloud.weights @ squares)
         settled = np.array_equal(new, labels) or lower >= inertia * (1 - GAIN)
         if lower <= inertia:
             labels, centres, inertia = new, new_centres, lower
-    return KMeans(labels, centres, inertia, n_iter, settled)
+        if settled:
+            break
+    return KMeans(labels, centres, inertia, settled)
 
 
 def _seeds(cloud: _Cloud, n_clusters: int, rng: np.random.Generator) -> IntArray:

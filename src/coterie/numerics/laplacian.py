@@ -17,7 +17,7 @@ An eigenproblem is solved only for what is not known otherwise:
 - with c components or more, the null space is spanned by the normalised component indicators
   (:func:`component_embedding`);
 - with k < c components L is block diagonal over them and one null vector of each block is known, so only
-  the c - k smallest non-zero eigenvalues are computed (:func:`smallest_embedding`): block by block if
+  the c - k smallest non-zero eigenvalues are computed (:func:`best_embedding`): block by block if
   the blocks are small, else by an iteration that needs products with S and an approximate inverse. A
   Cholesky factor in single precision is accurate enough, and the factor of one pass can usually be reused
   in the next.
@@ -39,6 +39,7 @@ One pass of a solver is then ``rank = rank.follow(S)``:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -47,7 +48,7 @@ from scipy import linalg, sparse
 from scipy.linalg import blas, lapack
 
 from coterie.core.types import FloatArray, IntArray
-from coterie.numerics.eigen import extreme_eigenpairs
+from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
 
 # eigenvalues closer than this, relative to the largest degree, count as one eigenvalue
 TIE_TOLERANCE = 1e-10
@@ -65,6 +66,8 @@ SHIFT = 1e-6
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
 # a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2
+# rows of the symmetric part that are computed at once, which keeps working copies small
+STRIPE = 256
 # the basis is compressed once it has this many columns per computed eigenpair
 BASIS_WIDTH = 8
 # with more eigenpairs than this share of the order, the direct solver is as fast
@@ -85,7 +88,7 @@ class RankTerm:
         rho, to be used by the next pass.
     embedding : ndarray of shape (N, p)
         Rows of F at sample level: ``y_p = embedding[u]`` for every sample p of microcluster u. p is c except
-        at ties (see :func:`smallest_embedding`) and when the first matrix already has more than c components.
+        at ties (see :func:`best_embedding`) and when the first matrix already has more than c components.
     trace : float
         ``tr(F' L F)`` for the matrix last followed; equals half of ``sum_uv r_u r_v |F_u - F_v|^2 S_uv``.
     n_components : int
@@ -114,25 +117,19 @@ class RankTerm:
         matrix: FloatArray,
         weights: FloatArray,
         n_clusters: int,
-        penalty: float = 1.0,
         *,
         symmetric: bool = True,
     ) -> RankTerm:
-        """F and components of the first matrix; rho is taken as given."""
+        """F and components of the first matrix; rho is 1."""
         from coterie.numerics.laplacian_kernels import dense_components
 
         labels, n_components = dense_components(matrix)
         inverse = RoughInverse()
-        if n_components >= n_clusters:
-            # with more than c null vectors no choice of c is better than another, so all are kept;
-            # linked microclusters have equal rows either way
-            embedding, trace = component_embedding(labels, weights), 0.0
-        else:
-            embedding, trace = smallest_embedding(
-                matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
-            )
+        embedding, trace = best_embedding(
+            matrix, weights, n_clusters, labels, inverse=inverse, symmetric=symmetric
+        )
         return cls(
-            weights, n_clusters, penalty, embedding, trace, n_components, labels, symmetric, inverse
+            weights, n_clusters, 1.0, embedding, trace, n_components, labels, symmetric, inverse
         )
 
     @property
@@ -154,18 +151,11 @@ class RankTerm:
 
         labels, n_components = dense_components(matrix)
         if n_components > self.n_clusters:
-            trace = laplacian_trace(matrix, self.weights, self.embedding, symmetric=self.symmetric)
-            return replace(
-                self,
-                penalty=self.penalty / 2,
-                trace=trace,
-                n_components=n_components,
-                component_labels=labels,
-            )
-        if n_components == self.n_clusters:
-            embedding, trace, penalty = component_embedding(labels, self.weights), 0.0, self.penalty
+            penalty, embedding = self.penalty / 2, self.embedding
+            trace = laplacian_trace(matrix, self.weights, embedding, symmetric=self.symmetric)
         else:
-            embedding, trace = smallest_embedding(
+            penalty = self.penalty if n_components == self.n_clusters else 2 * self.penalty
+            embedding, trace = best_embedding(
                 matrix,
                 self.weights,
                 self.n_clusters,
@@ -174,7 +164,6 @@ class RankTerm:
                 inverse=self.inverse,
                 symmetric=self.symmetric,
             )
-            penalty = 2 * self.penalty
         return replace(
             self,
             penalty=penalty,
@@ -220,7 +209,7 @@ def laplacian_trace(
     return max(float(np.sum(degrees[:, None] * embedding * weighted) - quadratic), 0.0)
 
 
-def smallest_embedding(
+def best_embedding(
     matrix: FloatArray,
     weights: FloatArray,
     n_vectors: int,
@@ -230,14 +219,14 @@ def smallest_embedding(
     *,
     symmetric: bool = True,
 ) -> tuple[FloatArray, float]:
-    """Minimiser of ``tr(F' L F)`` for a graph with fewer components than vectors.
+    """Minimiser of ``tr(F' L F)``: component indicators, then eigenvectors if there are too few.
 
     Parameters
     ----------
     matrix, weights : ndarray
         S (non-negative) and r.
     n_vectors : int
-        Number of eigenvectors: more than the number of components, at most N.
+        Number of columns of F, at most N.
     labels : ndarray, shape (N,)
         The components of ``matrix``.
     start : ndarray, shape (N, p), optional
@@ -256,46 +245,37 @@ def smallest_embedding(
 
     Notes
     -----
+    With more than ``n_vectors`` components, no choice among their indicators is better than another,
+    so all are kept. Linked microclusters have equal rows either way.
+
     If the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j vectors
     is a minimiser, and the choice of an eigensolver depends on the order of the rows. Therefore all q
     are returned, each scaled by ``sqrt(j/q)``. This is the mean of the projectors of all choices: a
     minimiser over their convex hull, independent of the order. p is then ``n_vectors + q - j``.
     """
-    n_components = int(labels.max()) + 1
-    wanted = n_vectors - n_components
+    indicators = component_embedding(labels, weights)
+    wanted = n_vectors - indicators.shape[1]
+    if wanted <= 0:
+        return indicators, 0.0
     degrees = _degrees(matrix, weights, symmetric)
     scale = float(degrees.max())
     if not np.isfinite(scale):
         raise FloatingPointError("eigenvectors of the Laplacian: the matrix is not finite")
-    from coterie.numerics.laplacian_kernels import sparse_half
-
     pairs = None
     if np.bincount(labels).max() > DENSE_ORDER:
         half = sparse_half(matrix, SPARSE_SHARE)
         whole = _Laplacian(matrix, np.sqrt(weights), degrees, labels, scale, symmetric, half)
         pairs = _iterated_eigenpairs(whole, wanted, start, inverse or RoughInverse())
     values, vectors = pairs or _blockwise_eigenpairs(matrix, weights, labels, wanted, scale)
-    shares = _shares(values, wanted, TIE_TOLERANCE * scale)
+    shares = np.trim_zeros(tie_shares(values, wanted, TIE_TOLERANCE * scale))
     vectors = vectors[:, : shares.size] / np.sqrt(weights)[:, None]
-    embedding = np.concatenate(
-        [component_embedding(labels, weights), vectors * np.sqrt(shares)], axis=1
-    )
+    embedding = np.concatenate([indicators, vectors * np.sqrt(shares)], axis=1)
     return embedding, max(float(values[: shares.size] @ shares), 0.0)
 
 
 def _degrees(matrix: FloatArray, weights: FloatArray, symmetric: bool) -> FloatArray:
     degrees = matrix @ weights
     return np.asarray(degrees if symmetric else (degrees + weights @ matrix) / 2)
-
-
-def _shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
-    """Share of each of the leading sorted eigenpairs: one, except in a tie at the last wanted."""
-    last = values[wanted - 1]
-    begin = int(np.searchsorted(values, last - slack))
-    end = int(np.searchsorted(values, last + slack, side="right"))
-    shares = np.ones(end)
-    shares[begin:] = (wanted - begin) / (end - begin)
-    return shares
 
 
 def _blockwise_eigenpairs(
@@ -400,8 +380,6 @@ class RoughInverse:
 
 
 def _single_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
-    from coterie.numerics.laplacian_kernels import lower_laplacian
-
     diagonal = laplacian.degrees + SHIFT * laplacian.scale
     block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
     # null vectors are moved to the other end of the spectrum
@@ -506,3 +484,66 @@ def _first_basis(
     # pivoting puts linearly dependent columns, such as component indicators, last
     basis, _, _ = linalg.qr(rough, mode="economic", pivoting=True, check_finite=False)
     return np.asarray(basis[:, :count])
+
+
+# ---------------------------------------------------------------- the symmetric part of a dense matrix
+
+
+def sparse_half(matrix: FloatArray, most: float) -> sparse.csr_array | None:
+    """An upper triangular U with U + U' = (S + S') / 2 for a non-negative S, in compressed rows.
+
+    None if more than a share ``most`` of the entries of the symmetric part are non-zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = sparse_half(np.array([[2.0, 1.0], [0.0, 0.0]]), 0.8)
+    >>> half.toarray().tolist(), sparse_half(np.ones((3, 3)), 0.8)
+    ([[1.0, 0.5], [0.0, 0.0]], None)
+    """
+    values, columns, counts = [], [], [np.zeros(1, dtype=np.int64)]
+    room = most * matrix.size
+    for rows, stripe in _stripes(matrix):
+        half = np.triu(stripe) / 2
+        np.fill_diagonal(half, half.diagonal() / 2)
+        row, column = np.nonzero(half)
+        # every entry off the diagonal counts twice
+        room -= 2 * len(row) - np.count_nonzero(half.diagonal())
+        if room < 0:
+            return None
+        values.append(half[row, column])
+        columns.append((column + rows.start).astype(np.int32))
+        counts.append(np.bincount(row, minlength=len(half)))
+    starts = np.cumsum(np.concatenate(counts))
+    if starts[-1] <= np.iinfo(np.int32).max:
+        starts = starts.astype(np.int32)
+    return sparse.csr_array(
+        (np.concatenate(values), np.concatenate(columns), starts), shape=matrix.shape
+    )
+
+
+def lower_laplacian(
+    matrix: FloatArray, root: FloatArray, diagonal: FloatArray
+) -> NDArray[np.float32]:
+    """diag(d) - R^1/2 (S + S') / 2 R^1/2 on and below the diagonal; entries above it are undefined.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> S = np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> np.tril(lower_laplacian(S, np.ones(2), np.array([3.0, 4.0]))).tolist()
+    [[2.0, 0.0], [-0.5, 3.0]]
+    """
+    out = np.empty(matrix.shape, dtype=np.float32)
+    for rows, stripe in _stripes(matrix):
+        stripe *= -0.5 * root[rows, None] * root[rows.start :]
+        out[rows.start :, rows] = stripe.T
+    out[np.diag_indices(len(out))] += diagonal
+    return out
+
+
+def _stripes(matrix: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Some rows, and S + S' there from the diagonal on."""
+    for top in range(0, len(matrix), STRIPE):
+        rows = slice(top, top + STRIPE)
+        yield rows, matrix[rows, top:] + matrix[top:, rows].T

@@ -67,23 +67,6 @@ class Dendrogram:
         """
         return np.diff(np.concatenate([[0.0], self.heights]))[::-1]
 
-    def linkage_matrix(self) -> NDArray[np.float64]:
-        """The merges in SciPy's layout: two cluster numbers, height, total weight."""
-        n = len(self.sizes)
-        number = np.arange(n, dtype=np.float64)
-        weight = self.sizes.copy()
-        rows = np.empty((n - 1, 4))
-        for step, ((low, high), height) in enumerate(zip(self.pairs, self.heights, strict=True)):
-            weight[low] += weight[high]
-            rows[step] = (
-                min(number[low], number[high]),
-                max(number[low], number[high]),
-                height,
-                (weight[low]),
-            )
-            number[low] = n + step
-        return rows
-
 
 def weighted_linkage(
     dissimilarity: NDArray[np.float64],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
+from scipy import sparse
 
 from coterie.core.threads import needs_threads
 
@@ -30,6 +31,7 @@ def _agreements(members, out):
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def _weighted_agreements(members, values, starts, begins, rows, out):
+    """``rows[begins[q] : begins[q + 1]]`` are the microclusters of base cluster q."""
     m, n = members.shape
     for u in prange(n):
         row = out[u]
@@ -39,41 +41,6 @@ def _weighted_agreements(members, values, starts, begins, rows, out):
                 q = starts[j] + label
                 for p in range(begins[q], begins[q + 1]):
                     row[rows[p]] += values[q]
-
-
-@njit(cache=True, nogil=True)
-def _lists(members, starts, n_clusters):
-    """The microclusters of base cluster q: ``rows[begins[q]:begins[q + 1]]``."""
-    m, n = members.shape
-    begins = np.zeros(n_clusters + 1, dtype=np.int64)
-    for j in range(m):
-        for u in range(n):
-            if members[j, u] >= 0:
-                begins[starts[j] + members[j, u] + 1] += 1
-    begins = np.cumsum(begins)
-    next_row = begins.copy()
-    rows = np.empty(begins[-1], dtype=np.int32)
-    for j in range(m):
-        for u in range(n):
-            if members[j, u] >= 0:
-                q = starts[j] + members[j, u]
-                rows[next_row[q]] = u
-                next_row[q] += 1
-    return begins, rows
-
-
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def _observations(members, values, out):
-    m, n = members.shape
-    for u in prange(n):
-        row = out[u]
-        for j in range(m):
-            if members[j, u] >= 0:
-                labels = members[j]
-                for v in range(n):
-                    if labels[v] >= 0:
-                        row[v] += values[j]
 
 
 def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
@@ -87,10 +54,7 @@ def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
 
 def observation_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
     """N x N: members that label both."""
-    n, m = labels.shape
-    out = np.zeros((n, n), dtype=_count_type(m))
-    _observations(_by_member(labels), np.ones(m, dtype=out.dtype), out)
-    return out
+    return agreement_counts(_seen(labels))
 
 
 def weighted_agreements(
@@ -99,8 +63,10 @@ def weighted_agreements(
     """N x N: sum of the values of the base clusters that hold both (values by base cluster)."""
     out = np.zeros((len(labels), len(labels)))
     members = _by_member(labels)
-    begins, rows = _lists(members, starts, len(values))
-    _weighted_agreements(members, values, starts, begins, rows, out)
+    member, row = np.nonzero(members >= 0)
+    cluster = starts[member] + members[member, row]
+    held = sparse.csr_array((np.ones(len(row)), (cluster, row)), shape=(len(values), len(labels)))
+    _weighted_agreements(members, values, starts, held.indptr, held.indices, out)
     return out
 
 
@@ -108,18 +74,21 @@ def weighted_observations(
     labels: NDArray[np.int32], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """N x N: sum of the values of the members that label both (values by member)."""
-    out = np.zeros((len(labels), len(labels)))
-    _observations(_by_member(labels), values, out)
-    return out
+    return weighted_agreements(_seen(labels), values, np.arange(len(values)))
 
 
-def count_bytes(n: int, m: int) -> int:
-    """Bytes of an N x N matrix of counts over m members."""
-    return n * n * np.dtype(_count_type(m)).itemsize
+def count_bytes(m: int) -> int:
+    """Bytes per pair of a matrix of counts over m members."""
+    return np.dtype(_count_type(m)).itemsize
 
 
 def _count_type(m: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if m <= np.iinfo(np.int16).max else np.int32
+
+
+def _seen(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The labels of members that put all they label into one cluster."""
+    return np.minimum(labels, 0)
 
 
 def _by_member(labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -31,14 +31,16 @@ gives the same parts for any number of threads.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from coterie.core.errors import ParameterError, PartitionerMissing
+from coterie.core.errors import PartitionerMissing
 from coterie.core.types import FloatArray, IntArray
 
 Objective = Literal["cut", "connectivity"]
@@ -93,8 +95,8 @@ def partition_graph(
     >>> bool(labels[0] == labels[1] == labels[2] != labels[3])
     True
     """
-    graph, weight = _checked_graph(edge_weights, vertex_weights)
-    imbalance = _checked_imbalance("partition_graph", n_parts, len(weight), imbalance)
+    graph, weight = _edges(edge_weights), np.asarray(vertex_weights, dtype=np.float64)
+    imbalance = min(imbalance, LOOSEST)
     metis = _library("pymetis", "METIS")
     rng = np.random.default_rng(seed)
     labels, vertices, n_alone = _set_heavy_apart(weight, n_parts, imbalance)
@@ -130,7 +132,7 @@ def partition_hypergraph(
     Parameters
     ----------
     incidence : sparse array, shape (N, k)
-        Non-zero where a vertex lies in a net.
+        One where a vertex lies in a net, else zero.
     vertex_weights, net_weights : array, shapes (N,) and (k,)
         Positive.
     n_parts : int
@@ -157,12 +159,9 @@ def partition_hypergraph(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    nets, weight, price = _checked_hypergraph(incidence, vertex_weights, net_weights)
-    imbalance = _checked_imbalance("partition_hypergraph", n_parts, len(weight), imbalance)
-    if objective not in ("cut", "connectivity"):
-        raise ParameterError(
-            f"partition_hypergraph: objective must be 'cut' or 'connectivity', but is {objective!r}"
-        )
+    weight = np.asarray(vertex_weights, dtype=np.float64)
+    price = np.asarray(net_weights, dtype=np.float64)
+    imbalance = min(imbalance, LOOSEST)
     module = _library("mtkahypar", "Mt-KaHyPar")
     labels, vertices, n_alone = _set_heavy_apart(weight, n_parts, imbalance)
     n_left = n_parts - n_alone
@@ -175,7 +174,7 @@ def partition_hypergraph(
         # the deterministic preset ignores its seed, so the seed decides the order of the vertices
         order = vertices[rng.permutation(len(vertices))]
         parts, score = _divide_in_order(
-            module, nets, weight, price, order, n_left, imbalance, objective
+            module, incidence, weight, price, order, n_left, imbalance, objective
         )
         if best is None or score < best:
             best = score
@@ -193,13 +192,9 @@ def graph_cut(edge_weights: ArrayLike | sparse.csr_array, labels: ArrayLike) -> 
     1.0
     """
     parts = np.asarray(labels)
-    if sparse.issparse(edge_weights):
-        entries = sparse.coo_array(edge_weights)
-        apart = parts[entries.row] != parts[entries.col]
-        return float(entries.data[apart].sum() / 2)
-    matrix = np.asarray(edge_weights, dtype=np.float64)
-    # row by row: a mask of all pairs would be another N x N array
-    return float(sum(row[parts != part].sum() for row, part in zip(matrix, parts, strict=True)) / 2)
+    edges = sparse.coo_array(edge_weights)
+    apart = parts[edges.row] != parts[edges.col]
+    return float(edges.data[apart].sum() / 2)
 
 
 def hypergraph_cut(
@@ -231,58 +226,13 @@ def hypergraph_cut(
 # ---------------------------------------------------------------- input
 
 
-def _checked_graph(
-    edge_weights: ArrayLike | sparse.csr_array, vertex_weights: ArrayLike
-) -> tuple[sparse.csr_array, FloatArray]:
-    """The edges without the diagonal, and the vertex weights."""
-    weight = np.asarray(vertex_weights, dtype=np.float64)
-    n = len(weight)
-    given: Any = edge_weights
-    if not sparse.issparse(given):
-        given = np.asarray(given, dtype=np.float64)
-    if given.shape != (n, n):
-        raise ValueError(
-            f"partition_graph: edge_weights must be {n} x {n}, one row per vertex weight, "
-            f"but have shape {given.shape}"
-        )
-    matrix = sparse.csr_array(given, dtype=np.float64)
-    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
-    edge = (matrix.indices != rows) & (matrix.data != 0)
-    data = matrix.data[edge]
-    if not ((np.isfinite(data) & (data > 0)).all() and (weight > 0).all()):
-        raise ValueError(
-            "partition_graph: edge weights must be non-negative and vertex weights positive"
-        )
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[edge], minlength=n))])
-    return sparse.csr_array((data, matrix.indices[edge], indptr), shape=(n, n)), weight
-
-
-def _checked_hypergraph(
-    incidence: sparse.csr_array, vertex_weights: ArrayLike, net_weights: ArrayLike
-) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
-    weight = np.asarray(vertex_weights, dtype=np.float64)
-    price = np.asarray(net_weights, dtype=np.float64)
-    if incidence.shape != (len(weight), len(price)):
-        raise ValueError(
-            f"partition_hypergraph: incidence must be {len(weight)} x {len(price)}, by vertex "
-            f"and net weights, but has shape {incidence.shape}"
-        )
-    if not ((weight > 0).all() and (price > 0).all()):
-        raise ValueError("partition_hypergraph: vertex and net weights must be positive")
-    nets = sparse.csr_array(incidence, dtype=np.float64)
-    nets.eliminate_zeros()
-    return nets, weight, price
-
-
-def _checked_imbalance(function: str, n_parts: int, n: int, imbalance: float) -> float:
-    if not 1 <= n_parts <= n:
-        raise ParameterError(
-            f"{function}: n_parts must be between 1 and the number of vertices, {n}, "
-            f"but is {n_parts}"
-        )
-    if not imbalance >= 0:
-        raise ParameterError(f"{function}: imbalance must not be negative, but is {imbalance!r}")
-    return min(imbalance, LOOSEST)
+def _edges(edge_weights: ArrayLike | sparse.csr_array) -> sparse.csr_array:
+    """The edges without the diagonal."""
+    edges = sparse.csr_array(edge_weights, dtype=np.float64, copy=True)
+    rows = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))
+    edges.data[edges.indices == rows] = 0.0
+    edges.eliminate_zeros()
+    return edges
 
 
 def _library(module: str, name: str) -> Any:
@@ -339,71 +289,71 @@ def _side_limits(weight: FloatArray, halves: tuple[int, int], ceiling: float) ->
     return np.asarray(np.maximum(room * fair, packed))
 
 
-def _meet_limits(
-    graph: sparse.csr_array,
-    weight: FloatArray,
-    side: NDArray[np.int8],
-    halves: tuple[int, int],
-    limit: FloatArray,
-) -> None:
-    """Move vertices until both sides are within their limits, the best move for the cut first.
+@dataclass
+class _Sides:
+    """A bisection of a graph; each side keeps at least as many vertices as it will have parts."""
 
-    Each side keeps at least as many vertices as it will have parts. Works in place.
-    """
-    load = np.bincount(side, weights=weight, minlength=2)
-    count = np.bincount(side, minlength=2)
-    while True:
-        short = count < np.array(halves)
-        over = load - limit
-        if short.any():
-            giver = int(np.argmin(short))
-            movable = side == giver
-        else:
-            giver = int(np.argmax(over / limit))
-            if over[giver] <= 1e-9 * limit[giver] or count[giver] == halves[giver]:
+    graph: sparse.csr_array
+    weight: FloatArray
+    side: NDArray[np.int8]
+    halves: IntArray
+    limit: FloatArray
+
+    def __post_init__(self) -> None:
+        self.load = np.bincount(self.side, weights=self.weight, minlength=2)
+        self.count = np.bincount(self.side, minlength=2)
+
+    def links(self) -> FloatArray:
+        """Weight of the edges from each vertex to each side."""
+        return self.graph @ np.column_stack([self.side == 0, self.side == 1]).astype(np.float64)
+
+    def move(self, vertex: int) -> None:
+        """Move a vertex to the other side."""
+        for part, sign in ((self.side[vertex], -1), (1 - self.side[vertex], 1)):
+            self.load[part] += sign * self.weight[vertex]
+            self.count[part] += sign
+        self.side[vertex] = 1 - self.side[vertex]
+
+    def meet_limits(self) -> None:
+        """Move vertices until both sides are within their limits, the best move for the cut first."""
+        while True:
+            short = self.count < self.halves
+            over = self.load - self.limit
+            if short.any():
+                giver = int(np.argmin(short))
+                movable = self.side == giver
+            else:
+                giver = int(np.argmax(over / self.limit))
+                within = over[giver] <= 1e-9 * self.limit[giver]
+                if within or self.count[giver] == self.halves[giver]:
+                    return
+                # a move must leave the other side less overloaded than this side is now
+                movable = (self.side == giver) & (self.weight + over[1 - giver] < over[giver])
+                if not movable.any():
+                    return
+            links = self.links()
+            gain = np.where(movable, links[:, 1 - giver] - links[:, giver], -np.inf)
+            self.move(int(np.argmax(gain)))
+
+    def mend_cut(self) -> None:
+        """Move vertices while a move within the limits makes the cut smaller.
+
+        On graphs of a few vertices METIS can miss even the empty cut between two separate parts.
+        """
+        graph, side, links = self.graph, self.side, self.links()
+        vertices = np.arange(len(side))
+        negligible = 1e-9 * max(float(graph.data.max(initial=0.0)), 1e-300)
+        while True:
+            gain = links[vertices, 1 - side] - links[vertices, side]
+            room = self.load[1 - side] + self.weight <= self.limit[1 - side] * (1.0 + 1e-9)
+            gain[~room | (self.count[side] <= self.halves[side])] = -np.inf
+            vertex = int(np.argmax(gain))
+            if gain[vertex] <= negligible:
                 return
-            # a move must leave the other side less overloaded than this side is now
-            movable = (side == giver) & (weight + over[1 - giver] < over[giver])
-            if not movable.any():
-                return
-        links = graph @ np.column_stack([side == 0, side == 1]).astype(np.float64)
-        gain = np.where(movable, links[:, 1 - giver] - links[:, giver], -np.inf)
-        vertex = int(np.argmax(gain))
-        side[vertex] = 1 - giver
-        load += weight[vertex] * np.where(np.arange(2) == giver, -1.0, 1.0)
-        count += np.where(np.arange(2) == giver, -1, 1)
-
-
-def _mend_cut(
-    graph: sparse.csr_array,
-    weight: FloatArray,
-    side: NDArray[np.int8],
-    halves: tuple[int, int],
-    limit: FloatArray,
-) -> None:
-    """Move vertices while a move within the limits makes the cut smaller. Works in place.
-
-    On graphs of a few vertices METIS can miss even the empty cut between two separate parts.
-    """
-    load = np.bincount(side, weights=weight, minlength=2)
-    count = np.bincount(side, minlength=2)
-    links = graph @ np.column_stack([side == 0, side == 1]).astype(np.float64)
-    vertices = np.arange(len(side))
-    negligible = 1e-9 * max(float(graph.data.max(initial=0.0)), 1e-300)
-    while True:
-        gain = links[vertices, 1 - side] - links[vertices, side]
-        room = load[1 - side] + weight <= limit[1 - side] * (1.0 + 1e-9)
-        gain[~room | (count[side] <= np.array(halves)[side])] = -np.inf
-        vertex = int(np.argmax(gain))
-        if gain[vertex] <= negligible:
-            return
-        giver, taker = int(side[vertex]), 1 - int(side[vertex])
-        side[vertex] = taker
-        load += weight[vertex] * np.where(np.arange(2) == giver, -1.0, 1.0)
-        count += np.where(np.arange(2) == giver, -1, 1)
-        near = slice(graph.indptr[vertex], graph.indptr[vertex + 1])
-        links[graph.indices[near], giver] -= graph.data[near]
-        links[graph.indices[near], taker] += graph.data[near]
+            near = slice(graph.indptr[vertex], graph.indptr[vertex + 1])
+            links[graph.indices[near], side[vertex]] -= graph.data[near]
+            links[graph.indices[near], 1 - side[vertex]] += graph.data[near]
+            self.move(vertex)
 
 
 def _settle_ties(
@@ -546,15 +496,15 @@ def _bisect(
             recursive=True,
             options=options,
         )
-    side = np.asarray(side, dtype=np.int8)
-    _meet_limits(graph, weight, side, halves, limit)
-    _mend_cut(graph, weight, side, halves, limit)
-    return side
+    sides = _Sides(graph, weight, np.asarray(side, dtype=np.int8), np.array(halves), limit)
+    sides.meet_limits()
+    sides.mend_cut()
+    return sides.side
 
 
 def _divide_in_order(
     module: Any,
-    nets: sparse.csr_array,
+    incidence: sparse.csr_array,
     weight: FloatArray,
     price: FloatArray,
     order: IntArray,
@@ -563,46 +513,37 @@ def _divide_in_order(
     objective: Objective,
 ) -> tuple[IntArray, tuple[float, float]]:
     """Part of each vertex in this order, and how bad the partition is: its cost, then minus wholeness."""
-    pins = sparse.csc_array(nets[order])
-    pins.sort_indices()
+    pins = sparse.csc_array(incidence[order])
     size = np.diff(pins.indptr)
     # a net that already lost vertices to a part of its own is cut: under "cut" it costs no more
-    whole = np.bincount(nets.indices, minlength=nets.shape[1]) == size
-    counts = (size > 1) & (whole | (objective == "connectivity"))
-    parts = _by_mtkahypar(
-        module,
-        [
-            pins.indices[pins.indptr[e] : pins.indptr[e + 1]].tolist()
-            for e in np.flatnonzero(counts)
-        ],
-        _whole_numbers(price[counts]),
-        _whole_numbers(weight[order]),
-        n_parts,
-        imbalance,
-        objective,
-    )
-    parts = _fill_empty_parts(parts, n_parts, weight[order])
-    load = np.bincount(parts, weights=weight[order], minlength=n_parts)
+    whole = np.bincount(incidence.indices, minlength=incidence.shape[1]) == size
+    counted = np.flatnonzero((size > 1) & (whole | (objective == "connectivity")))
+    nets, weight, price = sparse.csr_array(pins[:, counted]), weight[order], price[counted]
+    parts = _by_mtkahypar(module, nets, price, weight, n_parts, imbalance, objective)
+    parts = _fill_empty_parts(parts, n_parts, weight)
+    load = np.bincount(parts, weights=weight, minlength=n_parts)
     limit = max((1.0 + imbalance) * load.sum() / n_parts, load.max())
-    counted = sparse.csr_array(pins[:, np.flatnonzero(counts)])
-    _settle_ties(counted, weight[order], price[counts], parts, n_parts, limit, objective)
-    chosen = sparse.csr_array((weight[order], (parts, np.arange(len(parts)))))
-    mass = np.asarray((chosen @ (counted != 0).astype(np.float64)).toarray())
-    wholeness = (price[counts] * (mass**2).sum(axis=0) / mass.sum(axis=0) ** 2).sum()
-    cost = hypergraph_cut(counted, price[counts], parts, objective) if counts.any() else 0.0
+    _settle_ties(nets, weight, price, parts, n_parts, limit, objective)
+    chosen = sparse.csr_array((weight, (parts, np.arange(len(parts)))))
+    mass = np.asarray((chosen @ nets).toarray())
+    wholeness = (price * (mass**2).sum(axis=0) / mass.sum(axis=0) ** 2).sum()
+    cost = hypergraph_cut(nets, price, parts, objective) if len(counted) else 0.0
     return parts, (round(cost, 9), -round(float(wholeness), 9))
 
 
 def _by_mtkahypar(
     module: Any,
-    nets: list[list[int]],
-    price: IntArray,
-    weight: IntArray,
+    nets: sparse.csr_array,
+    price: FloatArray,
+    weight: FloatArray,
     n_parts: int,
     imbalance: float,
     objective: Objective,
 ) -> IntArray:
     """Part of each vertex; parts may be empty."""
+    by_net = sparse.csr_array(nets.T)
+    pins = [by_net.indices[begin:end].tolist() for begin, end in pairwise(by_net.indptr)]
+    prices, weights = _whole_numbers(price).tolist(), _whole_numbers(weight).tolist()
     with _MT_KAHYPAR_LOCK:
         session = module.initialize(1, print_warnings=False)
         context = session.context_from_preset(module.PresetType.DETERMINISTIC_QUALITY)
@@ -611,6 +552,6 @@ def _by_mtkahypar(
         context.logging = False
         module.set_seed(0)
         hypergraph = session.create_hypergraph(
-            context, len(weight), len(nets), nets, weight.tolist(), price.tolist()
+            context, len(weights), len(prices), pins, weights, prices
         )
         return np.asarray(hypergraph.partition(context).get_partition(), dtype=np.int64)

@@ -129,7 +129,7 @@ class Overlaps:
         """Whether the two partitions of each table are equal up to the names of their clusters."""
         overlaps = np.bincount(self.table, minlength=self.n_tables)
         rows = np.bincount(self.row_table[self.row_sizes > 0], minlength=self.n_tables)
-        columns = np.bincount(self.column_table, minlength=self.n_tables)
+        columns = np.bincount(self.column_table[self.column_sizes > 0], minlength=self.n_tables)
         return (overlaps == rows) & (overlaps == columns)
 
     def entropies(self) -> tuple[FloatArray, FloatArray]:
@@ -153,9 +153,25 @@ class Overlaps:
         return self._sums(terms, table) / np.where(totals > 0, totals, 1.0)
 
     def nmi(self, average: Average = "arithmetic") -> FloatArray:
-        """Normalised mutual information of each table; NaN for an empty one."""
+        """Mutual information over an average of the two entropies, of each table, in [0, 1].
+
+        Equal partitions score 1, an empty table NaN.
+        """
         first, second = self.entropies()
-        values = normalised_information(self.information(), first, second, self.same, average)
+        if average == "arithmetic":
+            scale = (first + second) / 2
+        elif average == "max":
+            scale = np.maximum(first, second)
+        elif average == "min":
+            scale = np.minimum(first, second)
+        else:
+            scale = np.sqrt(first * second)
+        information = self.information()
+        values = np.zeros(self.n_tables)
+        some = (information > NO_INFORMATION) & (scale > 0)
+        np.divide(information, scale, out=values, where=some)
+        # also if both are a single cluster and have zero entropy
+        values = np.where(self.same, 1.0, np.minimum(values, 1.0))
         return np.where(self.totals > 0, values, np.nan)
 
     def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -181,30 +197,6 @@ class Overlaps:
 
     def _sums(self, terms: FloatArray, table: IntArray) -> FloatArray:
         return np.bincount(table, terms, self.n_tables).astype(np.float64)
-
-
-def normalised_information(
-    information: FloatArray,
-    first: FloatArray,
-    second: FloatArray,
-    same: NDArray[np.bool_],
-    average: Average = "arithmetic",
-) -> FloatArray:
-    """Mutual information divided by an average of the two entropies, in [0, 1].
-
-    Equal partitions (``same``) score 1, also if both are a single cluster and have zero entropy.
-    """
-    if average == "arithmetic":
-        scale = (first + second) / 2
-    elif average == "max":
-        scale = np.maximum(first, second)
-    elif average == "min":
-        scale = np.minimum(first, second)
-    else:
-        scale = np.sqrt(first * second)
-    values = np.zeros_like(information)
-    np.divide(information, scale, out=values, where=(information > NO_INFORMATION) & (scale > 0))
-    return np.where(same, 1.0, np.minimum(values, 1.0))
 
 
 def _pairs(sizes: FloatArray) -> FloatArray:

@@ -31,7 +31,9 @@ approach", IEEE Conference on Computer Vision and Pattern Recognition (2012). A.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,9 +41,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.random import fix_signs
-from coterie.core.types import FloatArray, IntArray
-from coterie.numerics.eigen import TIE, extreme_eigenpairs, leading_eigenpairs
-from coterie.numerics.kmeans import weighted_kmeans
+from coterie.core.types import FloatArray
+from coterie.numerics.eigen import TIE, gram_eigenpairs, largest_eigenpairs, tie_shares
 
 # eigenvalues lie in [-1, 1]; smaller ones count as zero
 ZERO = 1e-10
@@ -52,9 +53,6 @@ WHOLE_ORDER = 300
 # above this order a few eigenpairs are computed by Lanczos instead of a factorisation
 DENSE_ORDER = 2000
 LANCZOS_SHARE = 20
-# defaults of the consensus methods that use the transfer cut
-TCUT_STARTS = 3
-TCUT_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -114,12 +112,12 @@ def bipartite_spectrum(affinity: Any, weights: NDArray[Any], n_vectors: int) -> 
         scaled *= left_scale[:, None]
     n, k = scaled.shape
     if k <= n:
-        values, right = _leading_pairs(_Product(scaled.T), n_vectors)
+        values, right = _leading_pairs(partial(gram_eigenpairs, scaled.T), k, n_vectors)
         left = np.asarray(scaled @ right) / np.sqrt(values)
     else:
-        values, left = _leading_pairs(_Product(scaled), n_vectors)
+        values, left = _leading_pairs(partial(gram_eigenpairs, scaled), n, n_vectors)
         right = np.asarray(scaled.T @ left) / np.sqrt(values)
-    shares = np.sqrt(_shares(values, n_vectors))
+    shares = np.sqrt(tie_shares(values, n_vectors, TIE))
     rows = left * (of_rows / np.sqrt(weights))[:, None] * shares
     columns = right * of_columns[:, None] * shares
     # an eigenvector's sign is arbitrary, but the same on both sides
@@ -141,43 +139,6 @@ def tcut_embedding(affinity: Any, weights: NDArray[Any], n_vectors: int) -> Floa
     """
     spectrum = bipartite_spectrum(affinity, weights, n_vectors)
     return unit_rows(spectrum.rows * np.sqrt(spectrum.values))
-
-
-def tcut(
-    affinity: Any,
-    weights: NDArray[Any],
-    n_clusters: int,
-    rng: np.random.Generator,
-    *,
-    n_init: int = TCUT_STARTS,
-    max_iter: int = TCUT_ROUNDS,
-) -> IntArray:
-    """Transfer cut of the bipartite graph of rows and columns. Returns clusters of the rows.
-
-    k-means on :func:`tcut_embedding`. There are fewer than ``n_clusters`` clusters if the embedding
-    has fewer distinct rows.
-
-    Parameters
-    ----------
-    affinity : ndarray or sparse array, shape (N, k)
-        Non-negative.
-    weights : ndarray, shape (N,)
-        Number of samples of each row.
-    n_clusters : int
-    rng : numpy Generator
-    n_init, max_iter : int
-        Number of k-means starts, and the maximum number of rounds per start.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> W = np.array([[1, 0, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1]])
-    >>> labels = tcut(W, np.array([2, 1, 3]), 2, np.random.default_rng(0))
-    >>> bool(labels[0] == labels[1] != labels[2])
-    True
-    """
-    embedding = tcut_embedding(affinity, weights, n_clusters)
-    return weighted_kmeans(embedding, n_clusters, weights, rng, n_init=n_init, max_iter=max_iter)
 
 
 def leading_embedding(similarity: FloatArray, weights: NDArray[Any], n_vectors: int) -> FloatArray:
@@ -223,8 +184,18 @@ def leading_vectors(similarity: FloatArray, weights: NDArray[Any], n_vectors: in
     if not np.isfinite(degrees).all():
         raise FloatingPointError("spectral clustering: the similarity is not finite")
     scale = _inverse_root(degrees) * np.sqrt(weights)
-    values, vectors = _leading_pairs(_Scaled(similarity, scale), n_vectors)
-    shares = np.sqrt(_shares(values, n_vectors))
+
+    def form() -> FloatArray:
+        matrix = similarity * scale
+        matrix *= scale[:, None]
+        return matrix
+
+    def times(vector: FloatArray) -> FloatArray:
+        return np.asarray(scale * (similarity @ (scale * vector)))
+
+    pairs = partial(largest_eigenpairs, form, times, len(scale))
+    values, vectors = _leading_pairs(pairs, len(scale), n_vectors)
+    shares = np.sqrt(tie_shares(values, n_vectors, TIE))
     return fix_signs(vectors / np.sqrt(weights)[:, None] * shares)
 
 
@@ -243,76 +214,23 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     return np.where(some[:, None], rows, 0.0) / np.where(some, lengths, 1.0)[:, None]
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """The matrix diag(scale) S diag(scale), formed only for a dense decomposition."""
+def _leading_pairs(
+    pairs: Callable[..., tuple[FloatArray, FloatArray]], order: int, wanted: int
+) -> tuple[FloatArray, FloatArray]:
+    """Largest positive eigenvalues, descending, with all that tie with the last wanted.
 
-    similarity: FloatArray
-    scale: FloatArray
-
-    @property
-    def order(self) -> int:
-        return len(self.scale)
-
-    def dense(self) -> FloatArray:
-        matrix = self.similarity * self.scale
-        matrix *= self.scale[:, None]
-        return matrix
-
-    def times(self, vector: FloatArray) -> FloatArray:
-        scale = self.scale if vector.ndim == 1 else self.scale[:, None]
-        return np.asarray(scale * (self.similarity @ (scale * vector)))
-
-
-@dataclass(frozen=True)
-class _Product:
-    """The matrix A A'; A may be sparse."""
-
-    factor: Any
-
-    @property
-    def order(self) -> int:
-        return int(self.factor.shape[0])
-
-    def dense(self) -> FloatArray:
-        product = self.factor @ self.factor.T
-        return np.asarray(product.toarray() if sparse.issparse(product) else product)
-
-    def times(self, vector: FloatArray) -> FloatArray:
-        return np.asarray(self.factor @ (self.factor.T @ vector))
-
-
-def _leading_pairs(matrix: _Scaled | _Product, wanted: int) -> tuple[FloatArray, FloatArray]:
-    """Largest positive eigenvalues, descending, with all that tie with the last wanted."""
-    order = matrix.order
+    ``pairs(count, by_products=...)`` gives the largest eigenpairs of a matrix of this order.
+    """
     count = wanted + GUARD
     while True:
-        pairs = None
-        if order > DENSE_ORDER and LANCZOS_SHARE * count < order:
-            pairs = leading_eigenpairs(matrix.times, order, count)
-        values, vectors = pairs or _by_factorisation(matrix, min(count, order))
+        by_products = order > DENSE_ORDER and LANCZOS_SHARE * count < order
+        values, vectors = pairs(order if order <= WHOLE_ORDER else count, by_products=by_products)
         # the last eigenvalue computed shows whether more may tie
         last = values[min(wanted, len(values)) - 1] - TIE
         if len(values) == order or values[-1] <= max(last, ZERO):
             kept = (values > ZERO) & (values > last)
             return values[kept], vectors[:, kept]
         count *= 2
-
-
-def _by_factorisation(matrix: _Scaled | _Product, count: int) -> tuple[FloatArray, FloatArray]:
-    """The largest ``count`` eigenpairs, descending; all of a small matrix."""
-    order = matrix.order
-    values, vectors = extreme_eigenpairs(matrix.dense(), order if order <= WHOLE_ORDER else count)
-    return values[::-1], vectors[:, ::-1]
-
-
-def _shares(values: FloatArray, wanted: int) -> FloatArray:
-    """Share of each eigenpair: one, except in a tie at the last wanted."""
-    shares = np.ones(len(values))
-    if len(values) > wanted:
-        begin = int(np.sum(values > values[wanted - 1] + TIE))
-        shares[begin:] = (wanted - begin) / (len(values) - begin)
-    return shares
 
 
 def _inverse_root(degrees: FloatArray) -> FloatArray:

@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from coterie.core.random import fix_signs
 from coterie.core.types import FloatArray
-from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.eigen import gram_eigenpairs
 
 # below this ratio of the smallest to the largest eigenvalue of the Gram matrix, half of the digits are lost
 SAFE_GRAM = 1e-8
 # squared singular values below this, relative to the largest, are rounding
 NO_SUPPORT = 1e-10
+# a step that moves X by less than this, relative to its norm, is the last
+NO_STEP = 1e-10
 # order up to which a dense eigenproblem takes seconds
 DENSE_ORDER = 4500
 
@@ -45,13 +46,8 @@ def polar(matrix: FloatArray) -> FloatArray:
     if rows < columns:
         return np.ascontiguousarray(polar(matrix.T).T)
     if rows > 2 * columns:
-        values, vectors = np.linalg.eigh(matrix.T @ matrix)
-        if values[0] > SAFE_GRAM * values[-1]:
-            factor = matrix @ ((vectors / np.sqrt(values)) @ vectors.T)
-            # a Newton-Schulz step restores the digits lost by squaring the condition number
-            return factor @ (1.5 * np.eye(columns) - 0.5 * (factor.T @ factor))
-    left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    return left @ right
+        return np.asarray(polars(matrix[None], np.array([rows]))[0])
+    return _polar_by_svd(matrix)
 
 
 def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
@@ -74,12 +70,17 @@ def polars(matrices: FloatArray, sizes: NDArray[np.int64]) -> FloatArray:
     safe = values[:, 0] > SAFE_GRAM * values[:, -1]
     roots = np.sqrt(np.where(safe[:, None], values, 1.0))
     factors = matrices @ ((vectors / roots[:, None, :]) @ vectors.transpose(0, 2, 1))
-    # as in polar
+    # a Newton-Schulz step restores the digits lost by squaring the condition number
     gap = 1.5 * np.eye(matrices.shape[2]) - 0.5 * (factors.transpose(0, 2, 1) @ factors)
     factors = factors @ gap
     for j in np.flatnonzero(~safe):
-        factors[j, : sizes[j]] = polar(matrices[j, : sizes[j]])
+        factors[j, : sizes[j]] = _polar_by_svd(matrices[j, : sizes[j]])
     return np.asarray(factors)
+
+
+def _polar_by_svd(matrix: FloatArray) -> FloatArray:
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    return left @ right
 
 
 def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
@@ -95,17 +96,8 @@ def leading_left_vectors(matrix: Any, count: int) -> FloatArray:
     [[0.707], [0.0], [0.707]]
     """
     n, k = matrix.shape
-    order = min(n, k)
     smaller = matrix.T if k <= n else matrix
-    pairs = None
-    if order > DENSE_ORDER:
-        pairs = leading_eigenpairs(lambda vector: smaller @ (smaller.T @ vector), order, count)
-    if pairs is None:
-        gram = smaller @ smaller.T
-        gram = gram.toarray() if sparse.issparse(gram) else gram
-        squares, vectors = extreme_eigenpairs(gram, min(count, order))
-        pairs = squares[::-1], vectors[:, ::-1]
-    squares, vectors = pairs
+    squares, vectors = gram_eigenpairs(smaller, count, by_products=min(n, k) > DENSE_ORDER)
     supported = squares > NO_SUPPORT * squares[0]
     vectors = vectors[:, supported]
     if k <= n:
@@ -122,7 +114,6 @@ def minimise_quadratic(
     *,
     scale: float = 1.0,
     max_steps: int = 50,
-    tol: float = 1e-10,
 ) -> FloatArray:
     """Lower ``tr(X' D X) - 2 tr(X' C)`` over ``X' X = scale^2 I`` from a feasible start.
 
@@ -138,8 +129,6 @@ def minimise_quadratic(
         s.
     max_steps : int
         Maximum number of steps.
-    tol : float
-        Stops once a step moves X by less than this, relative to its norm.
 
     Examples
     --------
@@ -159,7 +148,7 @@ def minimise_quadratic(
         np.subtract(moved, start, out=pulled)
         step = float(np.sqrt(np.vdot(pulled, pulled)))
         start = moved
-        if step <= tol * norm:
+        if step <= NO_STEP * norm:
             break
     return start
 
@@ -171,7 +160,6 @@ def minimise_quadratics(
     sizes: NDArray[np.int64],
     *,
     max_steps: int,
-    tol: float = 1e-10,
 ) -> FloatArray:
     """Solve several problems of :func:`minimise_quadratic` at once, with scale 1 and non-negative D.
 
@@ -195,19 +183,7 @@ def minimise_quadratics(
         moved = polars(linear[moving] + slack[moving] * before, sizes[moving])
         steps = np.sqrt(((moved - before) ** 2).sum(axis=(1, 2)))
         points[moving] = moved
-        moving = moving[steps > tol * norm]
+        moving = moving[steps > NO_STEP * norm]
         if len(moving) == 0:
             break
     return points
-
-
-def quadratic(point: FloatArray, diagonal: FloatArray, linear: FloatArray) -> float:
-    """The value ``tr(X' D X) - 2 tr(X' C)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quadratic(np.eye(2), np.array([1.0, 2.0]), np.eye(2))
-    -1.0
-    """
-    return float((diagonal[:, None] * point**2).sum() - 2.0 * (point * linear).sum())

@@ -48,7 +48,7 @@ import numpy as np
 from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.numerics.kmeans import weighted_kmeans
+from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, Members, combine, fill, record, start, turn, weigh
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -139,9 +139,9 @@ class IMVC(LabelConsensus):
             if number > 2 and history[-1]["residual"] < self.tol:
                 converged = True
                 break
-        components = weighted_kmeans(
+        components = fit_kmeans(
             unit_rows(H), self.n_clusters, problem.weights, rng, n_init=self.n_init
-        )
+        ).labels
         return finished(
             self,
             ensemble,

@@ -49,6 +49,7 @@ from scipy.optimize import linear_sum_assignment
 from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
+from coterie.evidence.contingency import member_agreements
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import finish_partition, warn_if_unfinished
@@ -200,9 +201,7 @@ def first_reference(
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:
     """Mean NMI of each member with the others it shares samples with, weighted; 0 if there are none."""
-    from coterie.numerics.agreement import member_agreements
-
-    agreement = member_agreements(ensemble.labels, ensemble.sizes)
+    agreement = member_agreements(ensemble)
     weight = np.where(np.isnan(agreement), 0.0, ensemble.member_weight)
     np.fill_diagonal(weight, 0.0)
     total = weight.sum(axis=1)

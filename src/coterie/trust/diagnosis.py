@@ -16,6 +16,8 @@ from coterie.core.budget import require
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.coassociation import share
+from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
 from coterie.trust.votes import ClusterVotes
@@ -245,10 +247,8 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     >>> member_agreement(Ensemble.from_labels([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    from coterie.numerics.agreement import member_agreements
-
     require_ensemble(ensemble)
-    return member_agreements(ensemble.labels, ensemble.sizes)
+    return member_agreements(ensemble)
 
 
 def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -321,12 +321,11 @@ def _cluster_table(votes: ClusterVotes) -> Table:
     weights = ensemble.sizes
     weight = np.bincount(votes.labels, weights=weights, minlength=c)
     confidence = np.bincount(votes.labels, weights=weights * votes.confidence, minlength=c)
-    labelled = _labelled_weight(votes)
-    together, seen = _pair_sums(votes, labelled)
-    stability, disagreeing = _stability(votes, labelled)
+    together, seen = _pair_sums(votes)
+    stability, disagreeing = _stability(votes)
     cohesion = _cohesion(votes, np.diag(together), np.diag(seen))
     np.fill_diagonal(together, 0.0)
-    between = _ratio(together, seen, 0.0)
+    between = share(together, seen)
     np.fill_diagonal(between, -1.0)
     np.fill_diagonal(seen, 0.0)
     return Table(
@@ -336,7 +335,7 @@ def _cluster_table(votes: ClusterVotes) -> Table:
             "share": weight / weight.sum(),
             "confidence": confidence / weight,
             "cohesion": cohesion,
-            "separation": _ratio(together.sum(axis=1), seen.sum(axis=1), np.nan),
+            "separation": share(together.sum(axis=1), seen.sum(axis=1), np.nan),
             "stability": stability,
             "nearest": between.argmax(axis=1) if c > 1 else np.array([-1]),
             "disagreeing": np.array(disagreeing, dtype=np.str_),
@@ -344,24 +343,12 @@ def _cluster_table(votes: ClusterVotes) -> Table:
     )
 
 
-def _labelled_weight(votes: ClusterVotes) -> NDArray[np.float64]:
-    """Weight of each cluster that each member labelled, m x c."""
-    ensemble = votes.ensemble
-    k = ensemble.n_base_clusters
-    members = sparse.csr_array(
-        (np.ones(k), np.arange(k), ensemble.cluster_offsets), shape=(ensemble.n_members, k)
-    )
-    return np.asarray((members @ votes.overlap).toarray())
-
-
-def _pair_sums(
-    votes: ClusterVotes, labelled: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per pair of clusters: (member, pair of samples) put together, and labelled; c x c each.
 
     Pairs of a sample with itself are included.
     """
-    c, ensemble = votes.n_clusters, votes.ensemble
+    c, ensemble, labelled = votes.n_clusters, votes.ensemble, votes.labelled
     require(
         32 * c * c,
         f"Comparing {c:,} clusters with each other",
@@ -386,23 +373,12 @@ def _cohesion(
     pairs = seen - alone
     # a cluster without pairs leaves a rounding error
     pairs[pairs <= 1e-12 * seen] = 0.0
-    return _ratio(together - alone, pairs, np.nan)
+    return share(together - alone, pairs, np.nan)
 
 
-def _ratio(
-    part: NDArray[np.float64], whole: NDArray[np.float64], otherwise: float
-) -> NDArray[np.float64]:
-    """Part over whole, or another value where the whole is not positive."""
-    out = np.full(part.shape, otherwise)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
-
-
-def _stability(
-    votes: ClusterVotes, labelled: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], list[str]]:
+def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
     """Mean over members of the largest Jaccard index with each cluster; disagreeing members."""
-    ensemble, c = votes.ensemble, votes.n_clusters
+    ensemble, labelled, c = votes.ensemble, votes.labelled, votes.n_clusters
     entries = votes.overlap.tocoo()
     base, cluster = entries.coords
     member = ensemble.member_of_cluster[base]
@@ -410,7 +386,7 @@ def _stability(
     largest = np.zeros((ensemble.n_members, c))
     np.maximum.at(largest, (member, cluster), entries.data / union)
     weight = np.where(labelled > 0, ensemble.member_weight[:, None], 0.0)
-    stability = _ratio((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
+    stability = share((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
     return stability, [_disagreeing(ensemble, largest[:, q], labelled[:, q] > 0) for q in range(c)]
 
 

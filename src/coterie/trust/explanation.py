@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import SampleError
 from coterie.core.params import closest, did_you_mean, unpadded
 from coterie.core.tables import Table
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.trust.votes import ClusterVotes
 
@@ -108,17 +109,12 @@ def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
 def _vote_table(votes: ClusterVotes, row: int) -> Table:
     """How each member labelled a microcluster, and which cluster that label goes with."""
     ensemble, shares, cluster = votes.ensemble, votes.shares, votes.labels[row]
-    labels: list[Any] = []
-    agrees: list[bool | None] = []
-    goes_with: list[int] = []
-    share: list[float] = []
-    for j, code in enumerate(ensemble.labels[row].tolist()):
-        if code < 0:
-            labels.append(None)
-            agrees.append(None)
-            goes_with.append(-1)
-            share.append(float("nan"))
-            continue
+    m = ensemble.n_members
+    labels: list[Any] = [None] * m
+    agrees: list[bool | None] = [None] * m
+    goes_with, share = np.full(m, -1), np.full(m, np.nan)
+    for j in np.flatnonzero(ensemble.observed[row]).tolist():
+        code = ensemble.labels[row, j]
         base = ensemble.cluster_offsets[j] + code
         entries = slice(shares.indptr[base], shares.indptr[base + 1])
         clusters, part = shares.indices[entries], shares.data[entries]
@@ -126,17 +122,17 @@ def _vote_table(votes: ClusterVotes, row: int) -> Table:
         best = clusters[part >= part.max() * (1 - 1e-12)]
         tied = len(best) > 1
         own = cluster in best
-        labels.append(_plain_value(ensemble.categories[j][code]))
-        agrees.append(None if tied and own else own)
-        goes_with.append(-1 if tied else int(best[0]))
-        share.append(float(part.max()))
+        labels[j] = _plain_value(ensemble.categories[j][code])
+        agrees[j] = None if tied and own else own
+        goes_with[j] = -1 if tied else best[0]
+        share[j] = part.max()
     return Table(
         {
             "member": np.array(ensemble.members),
             "label": labels,
             "agrees": agrees,
-            "goes_with": np.array(goes_with),
-            "share": np.array(share),
+            "goes_with": goes_with,
+            "share": share,
         }
     )
 
@@ -191,8 +187,7 @@ def _sentence(
             f" The members' votes favour cluster {rival}; the method decided against them."
         )
     if without_label:
-        noun = "member" if without_label == 1 else "members"
-        parts.append(f" {without_label} {noun} did not label it.")
+        parts.append(f" {counted(without_label, 'member')} did not label it.")
     return "".join(parts)
 
 
@@ -222,16 +217,10 @@ def _find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:
                 "one unique name per sample in its index"
             )
         return position, position, 1
-    wanted: list[Any] = [sample]
     # the command line passes every id as text, and users may pass numbers for ids that are text
-    if ids.dtype.kind in "iu":
-        number = _whole_number(sample)
-        wanted = [] if number is None else [number]
-    elif ids.dtype.kind == "U" or not isinstance(sample, str):
-        wanted = [str(sample)] if ids.dtype.kind == "U" else [sample, str(sample)]
-    elif _whole_number(sample) is not None:
-        wanted = [sample, _whole_number(sample)]
-    for value in wanted:
+    text, number = str(sample), _whole_number(sample)
+    by_kind: dict[str, list[Any]] = {"i": [number], "u": [number], "U": [text]}
+    for value in by_kind.get(ids.dtype.kind, [sample, text, number]):
         positions = np.flatnonzero(ids == value)
         if positions.size:
             return int(positions[0]), _plain_value(ids[positions[0]]), len(positions)

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from coterie.core.budget import require
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.evidence.contingency import member_agreements
 from coterie.numerics.medians import weighted_median
 
 # memberships per block, which bounds the memory of a pass over all microclusters
@@ -143,9 +144,16 @@ class ClusterVotes:
     @cached_property
     def member_agreement(self) -> NDArray[np.float64]:
         """NMI of every pair of members, m x m; see :func:`coterie.trust.member_agreement`."""
-        from coterie.numerics.agreement import member_agreements
+        return member_agreements(self.ensemble)
 
-        return member_agreements(self.ensemble.labels, self.ensemble.sizes)
+    @cached_property
+    def labelled(self) -> NDArray[np.float64]:
+        """Weight of each cluster that each member labelled, m x c."""
+        k, m = self.ensemble.n_base_clusters, self.ensemble.n_members
+        members = sparse.csr_array(
+            (np.ones(k), np.arange(k), self.ensemble.cluster_offsets), shape=(m, k)
+        )
+        return np.asarray((members @ self.overlap).toarray())
 
     @cached_property
     def cohesion(self) -> NDArray[np.float64]:
@@ -164,12 +172,9 @@ class ClusterVotes:
             own = self.labels[rows]
             codes = ensemble.labels[rows, j].astype(np.int64)
             wanted = (starts[j] + codes) * self.n_clusters + own
-            entries = slice(overlap.indptr[starts[j]], overlap.indptr[starts[j + 1]])
-            company = overlap.data[entries]
-            labelled = np.bincount(overlap.indices[entries], company, self.n_clusters)
             weight = ensemble.member_weight[j]
-            together[rows] += weight * company[np.searchsorted(pairs[entries], wanted)]
-            seen[rows] += weight * labelled[own]
+            together[rows] += weight * overlap.data[np.searchsorted(pairs, wanted)]
+            seen[rows] += weight * self.labelled[j, own]
         return np.divide(together, seen, out=together, where=seen > 0)
 
     @cached_property

@@ -8,7 +8,7 @@ sums over pairs are doubles.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -82,10 +82,6 @@ class Lone:
 
     rows: NDArray[np.int64]
 
-    def rounded(self, _: np.dtype[Any]) -> Self:
-        """For matrices of this precision."""
-        return self
-
     def solve(self, X: Numbers, weights: Numbers) -> float:
         """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij), here 0."""
         for row in self.rows.tolist():
@@ -99,10 +95,6 @@ class Inverted:
 
     rows: NDArray[np.int64]
     inverse: Numbers
-
-    def rounded(self, precision: np.dtype[Any]) -> Self:
-        """For matrices of this precision."""
-        return replace(self, inverse=self.inverse.astype(precision, copy=False))
 
     def solve(self, X: Numbers, weights: Numbers) -> float:
         """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
@@ -140,54 +132,15 @@ class Factorised:
     inverse_pivots: Numbers
 
     @classmethod
-    def of(
-        cls,
-        rows: NDArray[np.int64],
-        high: sparse.csr_array,
-        weights: FloatArray,
-        degrees: FloatArray,
-    ) -> Self:
-        """The factors of diag(t / r) - 2 H, which is diagonally dominant after scaling its columns."""
-        return cls._from(rows, _eliminated(high, weights, degrees))
-
-    @classmethod
-    def unless_filled(
-        cls,
-        rows: NDArray[np.int64],
-        high: sparse.csr_array,
-        weights: FloatArray,
-        degrees: FloatArray,
-    ) -> Self | None:
-        """The same, or None where the factors fill up, before they are copied."""
-        factors = _eliminated(high, weights, degrees)
-        # both factors are counted, each with its diagonal
-        if factors.nnz - 2 * len(rows) > 2 * SPARSE_SHARE * len(rows) ** 2:
-            return None
-        return cls._from(rows, factors)
-
-    @classmethod
-    def _from(cls, rows: NDArray[np.int64], factors: SuperLU) -> Self:
-        strict = sparse.tril(factors.L, -1, format="csr")
+    def of(cls, rows: NDArray[np.int64], factors: SuperLU, precision: np.dtype[Any]) -> Self:
+        """From the factors of diag(t / r) - 2 H."""
+        strict = sparse.tril(factors.L, -1, format="csr").astype(precision)
         turned = sparse.csr_array(strict.T)
         return cls(
             rows=rows[np.argsort(factors.perm_c)],
             lower=(strict.indptr, strict.indices, strict.data),
             upper=(turned.indptr, turned.indices, turned.data),
-            inverse_pivots=1.0 / factors.U.diagonal(),
-        )
-
-    def rounded(self, precision: np.dtype[Any]) -> Self:
-        """For matrices of this precision."""
-
-        def triangle(part: Triangle) -> Triangle:
-            starts, columns, values = part
-            return starts, columns, values.astype(precision, copy=False)
-
-        return replace(
-            self,
-            lower=triangle(self.lower),
-            upper=triangle(self.upper),
-            inverse_pivots=self.inverse_pivots.astype(precision, copy=False),
+            inverse_pivots=(1.0 / factors.U.diagonal()).astype(precision),
         )
 
     def solve(self, X: Numbers, weights: Numbers) -> float:
@@ -198,6 +151,7 @@ class Factorised:
 
 
 def _eliminated(high: sparse.csr_array, weights: FloatArray, degrees: FloatArray) -> SuperLU:
+    """The factors of diag(t / r) - 2 H, which is diagonally dominant after scaling its columns."""
     # pivot on the diagonal only, so that rows and columns keep the same order
     return splu(
         sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high),
@@ -272,11 +226,10 @@ class Problem:
         degrees = 2.0 * (confident @ weights) + 2.0
         _, groups = connected_components(confident, directed=False)
         if propagate:
-            blocks = _blocks(confident, groups, weights, degrees)
+            blocks = _blocks(confident, groups, weights, degrees, evidence.between.dtype)
         else:
             degrees = np.full_like(degrees, 2.0)
             blocks = [Lone(np.arange(len(weights)))]
-        blocks = [block.rounded(evidence.between.dtype) for block in blocks]
         pinned = np.zeros(confident.shape, dtype=np.bool_)
         if keep_confident:
             pinned[confident.nonzero()] = True
@@ -318,7 +271,11 @@ def _similarity(
 
 
 def _blocks(
-    confident: sparse.csr_array, groups: NDArray[np.int32], r: FloatArray, degrees: FloatArray
+    confident: sparse.csr_array,
+    groups: NDArray[np.int32],
+    r: FloatArray,
+    degrees: FloatArray,
+    precision: np.dtype[Any],
 ) -> list[Block]:
     """The blocks of K, each in the form in which it is solved fastest."""
     sizes = np.bincount(groups)
@@ -328,31 +285,34 @@ def _blocks(
     small = [members[group] for group in np.flatnonzero((sizes > 1) & (sizes <= SMALL_BLOCK))]
     rows_before = np.cumsum([0, *(len(rows) for rows in small)])
     for batch in range(int(rows_before[-1]) // BATCH_ROWS + 1):
-        chosen = [
-            rows
-            for rows, before in zip(small, rows_before[:-1], strict=True)
-            if before // BATCH_ROWS == batch
-        ]
-        if chosen:
-            rows = np.concatenate(chosen)
+        chosen = np.flatnonzero(rows_before[:-1] // BATCH_ROWS == batch)
+        if len(chosen):
+            rows = np.concatenate([small[i] for i in chosen])
             high = sparse.csr_array(confident[rows][:, rows])
-            blocks.append(Factorised.of(rows, high, r[rows], degrees[rows]))
+            factors = _eliminated(high, r[rows], degrees[rows])
+            blocks.append(Factorised.of(rows, factors, precision))
     for group in np.flatnonzero(sizes > SMALL_BLOCK):
         rows = members[group]
-        blocks.append(
-            _large_block(rows, sparse.csr_array(confident[rows][:, rows]), r[rows], degrees[rows])
-        )
+        high = sparse.csr_array(confident[rows][:, rows])
+        blocks.append(_large_block(rows, high, r[rows], degrees[rows], precision))
     return blocks
 
 
 def _large_block(
-    rows: NDArray[np.int64], high: sparse.csr_array, r: FloatArray, degrees: FloatArray
+    rows: NDArray[np.int64],
+    high: sparse.csr_array,
+    r: FloatArray,
+    degrees: FloatArray,
+    precision: np.dtype[Any],
 ) -> Block:
-    if high.nnz <= SPARSE_SHARE * len(rows) ** 2:
-        factorised = Factorised.unless_filled(rows, high, r, degrees)
-        if factorised is not None:
-            return factorised
-    return Inverted(rows, _block_inverse(high.toarray(), r, degrees))
+    most = SPARSE_SHARE * len(rows) ** 2
+    if high.nnz <= most:
+        factors = _eliminated(high, r, degrees)
+        # both factors are counted, each with its diagonal
+        if factors.nnz - 2 * len(rows) <= 2 * most:
+            return Factorised.of(rows, factors, precision)
+    inverse = _block_inverse(high.toarray(), r, degrees)
+    return Inverted(rows, inverse.astype(precision, copy=False))
 
 
 def _block_inverse(high: FloatArray, weights: FloatArray, degrees: FloatArray) -> FloatArray:
