@@ -124,6 +124,13 @@ def cross_products(problem: Fusion, members: Members, consensus: FloatArray) -> 
     return products
 
 
+def follow_consensus(problem: Fusion, members: Members, consensus: FloatArray) -> None:
+    """Turn, fill and weigh the members for a new consensus."""
+    turn(problem, members, consensus)
+    fill(problem, members, consensus)
+    weigh(problem, members, consensus)
+
+
 def turn(problem: Fusion, members: Members, consensus: FloatArray) -> None:
     """Rotations towards a consensus."""
     members.turns = [

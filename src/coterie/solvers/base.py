@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import LabelError, ParameterError
@@ -25,6 +26,7 @@ from coterie.core.params import (
 )
 from coterie.core.random import generator
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.partition import Partition
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
         """Adds nothing that type checkers need."""
 else:
     from sklearn.base import BaseEstimator, ClusterMixin
+
+# the type of the parameter ``callback``
+Callback = Callable[[Pass], object] | None
 
 # allowed values of parameters that many methods share, unless a method declares its own domain
 SHARED_DOMAINS: Mapping[str, Domain] = {
@@ -218,6 +223,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 f"Partition(labels), but returned {shown(partition)}"
             )
         partition.check(type(self).__name__, ensemble, self.n_clusters)
+        self._warn_if_unfinished(partition)
         self._keep(partition, ensemble, order)
         return self
 
@@ -260,6 +266,32 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "ask for fewer clusters or give members with more clusters"
             )
 
+    def _call_back(self, passes: Iterable[Pass]) -> None:
+        """Hand records of ``history_`` to the user's callback, if there is one."""
+        if self.callback is not None:
+            for record in passes:
+                self.callback(record)
+
+    def _warn_if_unfinished(self, partition: Partition) -> None:
+        """One warning that says what happened and what to do, where the method gives advice."""
+        if not partition.advice:
+            return
+        count, wanted = partition.n_components, self.n_clusters
+        if wanted is not None and count != wanted:
+            how = "merged" if count > wanted else "split"
+            message = (
+                f"arrived at {count} components instead of {wanted} clusters; they were {how} to "
+                f"{wanted}. {partition.advice}"
+            )
+        elif not partition.converged:
+            message = f"did not converge. {partition.advice}"
+            if hasattr(self, "max_iter"):
+                advice = partition.advice[0].lower() + partition.advice[1:]
+                message = f"did not converge in {self.max_iter} passes. Raise max_iter, or {advice}"
+        else:
+            return
+        warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=3)
+
     def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
         """Set the fitted attributes, with the samples and members in the user's order."""
         back = np.argsort(order)
@@ -277,6 +309,13 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
         self.n_iter_ = len(self.history_)
+        last = self.history_[-1] if self.history_ else {}
+        for name in last.keys() & {"objective", "residual"}:
+            setattr(self, f"{name}_", last[name])
+        self.n_components_ = partition.n_components
+        self.component_labels_ = (
+            self.labels_ if partition.components is None else ensemble.expand(partition.components)
+        )
         # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():

@@ -57,8 +57,7 @@ part of A.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,6 @@ from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget
 from coterie.core.params import parameter
-from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.enhancement import (
@@ -78,8 +76,8 @@ from coterie.evidence.enhancement import (
     minimise,
 )
 from coterie.evidence.reliability import member_reliability, reliability_for
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -184,13 +182,11 @@ class ECCMS(LabelConsensus):
     tol: float = 1e-2
     max_iter: int = 100
     precision: Precision = parameter("double", DOMAINS["precision"])
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        from coterie.numerics.linkage import weighted_linkage
-
         needed = bytes_per_pair(self.evidence, self.precision)
         require_dense(ensemble, needed, "The matrix that EC-CMS learns", self.memory_budget)
         reliability = reliability_for(ensemble, self.evidence, self.theta)
@@ -206,25 +202,16 @@ class ECCMS(LabelConsensus):
         learned, history, converged = minimise(
             problem, self.lam, self.tol, self.max_iter, self.callback
         )  # 2 to 4
-        warn_if_unfinished(
-            "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
-        )
-        dendrogram = weighted_linkage(1.0 - learned, problem.weights, overwrite=True)  # 5
-        labels = dendrogram.cut(self.n_clusters)
+        cut = cut_similarity(learned.copy(), problem.weights, self.n_clusters)  # 5
         member_weights = ensemble.member_weight
         if reliability is not None:
             member_weights = member_weights * member_reliability(ensemble, reliability)
-        return Partition(
-            labels=labels,
+        return replace(
+            cut,
             member_weights=member_weights,
             converged=converged,
             history=history,
-            by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
-            other={
-                "consensus_matrix_": learned,
-                "dendrogram_": dendrogram,
-                "n_components_": self.n_clusters,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            advice=ADVICE,
+            by_sample={"confident_groups_": problem.groups},
+            other={**cut.other, "consensus_matrix_": learned},
         )

@@ -41,7 +41,7 @@ from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -104,7 +104,5 @@ class ECPCSHC(LabelConsensus):
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        apart = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)
-        np.subtract(1.0, apart, out=apart)
-        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
-        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})
+        similarity = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)
+        return cut_similarity(similarity, ensemble.sizes, self.n_clusters)

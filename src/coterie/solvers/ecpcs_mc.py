@@ -48,7 +48,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut, finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import finish_partition, one_pass
 from coterie.solvers.partition import Partition
 
 # smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
@@ -143,14 +143,13 @@ class ECPCSMC(LabelConsensus):
         discretisation = best_discretisation(embedding, np.ones(k), starts)
         groups = by_first_appearance(discretisation.labels)
         votes = group_votes(ensemble, groups)
-        components = by_first_appearance(_first_largest(votes))
-        labels = finish_partition(ensemble, components, self.n_clusters, embedding=votes)
-        cut = Cut(labels, components, discretisation.alignment / k)
-        warn_if_unfinished(
-            "ECPCSMC", cut.converged, cut.n_components, self.n_clusters, self.n_init, ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight,
+        largest = np.argmax(votes >= votes.max(axis=1, keepdims=True) - TIE, axis=1)
+        components = by_first_appearance(largest)
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=votes),
+            history=one_pass(discretisation.alignment / k),
+            components=components,
+            advice=ADVICE,
             by_base_cluster={"cluster_groups_": groups, "cluster_embedding_": embedding},
             other={"votes_": votes},
         )
@@ -175,7 +174,3 @@ def group_votes(ensemble: Ensemble, groups: IntArray) -> FloatArray:
     of_group = sparse.csr_array((ensemble.weight_of_cluster, columns))
     held = np.asarray((ensemble.incidence @ of_group).toarray())
     return held / of_group.sum(axis=0)
-
-
-def _first_largest(votes: FloatArray) -> IntArray:
-    return np.argmax(votes >= votes.max(axis=1, keepdims=True) - TIE, axis=1)

@@ -34,7 +34,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +45,7 @@ from coterie.core.params import Choice, parameter
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut, cut_embedding, cut_graph, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding, cut_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
@@ -119,30 +119,15 @@ class HBGF(LabelConsensus):
         links = sparse.csr_array(ensemble.incidence.multiply(prior))
         if self.partition == "metis":
             graph, sizes = _whole_graph(ensemble, links, prior)
-            cut = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
-            self._warn(cut)
-            return cut.partition(ensemble.member_weight)
+            return cut_graph(ensemble, graph, sizes, self.n_clusters, rng, advice=ADVICE)
         spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
         embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            companions=(companions, prior),
-        )
-        self._warn(cut)
-        return cut.partition(
-            ensemble.member_weight,
-            other={"embedding_": embedding},
+        return replace(
+            cut_embedding(
+                self, ensemble, embedding, rng, companions=(companions, prior), advice=ADVICE
+            ),
             by_base_cluster={"cluster_embedding_": companions},
-        )
-
-    def _warn(self, cut: Cut) -> None:
-        warn_if_unfinished(
-            "HBGF", cut.converged, cut.n_components, self.n_clusters, self.max_iter, ADVICE
+            other={"embedding_": embedding},
         )
 
 

@@ -43,6 +43,7 @@ from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitioners import Objective, hypergraph_cut, partition_hypergraph
 from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 
@@ -122,9 +123,4 @@ class HGPA(LabelConsensus):
             imbalance=self.imbalance,
         )
         cut = hypergraph_cut(incidence, price, labels, self.objective)
-        return Partition(
-            labels=labels,
-            member_weights=ensemble.member_weight,
-            history=({"pass": 1, "objective": cut, "residual": 0.0},),
-            other={"cut_": cut},
-        )
+        return Partition(labels, history=one_pass(cut), other={"cut_": cut})

@@ -39,20 +39,19 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.params import STRENGTH, Real, parameter
-from coterie.core.types import FloatArray, Pass
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
-from coterie.solvers._late_fusion import Fusion, Members, combine, fill, record, start, turn, weigh
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers._late_fusion import Fusion, combine, follow_consensus, record, start
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 
@@ -122,7 +121,7 @@ class IMVC(LabelConsensus):
     n_init: int = 20
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -132,35 +131,23 @@ class IMVC(LabelConsensus):
         history: list[Pass] = []
         converged = False
         for number in range(1, self.max_iter + 1):
-            H = one_pass(problem, members, self.lam)
+            H = problem.polar(combine(problem, members, self.lam))  # 1
+            follow_consensus(problem, members, H)  # 2 to 4
             history.append(record(problem, H, combine(problem, members, self.lam), history))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             if number > 2 and history[-1]["residual"] < self.tol:
                 converged = True
                 break
         components = weighted_kmeans(
             unit_rows(H), self.n_clusters, problem.weights, rng, n_init=self.n_init
         )
-        return finished(
-            self,
-            ensemble,
-            components,
-            history,
-            converged=converged,
-            advice="Raise tol."
-            if int(components.max()) + 1 == self.n_clusters
-            else "Ask for fewer clusters.",
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=H),
             member_weights=problem.prior * members.beta,
-            embedding=H,
+            converged=converged,
+            history=history,
+            components=components,
+            advice="Raise tol." if complete else "Ask for fewer clusters.",
             by_sample={"embedding_": H},
         )
-
-
-def one_pass(problem: Fusion, members: Members, lam: float) -> FloatArray:
-    """Steps 1 to 4; returns H."""
-    H = problem.polar(combine(problem, members, lam))  # 1
-    turn(problem, members, H)  # 2
-    fill(problem, members, H)  # 3
-    weigh(problem, members, H)  # 4
-    return H

@@ -45,7 +45,6 @@ Cost: O(N m c) per round, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -61,8 +60,7 @@ from coterie.solvers._label_kmeans import (
     label_kmeans,
     squared_costs,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
@@ -144,7 +142,7 @@ class KCC(LabelConsensus):
     n_init: int = 10
     max_iter: int = 100
     tol: float = 1e-5
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -163,28 +161,19 @@ class KCC(LabelConsensus):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        history = tuple(_records(best.objectives))
-        if self.callback is not None:
-            for record in history:
-                self.callback(record)
-        warn_if_unfinished(
-            "KCC",
-            best.converged,
-            self.n_clusters,
-            self.n_clusters,
-            self.max_iter,
-            "Raise tol.",
-        )
+        history = _records(best.objectives)
+        self._call_back(history)
         gained = weights * (
             member_values(rows, best.labels, self.n_clusters, self.utility, self.p) - own
         )
         return Partition(
-            labels=best.labels,
+            best.labels,
             member_weights=weights,
             converged=best.converged,
             history=history,
+            advice="Raise tol.",
             by_member={"member_utilities_": gained},
-            other={"objective_": best.objective, "utility_": float(gained.sum())},
+            other={"utility_": float(gained.sum())},
         )
 
 

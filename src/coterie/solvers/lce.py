@@ -37,7 +37,7 @@ missing labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
@@ -141,22 +141,12 @@ class LCE(LabelConsensus):
         refined *= prior
         spectrum = bipartite_spectrum(refined, ensemble.weights, self.n_clusters)
         embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            companions=(companions, prior),
-        )
-        warn_if_unfinished(
-            "LCE", cut.converged, cut.n_components, self.n_clusters, self.max_iter, ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight,
-            other={"embedding_": embedding},
+        return replace(
+            cut_embedding(
+                self, ensemble, embedding, rng, companions=(companions, prior), advice=ADVICE
+            ),
             by_base_cluster={"cluster_embedding_": companions},
+            other={"embedding_": embedding},
         )
 
 

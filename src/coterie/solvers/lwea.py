@@ -39,7 +39,7 @@ scaled up to m members. The mean over members is taken over those that labelled 
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ from coterie.evidence.reliability import (
     member_reliability,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -126,13 +126,11 @@ class LWEA(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)  # 1
-        apart = locally_weighted_coassociation(
+        similarity = locally_weighted_coassociation(
             ensemble, reliability=reliability, memory_budget=self.memory_budget
         )  # 2
-        np.subtract(1.0, apart, out=apart)
-        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
-        return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, reliability),
+        return replace(
+            cut_similarity(similarity, ensemble.sizes, self.n_clusters),  # 3, 4
+            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
-            other={"dendrogram_": dendrogram},
         )

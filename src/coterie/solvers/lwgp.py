@@ -30,7 +30,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import cluster_reliability, member_reliability
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -117,14 +117,9 @@ class LWGP(LabelConsensus):
         reliability = cluster_reliability(ensemble, self.theta)
         links = ensemble.incidence.multiply(reliability * ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
-        )
-        warn_if_unfinished(
-            "LWGP", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, reliability),
-            other={"embedding_": embedding},
+        return replace(
+            cut_embedding(self, ensemble, embedding, rng),
+            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
+            other={"embedding_": embedding},
         )

@@ -45,11 +45,15 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import finish_partition, one_pass
 from coterie.solvers.partition import Partition
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
 TIE = 1e-9
+ADVICE = (
+    "A meta-cluster was the first choice of no sample: members whose clusters differ less in "
+    "number and size, or a larger imbalance, help."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -126,31 +130,16 @@ class MCLA(LabelConsensus):
         meta = by_first_appearance(parts)
         association = associate(ensemble, votes, meta)  # 3
         chosen = first_choice(association, ensemble.weights)
-        n_components = len(np.unique(chosen))
-        warn_if_unfinished(
-            "MCLA",
-            True,
-            n_components,
-            self.n_clusters,
-            1,
-            "A meta-cluster was the first choice of no sample: members whose clusters differ less in "
-            "number and size, or a larger imbalance, help.",
-        )
         cut = graph_cut(graph, meta)
-        record: dict[str, Any] = {
-            "pass": 1,
-            "objective": cut,
-            "residual": 0.0,
-            "n_components": n_components,
-        }
         return Partition(
-            labels=finish_partition(ensemble, chosen, self.n_clusters, embedding=association),
-            member_weights=ensemble.member_weight,
-            converged=n_components == self.n_clusters,
-            history=(record,),
-            by_sample={"component_labels_": chosen, "association_": association},
+            finish_partition(ensemble, chosen, self.n_clusters, embedding=association),
+            converged=len(np.unique(chosen)) == self.n_clusters,
+            history=one_pass(cut),
+            components=chosen,
+            advice=ADVICE,
+            by_sample={"association_": association},
             by_base_cluster={"meta_clusters_": meta},
-            other={"cut_": cut, "n_components_": n_components},
+            other={"cut_": cut},
         )
 
 

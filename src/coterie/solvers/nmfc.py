@@ -35,7 +35,6 @@ Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -47,8 +46,8 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -130,7 +129,7 @@ class NMFC(LabelConsensus):
     n_init: int = parameter(10, Integer(0))
     max_iter: int = 500
     tol: float = 1e-6
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -146,21 +145,15 @@ class NMFC(LabelConsensus):
             if best is None or factors.objective < best.objective * (1 - TIE):
                 best = factors
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
+        self._call_back(best.history)
         components = np.argmax(best.Q, axis=1)
-        return finished(
-            self,
-            ensemble,
-            components,
-            best.history,
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=best.Q),
             converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(components)) == self.n_clusters
-            else "Raise n_init, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
-            embedding=best.Q,
+            history=best.history,
+            components=components,
+            advice="Raise tol." if complete else "Raise n_init, or ask for fewer clusters.",
             by_sample={"memberships_": best.Q},
             other={"scales_": np.diag(best.S).copy()},
         )

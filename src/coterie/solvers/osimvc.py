@@ -38,7 +38,6 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -53,15 +52,13 @@ from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import (
     Fusion,
     combine,
-    fill,
+    follow_consensus,
     record,
     start,
     supported_polar,
-    turn,
-    weigh,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with
@@ -134,7 +131,7 @@ class OSIMVC(LabelConsensus):
     n_init: int = 10
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -151,20 +148,15 @@ class OSIMVC(LabelConsensus):
             if best is None or run.objective > best.objective * (1 + TIE):
                 best = run
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
-        return finished(
-            self,
-            ensemble,
-            best.labels,
-            best.history,
-            converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(best.labels)) == self.n_clusters
-            else "Raise n_init or lam.",
+        self._call_back(best.history)
+        complete = len(np.unique(best.labels)) == self.n_clusters
+        return Partition(
+            finish_partition(ensemble, best.labels, self.n_clusters, embedding=best.combined),
             member_weights=problem.prior * best.beta,
-            embedding=best.combined,
+            converged=best.converged,
+            history=best.history,
+            components=best.labels,
+            advice="Raise tol." if complete else "Raise n_init or lam.",
         )
 
 
@@ -206,9 +198,7 @@ def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float
         labels = nearest(combined @ C.T)  # 1
         C = supported_polar(cross_product(combined, problem.weights, labels, len(C)).T)  # 2
         consensus = C[labels]
-        turn(problem, members, consensus)  # 3
-        fill(problem, members, consensus)  # 4
-        weigh(problem, members, consensus)  # 5
+        follow_consensus(problem, members, consensus)  # 3 to 5
         combined = combine(problem, members, lam)
         history.append(record(problem, consensus, combined, history))
         if number > 2 and history[-1]["residual"] < tol:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +29,13 @@ class Partition:
         the weights that the user gave.
     converged : bool
         Whether the method stopped by its own rule.
-    history : tuple of mappings
-        One record per pass.
+    history : sequence of mappings
+        One record per pass. "objective" and "residual" of the last become fitted attributes.
+    components : ndarray, shape (N,), or None
+        Clusters that the method found, where ``labels`` are adjusted to exactly n_clusters.
+    advice : str
+        What the user can do if the method did not converge, or found another number of clusters.
+        The base class warns with this advice; without advice it does not warn.
     by_sample : mapping
         Fitted attributes with N rows, copied to n samples.
     by_member : mapping
@@ -46,24 +51,33 @@ class Partition:
     labels: NDArray[np.int64]
     member_weights: NDArray[np.float64] | None = None
     converged: bool = True
-    history: tuple[Pass, ...] = ()
+    history: Sequence[Pass] = ()
+    components: NDArray[np.int64] | None = None
+    advice: str = ""
     by_sample: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def n_components(self) -> int:
+        """Number of clusters that the method found."""
+        return len(np.unique(self.labels if self.components is None else self.components))
+
     def check(self, solver: str, ensemble: Ensemble, n_clusters: int | None) -> None:
         """Raise an error that says what the solver should have returned."""
         N, m, k = ensemble.n_microclusters, ensemble.n_members, ensemble.n_base_clusters
-        labels = np.asarray(self.labels)
-        if labels.shape != (N,) or labels.dtype.kind not in "iu":
-            raise ValueError(
-                f"{solver}: labels of a Partition must be {N} integers, one per microcluster of "
-                f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
-                f"{labels.dtype}"
-            )
-        if n_clusters is not None and (count := len(np.unique(labels))) != n_clusters:
+        components = self.labels if self.components is None else self.components
+        for name, given in (("labels", self.labels), ("components", components)):
+            labels = np.asarray(given)
+            if labels.shape != (N,) or labels.dtype.kind not in "iu":
+                raise ValueError(
+                    f"{solver}: {name} of a Partition must be {N} integers, one per microcluster of "
+                    f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
+                    f"{labels.dtype}"
+                )
+        if n_clusters is not None and (count := len(np.unique(self.labels))) != n_clusters:
             raise ValueError(
                 f"{solver}: labels of a Partition must have exactly n_clusters={n_clusters} "
                 f"distinct values, but have {count}"

@@ -46,7 +46,7 @@ from coterie.core.params import Choice, Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -125,13 +125,11 @@ class PTA(LabelConsensus):
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        apart = trajectory_similarity(
+        similarity = trajectory_similarity(
             ensemble,
             n_neighbors=self.n_neighbors,
             n_steps=self.n_steps,
             memory_budget=self.memory_budget,
         )
-        np.subtract(1.0, apart, out=apart)
         once = np.ones(ensemble.n_microclusters)
-        cut, dendrogram = cut_dendrogram(apart, once, self.n_clusters, self.linkage)
-        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})
+        return cut_similarity(similarity, once, self.n_clusters, self.linkage)

@@ -35,7 +35,7 @@ to all base clusters, those of members that did not see it too.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -138,16 +138,5 @@ class PTGP(LabelConsensus):
         links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)
         links *= ensemble.weight_of_cluster
         embedding = tcut_embedding(links, once, self.n_clusters)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            weights=once,
-        )
-        warn_if_unfinished(
-            "PTGP", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(ensemble.member_weight, other={"embedding_": embedding})
+        cut = cut_embedding(self, ensemble, embedding, rng, weights=once)
+        return replace(cut, other={"embedding_": embedding})

@@ -56,7 +56,6 @@ members, so a sample with gaps has a short column. In W only directions count.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -70,8 +69,8 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import KMEANS_ADVICE, KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
 # the penalty mu: first value times the norm of S, growth per pass, largest value
@@ -83,8 +82,6 @@ LEAST_SINGULAR = 1e-4
 # shares of a norm below which a direction is rounding
 NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
-# maximum number of rounds per k-means start
-KMEANS_ROUNDS = 300
 
 
 @dataclass(eq=False, repr=False)
@@ -107,7 +104,7 @@ class _RSEC(LabelConsensus):
     max_iter: int = 500
     tol: float = 1e-5
     n_init: int = 10
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -125,49 +122,34 @@ class _RSEC(LabelConsensus):
             shrink_error(problem, state)  # 3
             follow_partition(problem, state)  # 4
             history.append(move_multipliers(problem, state, len(history) + 1))  # 5
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             converged = history[-1]["residual"] < self.tol
         rank = state.copy.left.shape[1]
         similarity, embedding = self._graph(problem, state)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=KMEANS_ROUNDS
-        )
-        self._warn(converged, rank, cut.n_components)
-        return Partition(
-            labels=cut.labels,
-            member_weights=ensemble.member_weight,
+        cut = cut_embedding(self, ensemble, embedding, rng, max_iter=KMEANS_ROUNDS)
+        return replace(
+            cut,
             converged=converged and rank > 0,
-            history=tuple(history),
-            by_sample={
-                "sample_error_": error_shares(problem, state),
-                "component_labels_": cut.components,
-            },
-            other={
-                "consensus_matrix_": similarity,
-                "rank_": rank,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-                "n_components_": cut.n_components,
-            },
+            history=history,
+            advice=self._advice(rank, cut.n_components),
+            by_sample={"sample_error_": error_shares(problem, state)},
+            other={"consensus_matrix_": similarity, "rank_": rank},
         )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
         """The similarity that is clustered, and the rows that k-means gets."""
         raise AssertionError("each of the two writes this")
 
-    def _warn(self, converged: bool, rank: int, n_components: int) -> None:
-        name = type(self).__name__
+    def _advice(self, rank: int, n_components: int) -> str:
         if rank == 0:
             warnings.warn(
-                f"{name}: lam1 = {self.lam1:g} leaves nothing of the mixtures, so the plain "
-                "co-association was clustered. Lower lam1.",
+                f"{type(self).__name__}: lam1 = {self.lam1:g} leaves nothing of the mixtures, so the "
+                "plain co-association was clustered. Lower lam1.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-            return
-        advice = KMEANS_ADVICE if n_components != self.n_clusters else f"Raise tol ({self.tol:g})."
-        warn_if_unfinished(name, converged, n_components, self.n_clusters, self.max_iter, advice)
+            return ""
+        return KMEANS_ADVICE if n_components != self.n_clusters else f"Raise tol ({self.tol:g})."
 
 
 class RSECH(_RSEC):

@@ -27,7 +27,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ import numpy as np
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -104,10 +104,5 @@ class USENC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         links = ensemble.incidence.multiply(ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
-        )
-        warn_if_unfinished(
-            "USENC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(ensemble.member_weight, other={"embedding_": embedding})
+        cut = cut_embedding(self, ensemble, embedding, rng)
+        return replace(cut, other={"embedding_": embedding})

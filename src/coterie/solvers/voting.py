@@ -38,7 +38,6 @@ Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -50,8 +49,8 @@ from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
@@ -59,6 +58,7 @@ TIE = 1e-10
 # starts of the k-means that is the reference if no member has c clusters
 STARTS = 10
 CONSENSUS = "k-means of label rows"
+ADVICE = "Ask for fewer clusters, or give members with at least as many."
 
 
 @dataclass(eq=False, repr=False)
@@ -129,7 +129,7 @@ class MajorityVoting(LabelConsensus):
     reference: Literal["member", "consensus"] = parameter("member", Choice(("member", "consensus")))
     cover: bool = parameter(True, Choice((True, False)))
     max_iter: int = 20
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -153,31 +153,18 @@ class MajorityVoting(LabelConsensus):
             changed = float(weights[new_labels != labels].sum() / weights.sum())
             labels, votes, agreed = new_labels, new_votes, new_agreed
             history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
         # samples without a vote form a cluster of their own
         components = np.where(labels < 0, c, labels)
-        n_components = len(np.unique(components))
-        warn_if_unfinished(
-            "MajorityVoting",
-            # max_iter=1 asks for a single vote, which is not a failure to converge
-            settled or self.max_iter == 1,
-            n_components,
-            c,
-            self.max_iter,
-            "Ask for fewer clusters, or give members with at least as many.",
-        )
+        # max_iter=1 asks for a single vote, which is not a failure to converge
+        complete = self.max_iter == 1 and len(np.unique(components)) == c
         return Partition(
-            labels=finish_partition(ensemble, components, c, embedding=votes),
-            member_weights=ensemble.member_weight,
+            finish_partition(ensemble, components, c, embedding=votes),
             converged=settled,
-            history=tuple(history),
-            by_sample={"component_labels_": components},
-            other={
-                "reference_": reference,
-                "objective_": agreed / all_votes,
-                "n_components_": n_components,
-            },
+            history=history,
+            components=components,
+            advice="" if complete else ADVICE,
+            other={"reference_": reference},
         )
 
 

@@ -41,7 +41,6 @@ Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -52,8 +51,8 @@ from scipy.special import polygamma, psi
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -139,7 +138,7 @@ class BCE(LabelConsensus):
     n_init: int = 10
     max_iter: int = 500
     tol: float = 0.01
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -150,22 +149,16 @@ class BCE(LabelConsensus):
             if best is None or fit.bound > best.bound + 1e-9 * abs(best.bound):
                 best = fit
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
+        self._call_back(best.history)
         memberships = best.gamma / best.gamma.sum(axis=1, keepdims=True)
         components = np.argmax(memberships, axis=1)
-        return finished(
-            self,
-            ensemble,
-            components,
-            best.history,
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=memberships),
             converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(components)) == self.n_clusters
-            else "Raise n_init, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
-            embedding=memberships,
+            history=best.history,
+            components=components,
+            advice="Raise tol." if complete else "Raise n_init, or ask for fewer clusters.",
             by_sample={"memberships_": memberships},
             by_base_cluster={"label_chances_": best.model.beta},
             other={"bound_": best.bound, "alpha_": best.model.alpha},

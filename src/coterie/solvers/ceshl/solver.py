@@ -59,13 +59,11 @@ members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.params import STRENGTH, Choice, Integer, Real, parameter
@@ -73,10 +71,10 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
-from coterie.solvers.cutting import finished
+from coterie.solvers.cutting import bipartite_components, finish_partition
 from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]
@@ -190,7 +188,7 @@ class CESHL(LabelConsensus):
     inner_iter: int = parameter(20, Integer(1))
     max_iter: int = 100
     tol: float = parameter(1e-6, Real(0.0, 1.0, closed_high=False))
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -207,25 +205,24 @@ class CESHL(LabelConsensus):
         while len(history) < self.max_iter:
             record = learn_incidence(problem, state)  # 3
             history.append({"pass": len(history) + 1, **record})
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             converged = len(history) > 1 and state.n_components == self.n_clusters
             if converged or beyond_reach or stalled(history):
                 break
             follow_components(problem, state)  # 4, 5
-        return finished(
-            self,
-            ensemble,
-            state.component_labels,
-            history,
-            converged=converged,
-            advice=f"No member links these {state.n_components} parts: ask for as many clusters."
-            if beyond_reach
-            else "Raise max_iter or inner_iter, or try another lam between 10 and 1000.",
+        advice = "Raise max_iter or inner_iter, or try another lam between 10 and 1000."
+        if beyond_reach:
+            advice = f"No member links these {state.n_components} parts: ask for as many clusters."
+        components = state.component_labels
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=state.embedding),
             member_weights=np.add.reduceat(
                 problem.multiplicity * weights * ensemble.cluster_sizes, ensemble.cluster_starts
             ),
-            embedding=state.embedding,
+            converged=converged,
+            history=history,
+            components=components,
+            advice=advice,
             by_base_cluster={
                 "incidence_": state.incidence.T,
                 "hyperedge_weights_": weights,
@@ -305,19 +302,23 @@ class State:
     incidence: FloatArray
     embedding: FloatArray
     rho: float
-    n_components: int
     component_labels: IntArray
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of Y."""
+        return int(self.component_labels.max()) + 1
 
 
 def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
     """Y = H and its F; where H has c parts or more, all of their indicators."""
     incidence = ensemble.incidence.toarray()
-    n_components, labels = components(incidence)
-    if n_components >= problem.n_clusters:
+    labels = bipartite_components(incidence)
+    if labels.max() + 1 >= problem.n_clusters:
         embedding = part_embedding(problem, incidence, labels)
     else:
         embedding = spectral_embedding(problem, incidence)
-    return State(incidence, embedding, rho, n_components, labels)
+    return State(incidence, embedding, rho, labels)
 
 
 def edge_quality(ensemble: Ensemble) -> FloatArray:
@@ -383,7 +384,7 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
         for values in (state.incidence, solution.point - state.incidence)
     )
     state.incidence = solution.point
-    state.n_components, state.component_labels = components(solution.point)
+    state.component_labels = bipartite_components(solution.point)
     return {
         "objective": solution.value,
         "residual": float(np.sqrt(after / before)),
@@ -406,19 +407,6 @@ def follow_components(problem: Problem, state: State) -> None:
 def stalled(history: list[Pass]) -> bool:
     """Whether Y has not moved for many passes, for any rho."""
     return len(history) >= STALLED and not any(record["steps"] for record in history[-STALLED:])
-
-
-def components(incidence: FloatArray) -> tuple[int, IntArray]:
-    """Connected components of the hypergraph; a node without hyperedges is a component of its own."""
-    links = sparse.csr_array(incidence)
-    n, k = links.shape
-    bipartite = sparse.csr_array(
-        (links.data, links.indices + n, np.append(links.indptr, np.full(k, links.indptr[-1]))),
-        shape=(n + k, n + k),
-    )
-    _, labels = connected_components(bipartite, directed=False)
-    present, parts = np.unique(labels[:n], return_inverse=True)
-    return len(present), parts.astype(np.int64)
 
 
 def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:

@@ -64,7 +64,6 @@ Where paper and program differ from this
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -82,8 +81,8 @@ from coterie.numerics.stiefel import (
     minimise_quadratics,
     polar,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
@@ -200,7 +199,7 @@ class PCE(LabelConsensus):
     n_starts: int = parameter(20, Integer(1))
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -216,8 +215,7 @@ class PCE(LabelConsensus):
             align_members(problem, state)  # 5
             rotate(problem, state)  # 6
             history.append(record(problem, state, len(history) + 1))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             if len(history) <= AGE_PASSES:
                 state.age *= AGE_GROWTH  # 7
             else:
@@ -226,15 +224,13 @@ class PCE(LabelConsensus):
         advice = "Raise tol."
         if len(np.unique(components)) < self.n_clusters:
             advice = "Ask for fewer clusters: the members do not support as many."
-        return finished(
-            self,
-            ensemble,
-            components,
-            history,
-            converged=converged,
-            advice=advice,
+        return Partition(
+            finish_partition(ensemble, components, self.n_clusters, embedding=state.embedding),
             member_weights=state.alpha,
-            embedding=state.embedding,
+            converged=converged,
+            history=history,
+            components=components,
+            advice=advice,
             by_sample={"sample_reliability_": state.reliability},
             by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
         )

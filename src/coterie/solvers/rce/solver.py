@@ -53,7 +53,6 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -67,8 +66,8 @@ from coterie.evidence.coassociation import require_dense, share, weighted_coasso
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # mu, keeps the inverse root of X X' finite
@@ -162,7 +161,7 @@ class RCE(LabelConsensus):
     max_iter_inner: int = parameter(20, Integer(1))
     tol: float = 0.01
     n_init: int = 10
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -184,24 +183,20 @@ class RCE(LabelConsensus):
             np.subtract(state.consensus, before, out=before)
             change = float(np.abs(before, out=before).max())
             history.append(record(problem, state, len(history) + 1, change, n_steps))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             # the first pass has no rank term yet
             settled = len(history) > 1 and change < self.tol
         consensus = (state.consensus + state.consensus.T) / 2
         embedding = leading_embedding(consensus, problem.weights, self.n_clusters)
         rows = np.sort(rng.permutation(len(embedding))[: self.n_init])
         components = best_discretisation(embedding, problem.weights, rows).labels
-        return finished(
-            self,
-            ensemble,
-            components,
-            history,
-            converged=True,
+        return Partition(
+            finish_partition(
+                ensemble, components, self.n_clusters, similarity=consensus, embedding=embedding
+            ),
+            history=history,
+            components=components,
             advice="Lower lam2, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
-            similarity=consensus,
-            embedding=embedding,
             other={"consensus_matrix_": consensus},
         )
 

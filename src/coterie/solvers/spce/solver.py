@@ -58,7 +58,6 @@ and no link. A ``member_weight`` of 2 is the same as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -71,8 +70,8 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -172,7 +171,7 @@ class SPCE(LabelConsensus):
     max_iter: int = parameter(20, Integer(2))
     max_iter_stage: int = parameter(5, Integer(1))
     tol: float = 1e-6
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -194,26 +193,29 @@ class SPCE(LabelConsensus):
             for turn in range(self.max_iter if last else self.max_iter_stage):
                 before = objective(problem, state)
                 learn_consensus(problem, state)  # 3
-                follow_rank(state)  # 4
+                state.rank = state.rank.follow(state.consensus)  # 4
                 weigh_members(problem, state)  # 5
                 history.append(record(problem, state, len(history) + 1, before))
-                if self.callback is not None:
-                    self.callback(history[-1])
+                self._call_back(history[-1:])
                 state.rho = state.rank.penalty
                 if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
                     break
         rank = state.rank
         rank.release()
-        return finished(
-            self,
-            ensemble,
-            rank.component_labels,
-            history,
-            converged=rank.satisfied,
-            advice=self._advice(n_parts, rank),
+        components = rank.component_labels
+        return Partition(
+            finish_partition(
+                ensemble,
+                components,
+                self.n_clusters,
+                similarity=state.consensus,
+                embedding=rank.embedding,
+            ),
             member_weights=problem.prior / state.alpha,
-            similarity=state.consensus,
-            embedding=rank.embedding,
+            converged=rank.satisfied,
+            history=history,
+            components=components,
+            advice=self._advice(n_parts, rank),
             by_sample={"sample_easiness_": easiness(problem, state)},
             other={"consensus_matrix_": state.consensus, "pair_weights_": state.pair_weights},
         )
@@ -371,11 +373,6 @@ def learn_consensus(problem: Problem, state: State) -> None:
     state.disagreement = disagreement.sum(axis=0)
     if not np.isfinite(state.change) or not np.isfinite(state.disagreement).all():
         raise FloatingPointError("SPCE: the consensus step (17) gave numbers that are not finite")
-
-
-def follow_rank(state: State) -> None:
-    """Step 4, eq. (18) and lines 10 to 16 of Algorithm 1."""
-    state.rank = state.rank.follow(state.consensus)
 
 
 def weigh_members(problem: Problem, state: State) -> None:

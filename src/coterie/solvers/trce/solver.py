@@ -56,7 +56,6 @@ as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -69,8 +68,8 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -170,7 +169,7 @@ class TRCE(LabelConsensus):
     graph_level: bool = parameter(True, Choice((True, False)))
     max_iter: int = 30
     tol: float | None = parameter(None, Real(0.0, optional=True))
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -188,11 +187,10 @@ class TRCE(LabelConsensus):
         while len(history) < self.max_iter and not converged:
             weigh_instances(problem, state)  # 1
             learn_graph(problem, state)  # 2, 3
-            follow_rank(state)  # 4
+            state.rank = state.rank.follow(state.graph)  # 4
             weigh_members(problem, state)  # 5
             history.append(record(problem, state, len(history) + 1))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             settled = self.tol is None or state.change <= self.tol
             converged = len(history) > 1 and state.rank.satisfied and settled
             if beyond_reach and len(history) > 1:
@@ -200,16 +198,20 @@ class TRCE(LabelConsensus):
             state.age *= AGE_GROWTH  # 6
         rank = state.rank
         rank.release()
-        return finished(
-            self,
-            ensemble,
-            rank.component_labels,
-            history,
-            converged=converged,
-            advice=self._advice(rank, beyond_reach),
+        components = rank.component_labels
+        return Partition(
+            finish_partition(
+                ensemble,
+                components,
+                self.n_clusters,
+                similarity=state.graph,
+                embedding=rank.embedding,
+            ),
             member_weights=problem.prior * state.alpha,
-            similarity=state.graph,
-            embedding=rank.embedding,
+            converged=converged,
+            history=history,
+            components=components,
+            advice=self._advice(rank, beyond_reach),
             by_sample={"instance_weights_": state.instance_weights},
             other={"consensus_matrix_": state.graph, "noise_": noise(problem, state)},
         )
@@ -389,11 +391,6 @@ def noise(problem: Problem, state: State) -> FloatArray:
     out = np.empty_like(state.graph)
     noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
     return out
-
-
-def follow_rank(state: State) -> None:
-    """Step 4, (12), and the rule for rho."""
-    state.rank = state.rank.follow(state.graph)
 
 
 def weigh_members(problem: Problem, state: State) -> None:
