@@ -29,6 +29,7 @@ from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import by_first_appearance
+from coterie.solvers._docstrings import completed
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
@@ -60,6 +61,23 @@ SHARED_DOMAINS: Mapping[str, Domain] = {
     "memory_budget": BUDGET,
     "random_state": SEED,
 }
+
+# their documentation, unless a method describes them itself
+SHARED_PARAMETERS = """
+    n_clusters : int
+        Number of clusters.
+    n_init : int
+        Number of k-means starts; the best is kept.
+    max_iter : int
+        Maximum number of passes.
+    callback : callable or None
+        Called after each pass with its record of ``history_``.
+    memory_budget : int, str or None
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
+    random_state : int, numpy Generator or None
+        Seed of the random numbers.
+"""
 
 
 @dataclass(frozen=True)
@@ -139,6 +157,14 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Number of passes.
     history_ : list of dict
         One record per pass.
+    objective_ : float
+        The objective after the last pass.
+    residual_ : float
+        Change in the last pass, as each method measures it.
+    n_components_ : int
+        Number of clusters that the method found, before they were adjusted to exactly n_clusters.
+    component_labels_ : ndarray, shape (n,)
+        Cluster of each sample before that.
     ensemble_ : Ensemble
         The members, compressed to their distinct label rows.
 
@@ -167,6 +193,13 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     n_clusters: int | None
     random_state: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if vars(cls).get("__doc__"):
+            base = next(base for base in cls.__mro__[1:] if issubclass(base, LabelConsensus))
+            random = cls.about.random or not cls.about.name
+            cls.__doc__ = completed(cls, base, SHARED_PARAMETERS, random=random)
 
     @classmethod
     def method_name(cls) -> str:

@@ -52,16 +52,9 @@ class CSPA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------

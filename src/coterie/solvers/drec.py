@@ -74,21 +74,12 @@ class DREC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 10.0
         Weight of the ridge penalty, positive: the larger, the more similar all mixtures are.
     max_iter : int, default 5
         Rounds of reweighting.
-    n_init : int, default 100
-        Number of starts of the final k-means.
     callback : callable or None, default None
         Called after each round with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -97,11 +88,6 @@ class DREC(LabelConsensus):
     sample_residual_ : ndarray, shape (n,)
         Length of the unexplained part of each sample's labels, relative to their length. It is large
         for samples that resemble no others.
-    objective_ : float
-        The objective after the last round.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        affinity leaves fewer distinct rows.
 
     See Also
     --------

@@ -50,11 +50,6 @@ class EAC(LabelConsensus):
         Number of clusters; None takes the partition with the longest lifetime.
     linkage : {"average", "complete", "single"}, default "average"
         How the dissimilarity of two groups follows from that of their samples.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------

@@ -90,8 +90,6 @@ class ECCMS(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     alpha : float, default 0.8
         Share of the members that must put a pair together for the pair to be certain. The paper
         advises 0.7 to 0.8; with a larger value fewer pairs are certain.
@@ -112,18 +110,9 @@ class ECCMS(LabelConsensus):
     tol : float, default 0.01
         Relative change of the five matrices at which passes end. The default is the rule behind
         the published numbers and ends short of the optimum, for which 1e-7 is needed.
-    max_iter : int, default 100
-        Maximum number of passes.
     precision : {"double", "single"}, default "double"
         Precision of the matrices while they are learned. "single" takes half of the memory and two
         thirds of the time. Labels are the same unless pairs tie to seven digits.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -134,10 +123,6 @@ class ECCMS(LabelConsensus):
         Which samples are connected by certain pairs.
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
-    objective_ : float
-        The objective of problem (5) after the last pass.
     residual_ : float
         The largest of the five relative changes in the last pass.
 

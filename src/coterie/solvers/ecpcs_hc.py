@@ -51,22 +51,13 @@ class ECPCSHC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_steps : int, default 20
         Number of steps of the random walk among base clusters.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------

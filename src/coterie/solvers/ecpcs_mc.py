@@ -67,17 +67,10 @@ class ECPCSMC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_steps : int, default 20
         Number of steps of the random walk among base clusters.
     n_init : int, default 10
         Number of starts of the rotation; the best is kept.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -88,8 +81,6 @@ class ECPCSMC(LabelConsensus):
     votes_ : ndarray, shape (N, groups)
         Share of each group's base clusters that hold a microcluster;
         ``ensemble_.expand(votes_)`` has a row per sample.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that won samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

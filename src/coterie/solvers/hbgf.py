@@ -57,8 +57,6 @@ class HBGF(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     partition : {"spectral", "metis"}, default "spectral"
         How the graph is cut. "metis" gives parts of about equal weight and needs pymetis (extra
         ``graph``).
@@ -66,8 +64,6 @@ class HBGF(LabelConsensus):
         For "spectral" only: number of k-means starts; the best is kept.
     max_iter : int, default 300
         For "spectral" only: maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts or of METIS.
 
     Attributes
     ----------
@@ -76,8 +72,6 @@ class HBGF(LabelConsensus):
     cluster_embedding_ : ndarray, shape (k, p)
         For "spectral" only: the embedding of the base clusters, in the order of
         ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The parts that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

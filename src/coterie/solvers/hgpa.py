@@ -53,8 +53,6 @@ class HGPA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     hyperedge_weight : {"unit", "size"}, default "unit"
         "unit" counts every base cluster the same, as in the paper; "size" counts it by its samples,
         as in the authors' program.
@@ -64,8 +62,6 @@ class HGPA(LabelConsensus):
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------

@@ -61,29 +61,15 @@ class IMVC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
-    n_init : int, default 20
-        Number of starts of the final k-means.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass raises the objective by less than this share of it.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (n, n_clusters)
         H, with orthonormal columns.
-    objective_ : float
-        The objective after the last pass.
-    n_components_ : int
-        Number of clusters of k-means, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

@@ -53,25 +53,13 @@ class KC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
-    n_init : int, default 10
-        Number of k-means starts; the best is kept.
     max_iter : int, default 300
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     objective_ : float
         Sum over samples of the squared distance between their row and their cluster's mean row.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where missing
-        labels leave fewer distinct rows.
 
     See Also
     --------

@@ -75,8 +75,6 @@ class KCC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default "U_H"
         What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the same by
         the length of the vectors of shares ("U_cos", and "U_Lp" with the p-norm).
@@ -93,8 +91,6 @@ class KCC(LabelConsensus):
         A start ends when a round lowers the objective by less than this share of it.
     callback : callable or None, default None
         Called once per round of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the first centres.
 
     Attributes
     ----------

@@ -63,22 +63,13 @@ class LCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     links : {"triples", "quality"}, default "triples"
         How base clusters of one member are alike through common neighbours: connected triples
         (WCT), or triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
-    n_init : int, default 10
-        Number of k-means starts; the best is kept.
     max_iter : int, default 300
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -86,8 +77,6 @@ class LCE(LabelConsensus):
         A row of unit length per microcluster, on which k-means runs.
     cluster_embedding_ : ndarray, shape (k, p)
         The embedding of the base clusters, in the order of ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

@@ -65,16 +65,9 @@ class LWEA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.4
         How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
         1.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -82,8 +75,6 @@ class LWEA(LabelConsensus):
         ECI of each base cluster, in the order of ``ensemble_.incidence``.
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------

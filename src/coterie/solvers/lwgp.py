@@ -52,17 +52,11 @@ class LWGP(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.4
         How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
         1.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -71,9 +65,6 @@ class LWGP(LabelConsensus):
         ``ensemble_.expand(embedding_)`` has a row per sample.
     cluster_reliability_ : ndarray, shape (k,)
         ECI of each base cluster, in the order of ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------

@@ -62,12 +62,8 @@ class MCLA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     imbalance : float, default 0.05
         How far the base clusters of a meta-cluster may together exceed their fair share of samples.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------
@@ -78,10 +74,6 @@ class MCLA(LabelConsensus):
     association_ : ndarray, shape (n, c)
         Association of each sample with each meta-cluster, in [0, 1]. Fewer columns where there are
         fewer base clusters than clusters.
-    n_components_ : int
-        Number of clusters before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Meta-cluster of greatest association of each sample.
 
     See Also
     --------

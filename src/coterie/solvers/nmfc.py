@@ -66,8 +66,6 @@ class NMFC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_init : int, default 10
         Number of random starts, in addition to the one from k-means; the factorisation with the
         smallest error is kept.
@@ -77,8 +75,6 @@ class NMFC(LabelConsensus):
         A start ends when a pass changes the objective by less than this share of it.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -89,11 +85,6 @@ class NMFC(LabelConsensus):
         The diagonal of S.
     objective_ : float
         Squared error of the factorisation, over all pairs of samples.
-    n_components_ : int
-        Number of columns of Q that are the largest of some sample, before they are adjusted to
-        exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        The largest column of each sample.
 
     See Also
     --------

@@ -73,8 +73,6 @@ class OSIMVC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
     n_init : int, default 10
@@ -85,17 +83,6 @@ class OSIMVC(LabelConsensus):
         A start ends when a pass raises the objective by less than this share of it.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
-
-    Attributes
-    ----------
-    objective_ : float
-        The objective after the last pass.
-    n_components_ : int
-        Number of clusters of the learned partition, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample in that partition.
 
     See Also
     --------

@@ -61,8 +61,6 @@ class PTA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     linkage : {"average", "complete", "single"}, default "average"
         How the dissimilarity of two groups follows from that of their microclusters: PTA-AL,
         PTA-CL and PTA-SL.
@@ -71,18 +69,11 @@ class PTA(LabelConsensus):
         N, at least 1 and at most 20.
     n_steps : int or None, default None
         T, the number of steps of a trajectory; None takes the value of n_neighbors.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters, each of size one.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------

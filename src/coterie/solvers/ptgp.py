@@ -59,30 +59,18 @@ class PTGP(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_neighbors : int or None, default None
         K, the number of strongest links kept per microcluster; None takes half the square root of
         N, at least 1 and at most 20.
     n_steps : int or None, default None
         T, the number of steps of a trajectory; None takes the value of n_neighbors.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
         A row of unit length per microcluster, on which k-means runs.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------

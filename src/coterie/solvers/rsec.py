@@ -86,7 +86,26 @@ NO_DIRECTION = 1e-12
 
 @dataclass(eq=False, repr=False)
 class _RSEC(LabelConsensus):
-    """The part that RSEC-H and RSEC-Z share."""
+    """The part that RSEC-H and RSEC-Z share.
+
+    Parameters
+    ----------
+    lam1 : float, default 0.1
+        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
+    lam2 : float, default 0.01
+        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
+    tol : float, default 1e-5
+        Passes end when no column of the constraints is violated by more than this length.
+
+    Attributes
+    ----------
+    rank_ : int
+        Rank of the mixtures.
+    sample_error_ : ndarray, shape (n,)
+        Length of the error of each sample's column as a share of the column's own.
+    residual_ : float
+        How far the constraints are violated: the length of the worst column.
+    """
 
     about = MethodInfo(
         cost="O(N q^2 + N^2 (j + c)) per pass in the range of rank q, 56 bytes per pair",
@@ -158,43 +177,10 @@ class RSECH(_RSEC):
     Writes the co-association as low-rank mixtures of itself, with an error for the samples that do not
     fit, and learns the spectral partition of the mixtures along with them.
 
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters.
-    lam1 : float, default 0.1
-        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
-    lam2 : float, default 0.01
-        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
-    max_iter : int, default 500
-        Maximum number of passes.
-    tol : float, default 1e-5
-        Passes end when no column of the constraints is violated by more than this length.
-    n_init : int, default 10
-        Number of starts of the final k-means.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
-
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         The learned affinity W of microclusters, in [0, 1].
-    rank_ : int
-        Rank of the mixtures.
-    sample_error_ : ndarray, shape (n,)
-        Length of the error of each sample's column as a share of the column's own.
-    objective_ : float
-        The objective after the last pass.
-    residual_ : float
-        How far the constraints are violated: the length of the worst column.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
-        leaves fewer distinct rows.
 
     See Also
     --------
@@ -233,43 +219,10 @@ class RSECZ(_RSEC):
 
     The same model as :class:`RSECH`; at the end (\\|Z\\| + \\|Z'\\|) / 2 is cut by spectral clustering.
 
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters.
-    lam1 : float, default 0.1
-        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
-    lam2 : float, default 0.01
-        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
-    max_iter : int, default 500
-        Maximum number of passes.
-    tol : float, default 1e-5
-        Passes end when no column of the constraints is violated by more than this length.
-    n_init : int, default 10
-        Number of starts of the final k-means.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
-
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         The graph that is cut, on microclusters.
-    rank_ : int
-        Rank of the mixtures.
-    sample_error_ : ndarray, shape (n,)
-        Length of the error of each sample's column as a share of the column's own.
-    objective_ : float
-        The objective after the last pass.
-    residual_ : float
-        How far the constraints are violated: the length of the worst column.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
-        leaves fewer distinct rows.
 
     See Also
     --------

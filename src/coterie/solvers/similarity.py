@@ -79,8 +79,6 @@ class SimilarityConsensus(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     evidence : str, array or callable, default "ca"
         The similarity. By name: co-association "ca", locally weighted "lwca", probability
         trajectories "pts", propagated similarity of base clusters "ecpcs", connected triples "cts",
@@ -106,9 +104,6 @@ class SimilarityConsensus(LabelConsensus):
         For "spectral" and "tcut": number of k-means starts; the best is kept.
     max_iter : int, default 300
         For "spectral" and "tcut": maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
     random_state : int, numpy Generator or None, default None
         Seed of the k-means starts or of METIS; linkage is deterministic.
 
@@ -121,8 +116,6 @@ class SimilarityConsensus(LabelConsensus):
     embedding_ : ndarray, shape (N, p)
         For "spectral" and "tcut" only: a row of unit length per microcluster, on which k-means
         runs.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of the cut, before they are adjusted to exactly n_clusters.
 
     See Also
     --------

@@ -47,23 +47,14 @@ class USENC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
         A row of unit length per microcluster, on which k-means runs;
         ``ensemble_.expand(embedding_)`` has a row per sample.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------

@@ -70,8 +70,6 @@ class MajorityVoting(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     reference : {"member", "consensus"}, default "member"
         What members are first aligned to: the member of n_clusters clusters that agrees most with
         the others, where there is one, or a k-means consensus of the label rows.
@@ -91,10 +89,6 @@ class MajorityVoting(LabelConsensus):
         Name of the member taken as reference, or "k-means of label rows".
     objective_ : float
         Share of the votes that agree with the consensus, samples and members weighted.
-    n_components_ : int
-        Number of clusters that won a sample, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample by the vote.
 
     See Also
     --------

@@ -84,8 +84,6 @@ class BCE(LabelConsensus):
         A start ends when a pass changes the label distributions by less than this share.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -98,11 +96,6 @@ class BCE(LabelConsensus):
         The Dirichlet parameters.
     label_chances_ : ndarray, shape (k, n_clusters)
         beta: the chance of each base cluster in each group, members one below the other.
-    n_components_ : int
-        Number of groups that at least one sample belongs to, before they are adjusted to exactly
-        n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        The largest group of each sample.
 
     See Also
     --------

@@ -101,8 +101,6 @@ class CESHL(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 100.0
         How strongly the weight of a hyperedge follows its own quality rather than the quality of the
         base clusters that it overlaps. Values from 10 to 1000 give similar results.
@@ -117,17 +115,8 @@ class CESHL(LabelConsensus):
         then tend to end with clusters of single samples.
     inner_iter : int, default 20
         Maximum number of quasi-Newton steps per pass.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-6
         A pass's steps end when one lowers the objective by less than this share of it.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -138,12 +127,6 @@ class CESHL(LabelConsensus):
         w, in (0, 1].
     hyperedge_quality_ : ndarray, shape (k,)
         s, in (0, 1].
-    n_components_ : int
-        Number of components of the hypergraph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (8) after the last pass.
     residual_ : float
         Relative change of the incidence in the last pass.
 

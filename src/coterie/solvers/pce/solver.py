@@ -106,8 +106,6 @@ class PCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     gamma : float, default 1.0
         How strongly the embedding is pulled towards a partition. Stable from 0.1 to 10,000.
     rotation : bool, default True
@@ -129,13 +127,9 @@ class PCE(LabelConsensus):
         Length of the embedding's rows: that of the members' rows, or the paper's.
     n_starts : int, default 20
         Number of discretisations tried at the start.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass lowers the objective by less than this per sample, after the ten passes in
         which the age grows.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
     random_state : int, Generator or None, default None
         Seed of the discretisations and of the random labels of ``impute="random"``.
 
@@ -145,12 +139,6 @@ class PCE(LabelConsensus):
         The members' original labels, with every gap filled.
     sample_reliability_ : ndarray, shape (n,)
         v, in (0, 1]: how well the members' mean fits the consensus at this sample.
-    n_components_ : int
-        Number of clusters after the last pass; fewer than n_clusters if some are empty.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample in that partition.
-    objective_ : float
-        The objective (4) after the last pass.
     residual_ : float
         Decrease of the objective in the last pass, per sample.
 

@@ -85,34 +85,21 @@ class RCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam1 : float, default 100.0
         Weight of the errors, positive: the smaller, the more answers may count as errors.
     lam2 : float, default 1.0
         Weight of the nuclear norm, not negative: the larger, the lower the rank of the consensus.
-    max_iter : int, default 20
-        Maximum number of passes.
     max_iter_inner : int, default 20
         Maximum number of multiplicative steps per pass.
     tol : float, default 0.01
         The largest change of an entry that ends the passes; 0 takes all of them, as the authors do.
     n_init : int, default 10
         Number of starts of the rotation that gives the clusters.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         X on microclusters, symmetric, in [0, 1].
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of the rotation, before they are adjusted to exactly n_clusters.
     objective_ : float
         The objective at X and the best errors for it, after the last pass.
     residual_ : float

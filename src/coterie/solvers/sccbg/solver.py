@@ -89,21 +89,10 @@ class SCCBG(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     gamma : float or None, default None
         How strongly a sample is pulled towards base clusters that overlap with its own. It is
         multiplied by the sizes of overlaps, so a good value depends on the number of samples. None
         takes 1 / (2 n m), for which this term never outweighs the fit to the members.
-    max_iter : int, default 20
-        Maximum number of passes.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -112,12 +101,6 @@ class SCCBG(LabelConsensus):
     bipartite_graph_ : ndarray, shape (k, N)
         S transposed: affinity of base clusters and microclusters, in [0, 1], in the order of
         ``ensemble_.incidence``.
-    n_components_ : int
-        Number of parts of the graph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Part of each sample.
-    objective_ : float
-        The objective after the last pass.
     residual_ : float
         Relative change of S in the last pass.
 

@@ -91,8 +91,6 @@ class SPCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.2
         Links weaker than about this share of the members are cut, in [0, 1). Too large a value leaves
         more components than clusters, a small one leaves all the cutting to the rank term.
@@ -106,13 +104,6 @@ class SPCE(LabelConsensus):
     tol : float, default 1e-6
         The last stage also ends where there are too many components and a pass changes the
         consensus matrix by less than this share: more passes would not join them.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -122,13 +113,6 @@ class SPCE(LabelConsensus):
         W on microclusters, in (0, 1]: how far each pair took part; 0 where no member saw both.
     sample_easiness_ : ndarray, shape (n,)
         Mean weight of each sample's pairs; samples that the members dispute have small values.
-    n_components_ : int
-        Number of components of the consensus matrix, before they are adjusted to exactly
-        n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (10) after the last pass.
     residual_ : float
         Relative change of the consensus matrix in the last pass.
 

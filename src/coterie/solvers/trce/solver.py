@@ -87,8 +87,6 @@ class TRCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 10.0
         Penalty on noise; useful values are 0.01 to 10. With a small value much counts as noise and the
         graph splits within a few passes, which can go wrong on large inputs. With a large value it
@@ -100,18 +98,9 @@ class TRCE(LabelConsensus):
     graph_level : bool, default True
         Whether noise is set apart from the graph. Without it the graph is dense and its clusters
         come from splitting it by its embedding.
-    max_iter : int, default 30
-        Maximum number of passes.
     tol : float or None, default None
         None stops at the first pass, from the second on, whose graph has n_clusters components.
         A number asks in addition that the graph's relative change in that pass is not larger.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -122,12 +111,6 @@ class TRCE(LabelConsensus):
         E; ``consensus_matrix_ + noise_`` is the walk that explains the members.
     instance_weights_ : ndarray, shape (n,)
         w, in (0, 1]: how far each sample took part; hard ones have small weights.
-    n_components_ : int
-        Number of components of the graph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (4) after the last pass.
     residual_ : float
         Relative change of the graph in the last pass.
 
