@@ -30,6 +30,7 @@ from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers._docstrings import completed
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
@@ -245,19 +246,19 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order
+        canonical = ensemble.reorder_members(order).with_fewer_copies()
         # the last digits of a BLAS product depend on the number of threads, and can change labels
         with one_blas_thread():
-            partition = self._solve(
-                ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
-            )
-        if not isinstance(partition, Partition):
-            raise TypeError(
-                f"{type(self).__name__}._solve must return a coterie.Partition, for example "
-                f"Partition(labels), but returned {shown(partition)}"
-            )
-        partition.check(type(self).__name__, ensemble, self.n_clusters)
+            partition = self._solve(canonical, generator(self.random_state))
+            if not isinstance(partition, Partition):
+                raise TypeError(
+                    f"{type(self).__name__}._solve must return a coterie.Partition, for example "
+                    f"Partition(labels), but returned {shown(partition)}"
+                )
+            partition.check(type(self).__name__, ensemble, self.n_clusters)
+            labels = self._adjusted(partition, canonical)
         self._warn_if_unfinished(partition)
-        self._keep(partition, ensemble, order)
+        self._keep(partition, labels, ensemble, order)
         return self
 
     def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
@@ -305,6 +306,18 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             for record in passes:
                 self.callback(record)
 
+    def _adjusted(self, partition: Partition, ensemble: Ensemble) -> NDArray[np.int64]:
+        """The labels, merged or split to exactly n_clusters clusters."""
+        if self.n_clusters is None or partition.n_components == self.n_clusters:
+            return partition.labels
+        return finish_partition(
+            ensemble,
+            partition.labels,
+            self.n_clusters,
+            similarity=partition.similarity,
+            embedding=partition.embedding,
+        )
+
     def _warn_if_unfinished(self, partition: Partition) -> None:
         """One warning that says what happened and what to do, where the method gives advice."""
         if not partition.advice:
@@ -325,17 +338,23 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return
         warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=3)
 
-    def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
+    def _keep(
+        self,
+        partition: Partition,
+        labels: NDArray[np.int64],
+        ensemble: Ensemble,
+        order: NDArray[np.int64],
+    ) -> None:
         """Set the fitted attributes, with the samples and members in the user's order."""
         back = np.argsort(order)
         weights = partition.member_weights
         if weights is None:
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
-        self.labels_ = by_first_appearance(ensemble.expand(partition.labels))
-        labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
-        labels[ensemble.inverse] = self.labels_
-        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, labels)
+        self.labels_ = by_first_appearance(ensemble.expand(labels))
+        renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
+        renumbered[ensemble.inverse] = self.labels_
+        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
         self.n_clusters_ = self.cluster_votes_.n_clusters
         self.sample_confidence_ = ensemble.expand(self.cluster_votes_.confidence)
         self.member_weights_ = weights[back] / weights.sum()
@@ -346,9 +365,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         for name in last.keys() & {"objective", "residual"}:
             setattr(self, f"{name}_", last[name])
         self.n_components_ = partition.n_components
-        self.component_labels_ = (
-            self.labels_ if partition.components is None else ensemble.expand(partition.components)
-        )
+        self.component_labels_ = ensemble.expand(partition.labels)
         # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():

@@ -11,6 +11,7 @@ A cut is a :class:`Partition`, to which a method adds its own attributes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.partitions import by_first_appearance
+from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def cut_embedding(
     companions: tuple[FloatArray, FloatArray] | None = None,
     advice: str = KMEANS_ADVICE,
 ) -> Partition:
-    """k-means on the rows of an embedding.
+    """k-means on the rows of an embedding, which is kept as ``embedding_``.
 
     Parameters
     ----------
@@ -89,14 +91,38 @@ def cut_embedding(
         n_init=solver.n_init,
         max_iter=solver.max_iter if max_iter is None else max_iter,
     )
-    components = by_first_appearance(best.labels[:n])
     return Partition(
-        finish_partition(ensemble, components, solver.n_clusters, embedding=embedding),
+        by_first_appearance(best.labels[:n]),
         converged=best.converged,
         history=one_pass(best.inertia),
-        components=components,
+        advice=advice,
+        embedding=embedding,
+        other={"embedding_": embedding},
+    )
+
+
+def cut_bipartite_graph(
+    solver: KMeansSettings,
+    ensemble: Ensemble,
+    links: FloatArray | sparse.csr_array,
+    rng: np.random.Generator,
+    advice: str,
+) -> Partition:
+    """Spectral cut of the graph of samples and base clusters, which take part in k-means once each.
+
+    ``links`` (N x k) include the weights of the members.
+    """
+    spectrum = bipartite_spectrum(links, ensemble.weights, solver.n_clusters)
+    embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
+    cut = cut_embedding(
+        solver,
+        ensemble,
+        embedding,
+        rng,
+        companions=(companions, ensemble.weight_of_cluster),
         advice=advice,
     )
+    return replace(cut, by_base_cluster={"cluster_embedding_": companions})
 
 
 def cut_similarity(
@@ -152,11 +178,9 @@ def cut_graph(
 
     seed = int(child_seeds(rng, 1)[0])
     parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed, imbalance=imbalance)
-    components = by_first_appearance(parts[: ensemble.n_microclusters])
     return Partition(
-        finish_partition(ensemble, components, n_clusters),
+        by_first_appearance(parts[: ensemble.n_microclusters]),
         history=one_pass(graph_cut(graph, parts)),
-        components=components,
         advice=advice,
     )
 

@@ -48,7 +48,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, one_pass
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 # smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
@@ -135,12 +135,11 @@ class ECPCSMC(LabelConsensus):
         groups = by_first_appearance(discretisation.labels)
         votes = group_votes(ensemble, groups)
         largest = np.argmax(votes >= votes.max(axis=1, keepdims=True) - TIE, axis=1)
-        components = by_first_appearance(largest)
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=votes),
+            by_first_appearance(largest),
             history=one_pass(discretisation.alignment / k),
-            components=components,
             advice=ADVICE,
+            embedding=votes,
             by_base_cluster={"cluster_groups_": groups, "cluster_embedding_": embedding},
             other={"votes_": votes},
         )

@@ -34,18 +34,16 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.params import Choice, parameter
 from coterie.ensemble import Ensemble
-from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_embedding, cut_graph
+from coterie.solvers.cutting import cut_bipartite_graph, cut_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
@@ -112,24 +110,8 @@ class HBGF(LabelConsensus):
         prior = ensemble.weight_of_cluster
         links = sparse.csr_array(ensemble.incidence.multiply(prior))
         if self.partition == "metis":
-            graph, sizes = _whole_graph(ensemble, links, prior)
+            weighted = sparse.csr_array(links.multiply(ensemble.sizes[:, None]))
+            graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
+            sizes = np.concatenate([ensemble.sizes, prior])
             return cut_graph(ensemble, graph, sizes, self.n_clusters, rng, advice=ADVICE)
-        spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
-        embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        return replace(
-            cut_embedding(
-                self, ensemble, embedding, rng, companions=(companions, prior), advice=ADVICE
-            ),
-            by_base_cluster={"cluster_embedding_": companions},
-            other={"embedding_": embedding},
-        )
-
-
-def _whole_graph(
-    ensemble: Ensemble, links: sparse.csr_array, prior: NDArray[np.float64]
-) -> tuple[sparse.csr_array, NDArray[np.float64]]:
-    """All vertices, microclusters first, their links, and their weights."""
-    weights = ensemble.sizes
-    weighted = sparse.csr_array(links.multiply(weights[:, None]))
-    graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
-    return graph, np.concatenate([weights, prior])
+        return cut_bipartite_graph(self, ensemble, links, rng, ADVICE)

@@ -51,7 +51,6 @@ from coterie.numerics.kmeans import weighted_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, combine, follow_consensus, record, start
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 
@@ -129,11 +128,11 @@ class IMVC(LabelConsensus):
         )
         complete = len(np.unique(components)) == self.n_clusters
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=H),
+            components,
             member_weights=problem.prior * members.beta,
             converged=converged,
             history=history,
-            components=components,
             advice="Raise tol." if complete else "Ask for fewer clusters.",
+            embedding=H,
             by_sample={"embedding_": H},
         )

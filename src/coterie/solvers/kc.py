@@ -31,7 +31,7 @@ did.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ class KC(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)
-        return cut_embedding(self, ensemble, features, rng)
+        # the features are too large to be kept
+        return replace(cut_embedding(self, ensemble, features, rng), other={})
 
 
 def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:

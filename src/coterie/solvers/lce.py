@@ -37,7 +37,7 @@ missing labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,8 @@ from coterie.core.params import Choice, Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
-from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_embedding
+from coterie.solvers.cutting import cut_bipartite_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
@@ -125,18 +124,9 @@ class LCE(LabelConsensus):
         alike = linked_clusters(ensemble, self.links, memory_budget=GRANTED)
         alike *= self.decay
         np.fill_diagonal(alike, 1.0)
-        prior = ensemble.weight_of_cluster
         refined = refined_matrix(ensemble, alike)
-        refined *= prior
-        spectrum = bipartite_spectrum(refined, ensemble.weights, self.n_clusters)
-        embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        return replace(
-            cut_embedding(
-                self, ensemble, embedding, rng, companions=(companions, prior), advice=ADVICE
-            ),
-            by_base_cluster={"cluster_embedding_": companions},
-            other={"embedding_": embedding},
-        )
+        refined *= ensemble.weight_of_cluster
+        return cut_bipartite_graph(self, ensemble, refined, rng, ADVICE)
 
 
 def refined_matrix(ensemble: Ensemble, alike: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -112,5 +112,4 @@ class LWGP(LabelConsensus):
             cut_embedding(self, ensemble, embedding, rng),
             member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
-            other={"embedding_": embedding},
         )

@@ -45,7 +45,7 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, one_pass
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
@@ -124,11 +124,11 @@ class MCLA(LabelConsensus):
         chosen = first_choice(association, ensemble.weights)
         cut = graph_cut(graph, meta)
         return Partition(
-            finish_partition(ensemble, chosen, self.n_clusters, embedding=association),
+            chosen,
             converged=len(np.unique(chosen)) == self.n_clusters,
             history=one_pass(cut),
-            components=chosen,
             advice=ADVICE,
+            embedding=association,
             by_sample={"association_": association},
             by_base_cluster={"meta_clusters_": meta},
             other={"cut_": cut},

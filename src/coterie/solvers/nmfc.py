@@ -45,9 +45,8 @@ from coterie.core.params import Integer, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
+from coterie.solvers._label_kmeans import kmeans_partition
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -140,11 +139,11 @@ class NMFC(LabelConsensus):
         components = np.argmax(best.Q, axis=1)
         complete = len(np.unique(components)) == self.n_clusters
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=best.Q),
+            components,
             converged=best.converged,
             history=best.history,
-            components=components,
             advice="Raise tol." if complete else "Raise n_init, or ask for fewer clusters.",
+            embedding=best.Q,
             by_sample={"memberships_": best.Q},
             other={"scales_": np.diag(best.S).copy()},
         )
@@ -204,9 +203,7 @@ def start_from_kmeans(
     problem: Problem, ensemble: Ensemble, n_clusters: int, rng: np.random.Generator
 ) -> Factors:
     """The indicator of the k-means consensus, lifted off zero and scaled to unit columns."""
-    labels = kmeans_partition(
-        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
-    )
+    labels = kmeans_partition(ensemble, n_clusters, rng, n_init=STARTS)
     Q = np.full((len(problem.weights), n_clusters), LIFT)
     Q[np.arange(len(Q)), labels] += 1.0
     Q /= np.sqrt(problem.weights @ Q**2)

@@ -58,7 +58,6 @@ from coterie.solvers._late_fusion import (
     supported_polar,
 )
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with
@@ -138,12 +137,12 @@ class OSIMVC(LabelConsensus):
         self._call_back(best.history)
         complete = len(np.unique(best.labels)) == self.n_clusters
         return Partition(
-            finish_partition(ensemble, best.labels, self.n_clusters, embedding=best.combined),
+            best.labels,
             member_weights=problem.prior * best.beta,
             converged=best.converged,
             history=best.history,
-            components=best.labels,
             advice="Raise tol." if complete else "Raise n_init or lam.",
+            embedding=best.combined,
         )
 
 

@@ -23,7 +23,8 @@ class Partition:
     Attributes
     ----------
     labels : ndarray, shape (N,)
-        Cluster of each microcluster; exactly n_clusters distinct integers.
+        Cluster of each microcluster; exactly n_clusters distinct integers, or any number of them
+        with ``advice``.
     member_weights : ndarray, shape (m,), or None
         Influence of each member, non-negative. The base class scales it to sum to one. None takes
         the weights that the user gave.
@@ -31,11 +32,13 @@ class Partition:
         Whether the method stopped by its own rule.
     history : sequence of mappings
         One record per pass. "objective" and "residual" of the last become fitted attributes.
-    components : ndarray, shape (N,), or None
-        Clusters that the method found, where ``labels`` are adjusted to exactly n_clusters.
-    advice : str
-        What the user can do if the method did not converge, or found another number of clusters.
-        The base class warns with this advice; without advice it does not warn.
+    advice : str or None
+        What the user can do if the method did not converge, or found another number of clusters. The
+        base class warns with this advice (not if it is empty) and adjusts the clusters to n_clusters.
+    similarity : ndarray, shape (N, N), or None
+        The learned matrix, by which surplus clusters are merged.
+    embedding : ndarray, shape (N, d), or None
+        Points at sample scale, by which clusters are split if there are too few.
     by_sample : mapping
         Fitted attributes with N rows, copied to n samples.
     by_member : mapping
@@ -52,8 +55,9 @@ class Partition:
     member_weights: NDArray[np.float64] | None = None
     converged: bool = True
     history: Sequence[Pass] = ()
-    components: NDArray[np.int64] | None = None
-    advice: str = ""
+    advice: str | None = None
+    similarity: NDArray[np.float64] | None = None
+    embedding: NDArray[np.float64] | None = None
     by_sample: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -63,24 +67,23 @@ class Partition:
     @property
     def n_components(self) -> int:
         """Number of clusters that the method found."""
-        return len(np.unique(self.labels if self.components is None else self.components))
+        return len(np.unique(self.labels))
 
     def check(self, solver: str, ensemble: Ensemble, n_clusters: int | None) -> None:
         """Raise an error that says what the solver should have returned."""
         N, m, k = ensemble.n_microclusters, ensemble.n_members, ensemble.n_base_clusters
-        components = self.labels if self.components is None else self.components
-        for name, given in (("labels", self.labels), ("components", components)):
-            labels = np.asarray(given)
-            if labels.shape != (N,) or labels.dtype.kind not in "iu":
-                raise ValueError(
-                    f"{solver}: {name} of a Partition must be {N} integers, one per microcluster of "
-                    f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
-                    f"{labels.dtype}"
-                )
-        if n_clusters is not None and (count := len(np.unique(self.labels))) != n_clusters:
+        labels = np.asarray(self.labels)
+        if labels.shape != (N,) or labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"{solver}: labels of a Partition must be {N} integers, one per microcluster of "
+                f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
+                f"{labels.dtype}"
+            )
+        exact = n_clusters is None or self.n_components == n_clusters
+        if not exact and self.advice is None:
             raise ValueError(
                 f"{solver}: labels of a Partition must have exactly n_clusters={n_clusters} "
-                f"distinct values, but have {count}"
+                f"distinct values, but have {self.n_components}"
             )
         if self.member_weights is not None:
             weights = np.asarray(self.member_weights)

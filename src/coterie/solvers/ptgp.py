@@ -35,7 +35,7 @@ to all base clusters, those of members that did not see it too.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -126,5 +126,4 @@ class PTGP(LabelConsensus):
         links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)
         links *= ensemble.weight_of_cluster
         embedding = tcut_embedding(links, once, self.n_clusters)
-        cut = cut_embedding(self, ensemble, embedding, rng, weights=once)
-        return replace(cut, other={"embedding_": embedding})
+        return cut_embedding(self, ensemble, embedding, rng, weights=once)

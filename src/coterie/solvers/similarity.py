@@ -186,7 +186,6 @@ class SimilarityConsensus(LabelConsensus):
         weights = ensemble.sizes
         if not self.weighted:
             weights = np.ones_like(weights)
-        other: dict[str, Any] = {"consensus_matrix_": between}
         if self.partition in LINKAGES:
             linkage = cast("Method", self.partition)
             cut = cut_similarity(between.copy(), weights, self.n_clusters, linkage)
@@ -203,11 +202,11 @@ class SimilarityConsensus(LabelConsensus):
                 links = _links_to_base_clusters(ensemble, similarity, weights)
                 embedding = tcut_embedding(links, weights, self.n_clusters)
             cut = cut_embedding(self, ensemble, embedding, rng, weights=weights, advice=ADVICE)
-            other["embedding_"] = embedding
         member_weights = ensemble.member_weight
         if reliability is not None:
             member_weights = member_weights * member_reliability(ensemble, reliability)
-        return replace(cut, member_weights=member_weights, other={**cut.other, **other})
+        other = {**cut.other, "consensus_matrix_": between}
+        return replace(cut, member_weights=member_weights, other=other)
 
     def _similarity(
         self, ensemble: Ensemble, reliability: FloatArray | None

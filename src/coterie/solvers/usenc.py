@@ -27,7 +27,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -95,5 +95,4 @@ class USENC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         links = ensemble.incidence.multiply(ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
-        cut = cut_embedding(self, ensemble, embedding, rng)
-        return replace(cut, other={"embedding_": embedding})
+        return cut_embedding(self, ensemble, embedding, rng)

@@ -48,9 +48,8 @@ from scipy.optimize import linear_sum_assignment
 from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
+from coterie.solvers._label_kmeans import kmeans_partition
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
@@ -153,11 +152,11 @@ class MajorityVoting(LabelConsensus):
         # max_iter=1 asks for a single vote, which is not a failure to converge
         complete = self.max_iter == 1 and len(np.unique(components)) == c
         return Partition(
-            finish_partition(ensemble, components, c, embedding=votes),
+            components,
             converged=settled,
             history=history,
-            components=components,
             advice="" if complete else ADVICE,
+            embedding=votes,
             other={"reference_": reference},
         )
 
@@ -173,10 +172,7 @@ def first_reference(
             agreement = mean_agreement(ensemble)[candidates]
             best = int(candidates[np.argmax(agreement >= agreement.max() - TIE)])
         return ensemble.labels[:, best].astype(np.int64), ensemble.members[best]
-    labels = kmeans_partition(
-        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
-    )
-    return labels, CONSENSUS
+    return kmeans_partition(ensemble, n_clusters, rng, n_init=STARTS), CONSENSUS
 
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:

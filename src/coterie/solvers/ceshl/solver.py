@@ -74,7 +74,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
-from coterie.solvers.cutting import bipartite_components, finish_partition
+from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]
@@ -196,16 +196,15 @@ class CESHL(LabelConsensus):
         advice = "Raise max_iter or inner_iter, or try another lam between 10 and 1000."
         if beyond_reach:
             advice = f"No member links these {state.n_components} parts: ask for as many clusters."
-        components = state.component_labels
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=state.embedding),
+            state.component_labels,
             member_weights=np.add.reduceat(
                 problem.multiplicity * weights * ensemble.cluster_sizes, ensemble.cluster_starts
             ),
             converged=converged,
             history=history,
-            components=components,
             advice=advice,
+            embedding=state.embedding,
             by_base_cluster={
                 "incidence_": state.incidence.T,
                 "hyperedge_weights_": weights,
@@ -213,8 +212,10 @@ class CESHL(LabelConsensus):
             },
         )
 
-    def _keep(self, partition: Partition, ensemble: Ensemble, order: IntArray) -> None:
-        super()._keep(partition, ensemble, order)
+    def _keep(
+        self, partition: Partition, labels: IntArray, ensemble: Ensemble, order: IntArray
+    ) -> None:
+        super()._keep(partition, labels, ensemble, order)
         # base clusters came as rows, to be put into the order of the user's members
         rows: sparse.csr_array = vars(self)["incidence_"]
         self.incidence_ = sparse.csr_array(rows.T)

@@ -82,7 +82,6 @@ from coterie.numerics.stiefel import (
     polar,
 )
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
@@ -213,12 +212,12 @@ class PCE(LabelConsensus):
         if len(np.unique(components)) < self.n_clusters:
             advice = "Ask for fewer clusters: the members do not support as many."
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=state.embedding),
+            components,
             member_weights=state.alpha,
             converged=converged,
             history=history,
-            components=components,
             advice=advice,
+            embedding=state.embedding,
             by_sample={"sample_reliability_": state.reliability},
             by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
         )
@@ -435,7 +434,7 @@ def weigh_members(problem: Problem, state: State) -> None:
     if not problem.diversity:
         gram = np.diag(np.diag(gram))
     _finite(gram, "weighing the members")
-    state.alpha = simplex_qp(gram, linear).weights
+    state.alpha = simplex_qp(gram, linear)
 
 
 def align_members(problem: Problem, state: State) -> None:

@@ -67,7 +67,6 @@ from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 
 # mu, keeps the inverse root of X X' finite
@@ -176,14 +175,12 @@ class RCE(LabelConsensus):
         consensus = (state.consensus + state.consensus.T) / 2
         embedding = leading_embedding(consensus, problem.weights, self.n_clusters)
         rows = np.sort(rng.permutation(len(embedding))[: self.n_init])
-        components = best_discretisation(embedding, problem.weights, rows).labels
         return Partition(
-            finish_partition(
-                ensemble, components, self.n_clusters, similarity=consensus, embedding=embedding
-            ),
+            best_discretisation(embedding, problem.weights, rows).labels,
             history=history,
-            components=components,
             advice="Lower lam2, or ask for fewer clusters.",
+            similarity=consensus,
+            embedding=embedding,
             other={"consensus_matrix_": consensus},
         )
 

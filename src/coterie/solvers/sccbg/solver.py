@@ -62,7 +62,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import bipartite_components, finish_partition
+from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -167,13 +167,12 @@ class SCCBG(LabelConsensus):
                 break
             state.penalty *= 2.0 if state.n_components < self.n_clusters else 0.5  # 4
             state.age *= 2.0
-        components, rows = state.components, state.spectrum.rows
         return Partition(
-            finish_partition(ensemble, components, self.n_clusters, embedding=rows),
+            state.components,
             converged=state.n_components == self.n_clusters,
             history=history,
-            components=components,
             advice=f"Try another gamma (now {gamma:g}), or raise max_iter.",
+            embedding=state.spectrum.rows,
             by_base_cluster={"bipartite_graph_": np.ascontiguousarray(state.graph.T)},
             other={"gamma_": gamma},
         )

@@ -71,7 +71,6 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -186,20 +185,14 @@ class SPCE(LabelConsensus):
                     break
         rank = state.rank
         rank.release()
-        components = rank.component_labels
         return Partition(
-            finish_partition(
-                ensemble,
-                components,
-                self.n_clusters,
-                similarity=state.consensus,
-                embedding=rank.embedding,
-            ),
+            rank.component_labels,
             member_weights=problem.prior / state.alpha,
             converged=rank.satisfied,
             history=history,
-            components=components,
             advice=self._advice(n_parts, rank),
+            similarity=state.consensus,
+            embedding=rank.embedding,
             by_sample={"sample_easiness_": easiness(problem, state)},
             other={"consensus_matrix_": state.consensus, "pair_weights_": state.pair_weights},
         )

@@ -69,7 +69,6 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -181,20 +180,14 @@ class TRCE(LabelConsensus):
             state.age *= AGE_GROWTH  # 6
         rank = state.rank
         rank.release()
-        components = rank.component_labels
         return Partition(
-            finish_partition(
-                ensemble,
-                components,
-                self.n_clusters,
-                similarity=state.graph,
-                embedding=rank.embedding,
-            ),
+            rank.component_labels,
             member_weights=problem.prior * state.alpha,
             converged=converged,
             history=history,
-            components=components,
             advice=self._advice(rank, beyond_reach),
+            similarity=state.graph,
+            embedding=rank.embedding,
             by_sample={"instance_weights_": state.instance_weights},
             other={"consensus_matrix_": state.graph, "noise_": noise(problem, state)},
         )
