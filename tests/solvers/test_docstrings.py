@@ -85,7 +85,7 @@ def test_a_class_keeps_its_own_words():
     described = section(Own, "Parameters")
     assert described["n_init"].startswith("int, default 7")
     assert described["max_iter"] == "int, default 3    How often."
-    assert Own.__doc__.endswith("Notes\n-----\nSomething else.\n")
+    assert "Notes\n-----\nSomething else.\n\nFor the methods of the library" in Own.__doc__
 
 
 def test_a_subclass_describes_what_it_inherits():

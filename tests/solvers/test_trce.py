@@ -197,7 +197,9 @@ def test_rows_of_a_satisfy_the_kkt_conditions(passes):
     embedding, rho = state.rank.embedding, state.rank.penalty
     steps.learn_graph(problem, state)
     distances = ((embedding[:, None] - embedding[None]) ** 2).sum(axis=2)
-    target = state.graph + steps.noise(problem, state) - rho * distances / (2 * problem.lam)
+    target = (
+        state.graph + steps.noise(problem, state) - rho * distances / (2 * problem.settings.lam)
+    )
     np.testing.assert_allclose(state.graph @ problem.weights, 1.0, rtol=1e-12)
     assert (state.graph >= 0).all()
     for a, v in zip(state.graph, target, strict=True):

@@ -44,6 +44,8 @@ def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
     sections = {
         "Parameters": "\n".join(parameters),
         "Attributes": "\n".join(attributes.values()),
+        "See Also": own.pop("See Also", ""),
+        "Notes": "\n\n".join([own.pop("Notes", ""), inherited.get("Notes", "")]).strip(),
         **own,
     }
     texts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text]

@@ -169,6 +169,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ensemble_ : Ensemble
         The members, compressed to their distinct label rows.
 
+    Notes
+    -----
+    For the methods of the library, steps, equations, cost, missing labels and differences between paper
+    and programs are in the docstring of the method's module.
+
     Examples
     --------
     A method that returns the member with n_clusters clusters that agrees best with all members:

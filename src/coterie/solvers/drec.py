@@ -95,7 +95,6 @@ class DREC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     Microclusters count once each: sample weights and repeated samples do not change the affinity.
     Where a member has no label for a sample it adds nothing to that sample.
 

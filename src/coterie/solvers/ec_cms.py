@@ -133,7 +133,6 @@ class ECCMS(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters with "lwca", else equal.
-    The problem, its steps and the differences between paper and program are in the module's docstring.
 
     Examples
     --------

@@ -66,9 +66,8 @@ class ECPCSHC(LabelConsensus):
 
     Notes
     -----
-    The similarity itself is :func:`coterie.evidence.propagated_similarity`. A
-    ``member_weight`` counts in its mean over members, not in the walk. Steps, missing labels and
-    exactness are in the module's docstring.
+    The similarity itself is :func:`coterie.evidence.propagated_similarity`. A ``member_weight``
+    counts in its mean over members, not in the walk.
 
     Examples
     --------

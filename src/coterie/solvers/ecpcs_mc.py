@@ -88,9 +88,8 @@ class ECPCSMC(LabelConsensus):
 
     Notes
     -----
-    ``history_`` has one pass, its objective the mean length of the base clusters' rows along
-    their group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk. Steps,
-    missing labels and differences between paper and program are in the module's docstring.
+    ``history_`` has one pass, its objective the mean length of the base clusters' rows along their
+    group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk.
 
     Examples
     --------

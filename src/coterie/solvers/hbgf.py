@@ -77,8 +77,7 @@ class HBGF(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
-    differences between programs are in the module's docstring.
+    A ``member_weight`` of 2 is the same as giving that member twice.
 
     Examples
     --------

@@ -76,7 +76,6 @@ class IMVC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     ``member_weights_`` are the learned beta times the members' own weights.
 
     Examples

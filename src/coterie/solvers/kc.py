@@ -67,8 +67,7 @@ class KC(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` of 2 is the same as giving that member twice. Equations and missing labels are
-    in the module's docstring.
+    A ``member_weight`` of 2 is the same as giving that member twice.
 
     Examples
     --------

@@ -109,8 +109,7 @@ class KCC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring. A
-    missing label is left out of distances and centres.
+    A missing label is left out of distances and centres.
 
     Examples
     --------

@@ -85,7 +85,7 @@ class LCE(LabelConsensus):
     Notes
     -----
     A ``member_weight`` counts in the links of samples and in k-means, not in the likeness of base
-    clusters. Steps, missing labels and differences between programs are in the module's docstring.
+    clusters.
 
     Examples
     --------

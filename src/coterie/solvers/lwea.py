@@ -84,8 +84,7 @@ class LWEA(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters, times the weight the
-    user gave it. Equations, missing labels and differences between programs are in the module's
-    docstring.
+    user gave it.
 
     Examples
     --------

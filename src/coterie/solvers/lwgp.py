@@ -74,8 +74,7 @@ class LWGP(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters, times the weight the
-    user gave it. Steps, missing labels and differences between paper and program are in the
-    module's docstring.
+    user gave it.
 
     Examples
     --------

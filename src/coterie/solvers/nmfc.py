@@ -91,8 +91,7 @@ class NMFC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring. A
-    missing label agrees with none.
+    A missing label agrees with none.
 
     Examples
     --------

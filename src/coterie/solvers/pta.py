@@ -82,8 +82,7 @@ class PTA(LabelConsensus):
 
     Notes
     -----
-    The similarity itself is :func:`coterie.evidence.trajectory_similarity`. Steps, missing labels
-    and differences between paper and programs are in the module's docstring.
+    The similarity itself is :func:`coterie.evidence.trajectory_similarity`.
 
     Examples
     --------

@@ -77,10 +77,6 @@ class PTGP(LabelConsensus):
     coterie.PTA : the same similarity with linkage.
     coterie.LWGP : a transfer cut that is linear in N.
 
-    Notes
-    -----
-    Steps, missing labels and differences between paper and program are in the module's docstring.
-
     Examples
     --------
     >>> import numpy as np

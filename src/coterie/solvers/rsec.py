@@ -189,8 +189,8 @@ class RSECH(_RSEC):
 
     Notes
     -----
-    Equations, cost and where programs differ are in the module's docstring. A repeated sample is the
-    same as a weight. A member that does not label both samples of a pair counts as separating them.
+    A repeated sample is the same as a weight. A member that does not label both samples of a pair
+    counts as separating them.
 
     Examples
     --------

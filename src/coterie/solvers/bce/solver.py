@@ -101,9 +101,8 @@ class BCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring.
-    ``history_`` has the bound as "objective". It usually rises, but can fall slightly because step 1
-    ends early. A missing label is left out.
+    ``history_`` has the bound as "objective". It usually rises, but can fall slightly because step
+    1 ends early. A missing label is left out.
 
     Examples
     --------

@@ -134,10 +134,6 @@ class CESHL(LabelConsensus):
     --------
     coterie.EAC : hierarchical clustering of the plain co-association.
 
-    Notes
-    -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
-
     Examples
     --------
     >>> from coterie import CESHL
@@ -199,7 +195,7 @@ class CESHL(LabelConsensus):
         return Partition(
             state.component_labels,
             member_weights=np.add.reduceat(
-                problem.multiplicity * weights * ensemble.cluster_sizes, ensemble.cluster_starts
+                problem.edge_mass * ensemble.cluster_sizes, ensemble.cluster_starts
             ),
             converged=converged,
             history=history,
@@ -251,32 +247,33 @@ class Problem:
         Smaller degrees are raised by the guard, see the module's docstring.
     """
 
+    settings: CESHL
     weights: FloatArray
     edge_weights: FloatArray
     multiplicity: FloatArray
     edges: IntArray
     member_of: IntArray
     least_degree: FloatArray
-    n_clusters: int
-    inner_iter: int
-    tol: float
 
     @classmethod
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
         """The problem for an ensemble."""
         multiplicity = ensemble.weight_of_cluster
+        floor = max(settings.degree_floor, LEAST_FLOOR)
         return cls(
+            settings=settings,
             weights=ensemble.sizes,
             edge_weights=edge_weights,
             multiplicity=multiplicity,
             edges=ensemble.base_clusters,
             member_of=ensemble.member_of_cluster,
-            least_degree=max(settings.degree_floor, LEAST_FLOOR)
-            * (ensemble.incidence @ (multiplicity * edge_weights)),
-            n_clusters=settings.n_clusters,
-            inner_iter=settings.inner_iter,
-            tol=settings.tol,
+            least_degree=floor * (ensemble.incidence @ (multiplicity * edge_weights)),
         )
+
+    @property
+    def edge_mass(self) -> FloatArray:
+        """w times how often each hyperedge counts."""
+        return self.multiplicity * self.edge_weights
 
 
 @dataclass
@@ -298,7 +295,7 @@ def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
     """Y = H and its F; where H has c parts or more, all of their indicators."""
     incidence = ensemble.incidence.toarray()
     labels = bipartite_components(incidence)
-    if labels.max() + 1 >= problem.n_clusters:
+    if labels.max() + 1 >= problem.settings.n_clusters:
         embedding = part_embedding(problem, incidence, labels)
     else:
         embedding = spectral_embedding(problem, incidence)
@@ -360,8 +357,8 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
         column_weights=problem.multiplicity,
         # the exact step for the loss alone where the weight is largest
         first_step=0.5 / problem.edge_weights.max() ** 2,
-        max_iter=problem.inner_iter,
-        tol=problem.tol,
+        max_iter=problem.settings.inner_iter,
+        tol=problem.settings.tol,
     )
     before, after = (
         float(problem.weights @ (values**2 @ problem.multiplicity))
@@ -380,10 +377,10 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
 
 def follow_components(problem: Problem, state: State) -> None:
     """Steps 4 and 5: F and rho for the next pass."""
-    if state.n_components > problem.n_clusters:
+    if state.n_components > problem.settings.n_clusters:
         state.rho /= 2
         return
-    if state.n_components < problem.n_clusters:
+    if state.n_components < problem.settings.n_clusters:
         state.rho *= 2
     state.embedding = spectral_embedding(problem, state.incidence)
 
@@ -404,7 +401,7 @@ def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) ->
 
 def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     """Step 4: the c smallest eigenvectors of L, (9), with rows at sample scale."""
-    mass = _edge_mass(problem)
+    mass = problem.edge_mass
     degrees = guarded_degrees(problem, incidence)
     volumes = problem.weights @ incidence
     edge_scale = np.sqrt(np.divide(mass, volumes, out=np.zeros_like(mass), where=volumes > 0))
@@ -415,8 +412,8 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     gram = (factor.T @ factor if k <= n else factor @ factor.T).toarray()
     if not np.isfinite(gram).all():
         raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
-    values, vectors = _largest_eigenpairs(gram, problem.n_clusters)
-    shares = _shares(values, problem.n_clusters)
+    values, vectors = _largest_eigenpairs(gram, problem.settings.n_clusters)
+    shares = _shares(values, problem.settings.n_clusters)
     # vectors orthogonal to all hyperedges have eigenvalue 0 and no effect
     kept = np.flatnonzero((shares > 0) & (values > TIE_TOLERANCE))
     vectors = vectors[:, kept] * np.sqrt(shares[kept])
@@ -427,7 +424,7 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
 
 def guarded_degrees(problem: Problem, incidence: FloatArray) -> FloatArray:
     """Node degrees as they count in denominators."""
-    degrees, least = incidence @ _edge_mass(problem), problem.least_degree
+    degrees, least = incidence @ problem.edge_mass, problem.least_degree
     return np.where(degrees >= least, degrees, (least + degrees**2 / least) / 2)
 
 
@@ -479,7 +476,7 @@ class Fit:
             problem.least_degree, problem.weights, self.embedding, self.degrees, self.points,
             self.means,
         )  # fmt: skip
-        trace = self.rank - float(_edge_mass(problem) @ explained)
+        trace = self.rank - float(problem.edge_mass @ explained)
         value = float(problem.weights @ losses) + self.rho * trace
         if not np.isfinite(value):
             raise FloatingPointError("CESHL: the objective (8) is not finite in the step for Y")
@@ -492,7 +489,3 @@ class Fit:
             incidence, problem.edges, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
         )  # fmt: skip
-
-
-def _edge_mass(problem: Problem) -> FloatArray:
-    return problem.multiplicity * problem.edge_weights

@@ -110,10 +110,10 @@ class RCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring. A
-    number of passes is the authors' own rule to stop, so ``converged_`` is always true; ``residual_``
-    tells how much X still moved. A repeated sample is the same as a weight, a ``member_weight`` of 2
-    the same as giving that member twice. A pair's evidence is that of the members that saw both.
+    A number of passes is the authors' own rule to stop, so ``converged_`` is always true;
+    ``residual_`` tells how much X still moved. A repeated sample is the same as a weight, a
+    ``member_weight`` of 2 the same as giving that member twice. A pair's evidence is that of the
+    members that saw both.
 
     Examples
     --------

@@ -110,8 +110,7 @@ class SCCBG(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring. An
-    entry of S in a member that did not label the sample is free.
+    An entry of S in a member that did not label the sample is free.
 
     Examples
     --------

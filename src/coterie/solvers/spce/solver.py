@@ -121,7 +121,6 @@ class SPCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     Records of ``history_`` hold the stage r, the penalty rho and the component count of a pass, and
     the objective before and after it.
 

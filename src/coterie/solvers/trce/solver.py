@@ -117,10 +117,6 @@ class TRCE(LabelConsensus):
     --------
     coterie.EAC : hierarchical clustering of the plain co-association.
 
-    Notes
-    -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
-
     Examples
     --------
     >>> from coterie import TRCE
@@ -220,16 +216,12 @@ class Problem:
         m / m_i, all members over those that saw the sample.
     """
 
+    settings: TRCE
     weights: FloatArray
     base: tuple[IntArray, IntArray, IntArray, FloatArray]
     prior: FloatArray
     shares: FloatArray
     coverage: FloatArray
-    n_clusters: int
-    lam: float
-    member_level: bool
-    instance_level: bool
-    graph_level: bool
 
     @classmethod
     def of(cls, ensemble: Ensemble, settings: TRCE) -> Self:
@@ -239,6 +231,7 @@ class Problem:
         prior = ensemble.member_weight
         by_cluster = ensemble.incidence.tocsc()
         return cls(
+            settings=settings,
             weights=weights,
             base=(
                 ensemble.base_clusters,
@@ -249,11 +242,6 @@ class Problem:
             prior=prior,
             shares=(weights[:, None] * seen).sum(axis=0) / weights.sum(),
             coverage=prior.sum() / (prior * seen).sum(axis=1),
-            n_clusters=settings.n_clusters,
-            lam=settings.lam,
-            member_level=settings.member_level,
-            instance_level=settings.instance_level,
-            graph_level=settings.graph_level,
         )
 
 
@@ -289,7 +277,7 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
         instance_weights=np.ones(n),
         alpha=alpha,
         age=0.0,
-        rank=RankTerm.start(graph, problem.weights, problem.n_clusters, symmetric=False),
+        rank=RankTerm.start(graph, problem.weights, problem.settings.n_clusters, symmetric=False),
     )
     member_divergences(problem.base, problem.weights, problem.coverage, graph, state.divergence)
     refuse_divergence(state)
@@ -329,7 +317,7 @@ def first_age(difficulty: FloatArray, problem: Problem) -> float:
 
 def weigh_instances(problem: Problem, state: State) -> None:
     """Step 1, (6)."""
-    if not problem.instance_level:
+    if not problem.settings.instance_level:
         return
     difficulty = difficulties(problem, state)
     state.instance_weights = state.age / np.maximum(2.0 * difficulty, state.age)
@@ -343,13 +331,13 @@ def learn_graph(problem: Problem, state: State) -> None:
         state.instance_weights**2 * problem.coverage,
         np.ascontiguousarray(state.rank.embedding.T),
         state.rho,
-        state.rho / (2.0 * problem.lam),
+        state.rho / (2.0 * problem.settings.lam),
     )
     sums = np.empty((len(problem.weights), 3))
     learn_rows(
         problem.base,
         problem.weights,
-        (problem.coverage, problem.graph_level),
+        (problem.coverage, problem.settings.graph_level),
         state.learned_from,
         state.graph,
         state.divergence,
@@ -362,7 +350,7 @@ def learn_graph(problem: Problem, state: State) -> None:
 
 def noise(problem: Problem, state: State) -> FloatArray:
     """E of the last pass."""
-    if not problem.graph_level:
+    if not problem.settings.graph_level:
         return np.zeros_like(state.graph)
     out = np.empty_like(state.graph)
     noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
@@ -371,7 +359,7 @@ def noise(problem: Problem, state: State) -> FloatArray:
 
 def weigh_members(problem: Problem, state: State) -> None:
     """Step 5, (16), with sum_k q_k / alpha_k = 1."""
-    if not problem.member_level:
+    if not problem.settings.member_level:
         return
     influence = problem.weights * state.instance_weights**2
     disagreement = (influence[:, None] * state.divergence).sum(axis=0) / problem.shares
@@ -398,4 +386,6 @@ def objective(problem: Problem, state: State) -> float:
     weights, w = problem.weights, state.instance_weights
     fit = np.sum(weights * w**2 * difficulties(problem, state))
     paced = state.age * np.sum(weights * w)
-    return float(fit + problem.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace)
+    return float(
+        fit + problem.settings.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace
+    )
