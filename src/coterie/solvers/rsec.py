@@ -1,56 +1,55 @@
-r"""RSEC: robust spectral ensemble clustering, a low-rank account of the co-association.
+r"""RSEC: robust spectral ensemble clustering with low-rank mixtures of the co-association.
 
 Tao, Liu, Li and Fu, "Robust spectral ensemble clustering", ACM International Conference on Information
 and Knowledge Management (2016).
 
-Every column of the co-association S is written as a mixture of all columns, S = S Z + E. The mixtures Z
-should have low rank, few columns should need an error E, and the graph of Z should have a good
-partition H:
+Every column of the co-association S is a mixture of all columns plus an error: S = S Z + E. The mixtures Z
+should have low rank, few columns should have an error, and the graph of Z should have a good partition H:
 
 .. math::
 
     \min_{Z, E, H} \; \mathrm{tr}(H' L_Z H) + \lambda_1 \|Z\|_* + \lambda_2 \|E\|_{2,1}
     \quad \text{with} \quad S = S Z + E, \quad H'H = I .
 
-:math:`L_Z = I - D^{-1/2} W D^{-1/2}` is the Laplacian of the affinity W of Z. Augmented Lagrangian with a
-copy J = Z, multipliers Y1 and Y2 of the two constraints, and a penalty mu that starts at 1.5 over
-the norm of S and grows by a tenth per pass.
+:math:`L_Z = I - D^{-1/2} W D^{-1/2}` is the Laplacian of the affinity W of Z. The problem is solved by an
+augmented Lagrangian. J is a copy of Z, Y1 and Y2 are the multipliers of S = S Z + E and Z = J. The penalty mu
+starts at 1.5 over the norm of S and grows by a tenth per pass.
 
 Steps of a pass
   1. J: the singular values of :math:`Z + Y_2 / \mu` lowered by :math:`\lambda_1 / \mu`
   2. Z: :math:`(S^2 + I)^{-1} [S^2 + J - S E + (S Y_1 - Y_2 + D^{-1/2} H H' D^{-1/2}) / \mu]`
   3. E: the columns of :math:`S - S Z + Y_1 / \mu` shortened by :math:`\lambda_2 / \mu`
-  4. W: with :math:`(J + J')/2 + H H' = U \Sigma U'`, singular values below 1e-4 of the largest left out, the
-     rows of :math:`U \Sigma^{1/2}` made unit, fourth powers of their inner products; H: the leading
-     eigenvectors of :math:`D^{-1/2} W D^{-1/2}`
+  4. W: decompose :math:`(J + J')/2 + H H' = U \Sigma U'` without singular values below 1e-4 of the largest,
+     scale the rows of :math:`U \Sigma^{1/2}` to unit length, take fourth powers of their inner products.
+     H: the leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`
   5. :math:`Y_1 \mathrel{+}= \mu (S - S Z - E)`, :math:`Y_2 \mathrel{+}= \mu (Z - J)`, mu
-A pass that leaves every column of S - S Z - E and of Z - J shorter than ``tol`` is the last.
+The passes end when every column of S - S Z - E and of Z - J is shorter than ``tol``.
 
-Two ways to the labels. RSEC-H: k-means on the rows of H, made unit. RSEC-Z: spectral clustering of
-(|Z| + |Z'|) / 2.
+There are two ways to the labels. RSEC-H runs k-means on the rows of H, scaled to unit length. RSEC-Z is
+spectral clustering of (|Z| + |Z'|) / 2.
 
-On microclusters. A matrix K over samples that is constant on blocks is :math:`R^{1/2} K R^{1/2}` here, with
-the multiplicities r: products, singular values and inverses are those of the large matrix, a
-column's length is :math:`\sqrt{r_u}` times a sample's, and powers are taken of the values themselves.
-Nothing is approximated.
+On microclusters. A matrix K over samples is constant on blocks. It is stored as
+:math:`R^{1/2} K R^{1/2}`, with the multiplicities r. Products, singular values and inverses are then those of
+the large matrix, a column is :math:`\sqrt{r_u}` times as long as a sample's, and powers are taken of the
+values themselves. Nothing is approximated.
 
-In the range of S. With S = Q s Q' of rank q <= k - m + 1, the errors E and the multiplier Y1 never leave
-the range of Q, and outside of it step 2 says :math:`Z = J + (G - Y_2) / \mu` with
-:math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 is the G of the pass before there. All matrices are kept as q x N
-coordinates and a few more rows for the directions that J and the last two H have outside of Q. What is
-decomposed is of order q plus those, and in step 4 of order twice the rank of J.
+In the range of S. Let S = Q s Q' of rank q <= k - m + 1. E and Y1 never leave the range of Q. Outside of it,
+step 2 is :math:`Z = J + (G - Y_2) / \mu` with :math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 is there the G of the
+previous pass. All matrices are kept as q x N coordinates, with a few more rows for the directions outside of
+Q in which J and the last two H point. The order of the matrices that are decomposed is the number of these
+rows, in step 4 twice the rank of J.
 
 Cost of a pass: O(N q^2 + N^2 (j + c)) for a J of rank j, about 100 passes; 56 bytes per pair of microclusters
 and 100 bytes for each of N q.
 
 Where programs differ. Neither the authors' program nor the journal version was available. The steps are
-those on which two independent programs and later papers agree. Programs compute W from Z; here it comes
-from J, which is equal at the end and always has low rank. One program takes W = (Z + Z')/2 and does not
+those on which two independent programs and later papers agree. Programs compute W from Z. Here it is computed
+from J, which equals Z at the end and always has low rank. One program takes W = (Z + Z')/2 and does not
 converge. While J is zero there is no W and no H. Eigenvectors that tie at the last one wanted are all
 used, with equal shares.
 
-Missing labels. Two samples can share a cluster of a member only if it labels both. S counts over all
-members, so a sample with gaps has a short column. In W only directions count.
+Missing labels. Two samples share a cluster of a member only if the member labels both. S counts over all
+members, so a sample with missing labels has a short column. W depends on directions only.
 """
 
 from __future__ import annotations
