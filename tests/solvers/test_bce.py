@@ -36,9 +36,8 @@ def test_the_literal_method_from_the_same_start(missing, member_weight):
     labels, _ = noisy(0, n=45, missing=missing)
     ensemble = Ensemble.from_labels(labels, member_weight=member_weight)
     raw = ensemble.expand(ensemble.labels)
-    problem = steps.Problem.of(ensemble)
     for first in steps.starts(ensemble, 3, 3, np.random.default_rng(0)):
-        found = steps.follow(problem, first, max_iter=6, tol=0.0)
+        found = steps.follow(ensemble, first, max_iter=6, tol=0.0)
         alpha, betas, gammas, bounds = naive.bce(
             raw, first.alpha, split(ensemble, first.beta), ensemble.member_weight, 6
         )
@@ -60,7 +59,7 @@ def test_the_bound_rises_as_a_rule_where_memberships_are_exact(monkeypatch):
     labels, _ = noisy(5, missing=0.1)
     ensemble = Ensemble.from_labels(labels)
     for first in steps.starts(ensemble, 3, 6, np.random.default_rng(1)):
-        found = steps.follow(steps.Problem.of(ensemble), first, max_iter=100, tol=1e-4)
+        found = steps.follow(ensemble, first, max_iter=100, tol=1e-4)
         bounds = np.array([record["objective"] for record in found.history])
         # memberships start anew in each pass, and may end elsewhere now and then
         assert np.mean(np.diff(bounds) > -1e-6 * np.abs(bounds[:-1])) > 0.9
@@ -74,7 +73,7 @@ def test_the_start_of_largest_bound_is_kept():
     ensemble = Ensemble.from_labels(labels)
     canonical = ensemble.reorder_members(ensemble.canonical_member_order)
     for first in steps.starts(canonical, 3, 8, np.random.default_rng(0)):
-        bounds.append(steps.follow(steps.Problem.of(canonical), first, 500, 0.01).bound)
+        bounds.append(steps.follow(canonical, first, 500, 0.01).bound)
     many = fit_quietly(BCE(3, n_init=8, random_state=0), labels)
     assert many.bound_ == pytest.approx(max(bounds))
     assert np.isfinite(few.bound_)

@@ -90,4 +90,3 @@ def test_nothing_to_gain_ends_at_once():
         tol=0.0,
     )
     assert found.n_iter == 0
-    assert found.residual == 0.0

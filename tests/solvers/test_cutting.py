@@ -1,6 +1,7 @@
 """Any number of components becomes exactly the number of clusters asked for."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from coterie import Ensemble
+from coterie import Ensemble, LabelConsensus, Partition
 from coterie.numerics.partitions import by_first_appearance
-from coterie.solvers.cutting import finish_partition, finished, warn_if_unfinished
+from coterie.solvers.cutting import bipartite_components, finish_partition
 from tests.strategies import ensembles
 
 
@@ -56,28 +57,57 @@ def test_splits_by_the_embedding_first_then_by_the_labels():
     assert by_first_appearance(by_labels).tolist() == [0, 0, 1, 1]
 
 
+class Toy(LabelConsensus):
+    """Returns the partition that it is given."""
+
+    def __init__(self, n_clusters=None, *, max_iter=20, answer=None, random_state=None):
+        self.n_clusters = n_clusters
+        self.max_iter = max_iter
+        self.answer = answer
+        self.random_state = random_state
+
+    def _solve(self, ensemble, rng):
+        return self.answer
+
+
 def test_one_warning_that_says_what_happened():
-    with pytest.warns(ConvergenceWarning, match="arrived at 7 components instead of 3.*merged"):
-        warn_if_unfinished("SPCE", True, 7, 3, 20, "Lower theta.")
-    with pytest.warns(ConvergenceWarning, match="did not converge in 20 passes.*or lower theta"):
-        warn_if_unfinished("SPCE", False, 3, 3, 20, "Lower theta.")
+    labels, advice = [[0, 0], [1, 0], [2, 1]], "Lower theta."
+    two = Partition(np.array([0, 1, 1]), advice=advice)
+    three = replace(two, labels=np.arange(3))
+    with pytest.warns(ConvergenceWarning, match="Toy arrived at 3 components instead of 2.*merged"):
+        assert Toy(2, answer=three).fit(labels).n_clusters_ == 2
+    with pytest.warns(
+        ConvergenceWarning, match="Toy did not converge in 20 passes.*or lower theta"
+    ):
+        Toy(2, answer=replace(two, converged=False)).fit(labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_if_unfinished("SPCE", True, 3, 3, 20, "Lower theta.")
+        Toy(2, answer=two).fit(labels)
+        Toy(2, answer=replace(two, converged=False, advice=None)).fit(labels)
+        assert (
+            Toy(2, answer=replace(three, converged=False, advice="")).fit(labels).n_clusters_ == 2
+        )
 
 
-def test_an_iterative_solver_ends_with_the_same_attributes():
-    class Toy:
-        n_clusters, max_iter = 2, 7
+def test_the_warning_points_to_the_caller_of_fit():
+    answer = Partition(np.array([0, 1]), converged=False, advice="Do this.")
+    with pytest.warns(ConvergenceWarning) as caught:
+        Toy(2, answer=answer).fit([[0], [1]])
+    assert caught[0].filename == __file__
 
-    ensemble = Ensemble.from_labels([[0, 0], [1, 0], [2, 1]])
+
+def test_every_method_ends_with_the_same_attributes():
     history = [{"pass": 1, "objective": 3.0, "residual": 0.5}]
-    with pytest.warns(ConvergenceWarning, match="Toy arrived at 3 components .* Do this"):
-        partition = finished(
-            Toy(), ensemble, np.arange(3), history, converged=True, advice="Do this.",
-            member_weights=np.ones(2), by_sample={"a_": np.zeros(3)}, other={"objective_": 4.0},
-        )  # fmt: skip
-    assert len(np.unique(partition.labels)) == 2
-    assert partition.history == tuple(history)
-    assert set(partition.by_sample) == {"component_labels_", "a_"}
-    assert partition.other == {"n_components_": 3, "objective_": 4.0, "residual_": 0.5}
+    answer = Partition(np.array([0, 1, 2]), history=history, advice="")
+    model = Toy(2, answer=answer).fit([[0, 0], [1, 0], [2, 1]])
+    assert (model.n_clusters_, model.n_components_) == (2, 3)
+    assert (model.objective_, model.residual_, model.n_iter_) == (3.0, 0.5, 1)
+    plain = Toy(2, answer=Partition(np.array([0, 1, 1]))).fit([[0, 0], [1, 0], [2, 1]])
+    assert plain.n_components_ == 2
+    np.testing.assert_array_equal(by_first_appearance(plain.component_labels_), plain.labels_)
+    assert not hasattr(plain, "objective_")
+
+
+def test_rows_are_connected_through_columns():
+    links = np.array([[0.5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.1, 0.2, 0.0], [0.0, 0.0, 1.0]])
+    assert bipartite_components(links).tolist() == [0, 1, 0, 2]

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble, ParameterError
 from coterie.evaluate import ari, nmi
-from coterie.solvers._label_kmeans import LabelRows, follow
+from coterie.solvers._label_kmeans import centres_at, centres_of, follow
 from coterie.solvers.kcc import KCC, cost_table
 from tests.builders import canonical, members_of_sizes
 from tests.naive import kcc as naive
@@ -33,7 +33,6 @@ T6 = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
 @pytest.mark.parametrize("normalised", [False, True])
 def test_the_literal_method_from_the_same_centres(utility, missing, normalised):
     ensemble = canonical(noisy(0, n=20, missing=missing)[0])
-    rows = LabelRows.of(ensemble)
     raw = ensemble.expand(ensemble.labels).astype(np.int64)
     weights = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0])
     if normalised:
@@ -47,7 +46,11 @@ def test_the_literal_method_from_the_same_centres(utility, missing, normalised):
         except ValueError:
             continue
         found = follow(
-            rows, cost_table(utility, weights, 5.0), rows.centres_at(drawn), max_iter=100, tol=1e-5
+            ensemble,
+            cost_table(utility, weights, 5.0),
+            centres_at(ensemble, drawn),
+            max_iter=100,
+            tol=1e-5,
         )
         assert np.allclose(found.objectives, objectives, rtol=1e-9)
         assert np.array_equal(ensemble.expand(found.labels), expected)
@@ -80,13 +83,12 @@ def test_u_c_is_k_means_on_indicator_vectors():
 @given(labels=label_matrices(min_samples=2), data=st.data())
 def test_no_round_raises_the_objective_and_no_cluster_is_empty(utility, labels, data):
     ensemble = canonical(labels)
-    rows = LabelRows.of(ensemble)
     c = data.draw(st.integers(1, ensemble.n_microclusters))
     drawn = np.random.default_rng(data.draw(st.integers(0, 99))).choice(
         ensemble.n_microclusters, c, replace=False
     )
     costs = cost_table(utility, np.ones(ensemble.n_members), 5.0)
-    found = follow(rows, costs, rows.centres_at(drawn), max_iter=100, tol=0.0)
+    found = follow(ensemble, costs, centres_at(ensemble, drawn), max_iter=100, tol=0.0)
     assert (np.diff(found.objectives) <= 0).all()
     assert np.array_equal(np.unique(found.labels), np.arange(c))
     assert found.converged
@@ -134,11 +136,11 @@ def test_the_small_example(utility):
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     if utility == "U_c":
         assert model.objective_ == pytest.approx(4 / 3)
-        split = LabelRows.of(Ensemble.from_labels(T6))
+        split = Ensemble.from_labels(T6)
         costs = cost_table("U_c", np.ones(3), 5.0)
         other = Ensemble.from_labels(T6)
         apart = np.where(other.labels[:, 1] == other.labels[other.inverse[0], 1], 0, 1)
-        table = split.incidence @ costs(split, split.centres(apart, 2))
+        table = split.incidence @ costs(split, centres_of(split, apart, 2))
         assert split.weights @ table[np.arange(3), apart] == pytest.approx(3.0)
 
 
@@ -168,21 +170,21 @@ def test_a_weight_is_a_number_of_rows(utility, labels, data):
 
 def test_a_member_weight_of_two_is_the_member_twice():
     labels, _ = noisy(6)
-    rows = LabelRows.of(Ensemble.from_labels(labels))
-    twice = LabelRows.of(Ensemble.from_labels(labels[:, [0, 1, 2, 3, 4, 5, 5]]))
+    rows = Ensemble.from_labels(labels)
+    twice = Ensemble.from_labels(labels[:, [0, 1, 2, 3, 4, 5, 5]])
     drawn = np.arange(3)
     for utility in UTILITIES:
         one = follow(
             rows,
             cost_table(utility, np.array([1, 1, 1, 1, 1, 2.0]), 5.0),
-            rows.centres_at(drawn),
+            centres_at(rows, drawn),
             max_iter=100,
             tol=0.0,
         )
         two = follow(
             twice,
             cost_table(utility, np.ones(7), 5.0),
-            twice.centres_at(drawn),
+            centres_at(twice, drawn),
             max_iter=100,
             tol=0.0,
         )

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import Ensemble
 from coterie.evaluate import ari
 from coterie.solvers import _late_fusion as steps
-from coterie.solvers import imvc, osimvc
+from coterie.solvers import osimvc
 from coterie.solvers.imvc import IMVC
 from coterie.solvers.osimvc import OSIMVC
 from tests.builders import fit_quietly, members_of_sizes, noisy_members
@@ -64,7 +64,8 @@ def test_imvc_is_the_literal_method(sizes, missing, lam):
     members = steps.start(problem)
     history = []
     for _ in range(6):
-        H = imvc.one_pass(problem, members, lam)
+        H = problem.polar(steps.combine(problem, members, lam))
+        steps.follow_consensus(problem, members, H)
         combined = steps.combine(problem, members, lam)
         history.append(steps.record(problem, H, combined, history))
     guide = ensemble.expand(problem.guide)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -32,69 +31,40 @@ TIE = 1e-10
 ROUNDS, DROP = 100, 1e-6
 
 
-@dataclass(frozen=True)
-class LabelRows:
-    """The rows to be clustered.
+# maps the centres (k x c) to the cost of each label in each cluster (k x c)
+Costs = Callable[[Ensemble, FloatArray], FloatArray]
 
-    Attributes
-    ----------
-    incidence : sparse array, shape (N, k)
-    weights : ndarray, shape (N,)
-        r.
-    offsets : ndarray, shape (m + 1,)
-        First base cluster of each member.
-    member : ndarray, shape (k,)
-        Member of each base cluster.
-    shares : ndarray, shape (k,)
-        Share of each base cluster among the samples that its member labelled.
+
+def shares_of_labels(ensemble: Ensemble) -> FloatArray:
+    """Share of each base cluster among the samples that its member labelled, shape (k,)."""
+    sizes = ensemble.cluster_sizes
+    return np.asarray(sizes / by_member(ensemble, sizes)[ensemble.member_of_cluster])
+
+
+def by_member(ensemble: Ensemble, values: FloatArray) -> FloatArray:
+    """Sums over the base clusters of each member, m x ..."""
+    return np.asarray(np.add.reduceat(values, ensemble.cluster_starts, axis=0))
+
+
+def centres_of(ensemble: Ensemble, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Shares p of each cluster, k x c.
+
+    If a member labelled no sample of a cluster, its shares among all samples are used.
     """
-
-    incidence: sparse.csr_array
-    weights: FloatArray
-    offsets: IntArray
-    member: IntArray
-    shares: FloatArray
-
-    @classmethod
-    def of(cls, ensemble: Ensemble) -> Self:
-        """The rows of an ensemble."""
-        offsets = ensemble.cluster_offsets
-        member = ensemble.member_of_cluster
-        sizes = ensemble.cluster_sizes
-        return cls(
-            incidence=ensemble.incidence,
-            weights=ensemble.sizes,
-            offsets=offsets,
-            member=member,
-            shares=sizes / np.add.reduceat(sizes, offsets[:-1])[member],
-        )
-
-    def by_member(self, values: FloatArray) -> FloatArray:
-        """Sums over the base clusters of each member, m x ..."""
-        return np.asarray(np.add.reduceat(values, self.offsets[:-1], axis=0))
-
-    def centres(self, labels: IntArray, n_clusters: int) -> FloatArray:
-        """Shares p of each cluster, k x c.
-
-        If a member labelled no sample of a cluster, its shares among all samples are used.
-        """
-        n = len(labels)
-        chosen = sparse.csr_array((self.weights, labels, np.arange(n + 1)), shape=(n, n_clusters))
-        counts = np.asarray((self.incidence.T @ chosen).toarray())
-        seen = self.by_member(counts)[self.member]
-        unseen = np.broadcast_to(self.shares[:, None], counts.shape)
-        return np.where(seen > 0, counts / np.where(seen > 0, seen, 1.0), unseen)
-
-    def centres_at(self, rows: IntArray) -> FloatArray:
-        """The centres of clusters that hold one microcluster each, k x len(rows)."""
-        labels = np.full(len(self.weights), len(rows))
-        labels[rows] = np.arange(len(rows))
-        # all other microclusters go to an extra cluster, which is dropped
-        return self.centres(labels, len(rows) + 1)[:, : len(rows)]
+    n = len(labels)
+    chosen = sparse.csr_array((ensemble.sizes, labels, np.arange(n + 1)), shape=(n, n_clusters))
+    counts = np.asarray((ensemble.incidence.T @ chosen).toarray())
+    seen = by_member(ensemble, counts)[ensemble.member_of_cluster]
+    unseen = np.broadcast_to(shares_of_labels(ensemble)[:, None], counts.shape)
+    return np.where(seen > 0, counts / np.where(seen > 0, seen, 1.0), unseen)
 
 
-# maps the rows and the centres (k x c) to the cost of each label in each cluster (k x c)
-Costs = Callable[[LabelRows, FloatArray], FloatArray]
+def centres_at(ensemble: Ensemble, rows: IntArray) -> FloatArray:
+    """The centres of clusters that hold one microcluster each, k x len(rows)."""
+    labels = np.full(ensemble.n_microclusters, len(rows))
+    labels[rows] = np.arange(len(rows))
+    # all other microclusters go to an extra cluster, which is dropped
+    return centres_of(ensemble, labels, len(rows) + 1)[:, : len(rows)]
 
 
 @dataclass(frozen=True)
@@ -114,35 +84,25 @@ class LabelKMeans:
 def squared_costs(member_weight: FloatArray) -> Costs:
     """The squared Euclidean distance of the members' indicator vectors."""
 
-    def costs(rows: LabelRows, centres: FloatArray) -> FloatArray:
-        squares = rows.by_member(centres**2)[rows.member]
-        return member_weight[rows.member][:, None] * (1.0 + squares - 2.0 * centres)
+    def costs(ensemble: Ensemble, centres: FloatArray) -> FloatArray:
+        member = ensemble.member_of_cluster
+        squares = by_member(ensemble, centres**2)[member]
+        return member_weight[member][:, None] * (1.0 + squares - 2.0 * centres)
 
     return costs
 
 
 def kmeans_partition(
-    rows: LabelRows,
-    member_weight: FloatArray,
-    n_clusters: int,
-    rng: np.random.Generator,
-    *,
-    n_init: int,
+    ensemble: Ensemble, n_clusters: int, rng: np.random.Generator, *, n_init: int
 ) -> IntArray:
     """Labels by the squared distance, for methods that need a partition to start from."""
-    return label_kmeans(
-        rows,
-        squared_costs(member_weight),
-        n_clusters,
-        rng,
-        n_init=n_init,
-        max_iter=ROUNDS,
-        tol=DROP,
-    ).labels
+    costs = squared_costs(ensemble.member_weight)
+    best = label_kmeans(ensemble, costs, n_clusters, rng, n_init=n_init, max_iter=ROUNDS, tol=DROP)
+    return best.labels
 
 
 def label_kmeans(
-    rows: LabelRows,
+    ensemble: Ensemble,
     costs: Costs,
     n_clusters: int,
     rng: np.random.Generator,
@@ -153,10 +113,11 @@ def label_kmeans(
 ) -> LabelKMeans:
     """The best of several starts from the rows of random samples; the first of them in a tie."""
     best: LabelKMeans | None = None
-    chance = rows.weights / rows.weights.sum()
+    chance = ensemble.sizes / ensemble.sizes.sum()
     for _ in range(n_init):
         drawn = rng.choice(len(chance), size=n_clusters, replace=False, p=chance)
-        run = follow(rows, costs, rows.centres_at(drawn), max_iter=max_iter, tol=tol)
+        centres = centres_at(ensemble, drawn)
+        run = follow(ensemble, costs, centres, max_iter=max_iter, tol=tol)
         if best is None or run.objective < best.objective * (1 - TIE):
             best = run
     assert best is not None
@@ -164,20 +125,20 @@ def label_kmeans(
 
 
 def follow(
-    rows: LabelRows, costs: Costs, centres: FloatArray, *, max_iter: int, tol: float
+    ensemble: Ensemble, costs: Costs, centres: FloatArray, *, max_iter: int, tol: float
 ) -> LabelKMeans:
     """Rounds of assignment and new centres, until one lowers the objective by less than ``tol``."""
     n_clusters = centres.shape[1]
-    distances = np.asarray(rows.incidence @ costs(rows, centres))
+    distances = np.asarray(ensemble.incidence @ costs(ensemble, centres))
     labels: IntArray | None = None
     objectives: list[float] = []
     converged = False
     for _ in range(max_iter):
         moved = _without_empty(_nearest(distances), distances, n_clusters)
         same = labels is not None and np.array_equal(moved, labels)
-        centres = rows.centres(moved, n_clusters)
-        distances = np.asarray(rows.incidence @ costs(rows, centres))
-        objective = float(rows.weights @ distances[np.arange(len(moved)), moved])
+        centres = centres_of(ensemble, moved, n_clusters)
+        distances = np.asarray(ensemble.incidence @ costs(ensemble, centres))
+        objective = float(ensemble.sizes @ distances[np.arange(len(moved)), moved])
         if not np.isfinite(objective):
             raise FloatingPointError("k-means of label rows: the distances are not finite")
         # rounding may raise the objective in its last digit; the previous labels are then as good

@@ -48,8 +48,8 @@ class Fusion:
         Microclusters that each member did not label.
     weights : ndarray, shape (N,)
         Multiplicities r.
-    offsets : ndarray, shape (m + 1,)
-        First base cluster of each member.
+    ends : ndarray, shape (m - 1,)
+        Where the base clusters of one member end and those of the next begin.
     prior : ndarray, shape (m,)
         How often each member counts.
     guide : ndarray, shape (N, c)
@@ -59,7 +59,7 @@ class Fusion:
     known: sparse.csr_array
     missing: tuple[IntArray, ...]
     weights: FloatArray
-    offsets: IntArray
+    ends: IntArray
     prior: FloatArray
     guide: FloatArray
 
@@ -78,7 +78,7 @@ class Fusion:
             known=known,
             missing=tuple(np.flatnonzero(column < 0) for column in ensemble.labels.T),
             weights=weights,
-            offsets=ensemble.cluster_offsets,
+            ends=ensemble.cluster_starts[1:],
             prior=prior,
             guide=guide,
         )
@@ -87,10 +87,6 @@ class Fusion:
         """The polar factor of rows of microclusters, on the range of the matrix."""
         root = np.sqrt(self.weights if rows is None else self.weights[rows])[:, None]
         return supported_polar(root * matrix) / root
-
-    def blocks(self, stacked: FloatArray) -> list[FloatArray]:
-        """The part of each member in an array of k rows."""
-        return [stacked[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
 
 
 @dataclass
@@ -116,12 +112,19 @@ def start(problem: Fusion) -> Members:
 def cross_products(problem: Fusion, members: Members, consensus: FloatArray) -> list[FloatArray]:
     """H_p' G of every member, k_p x c."""
     weighted = problem.weights[:, None] * consensus
-    products = problem.blocks(np.asarray(problem.known.T @ weighted))
+    products = np.split(np.asarray(problem.known.T @ weighted), problem.ends)
     for p, filled in enumerate(members.filled):
         if filled is not None:
             X, Z = filled
             products[p] = products[p] + Z @ (X.T @ weighted[problem.missing[p]])
     return products
+
+
+def follow_consensus(problem: Fusion, members: Members, consensus: FloatArray) -> None:
+    """Turn, fill and weigh the members for a new consensus."""
+    turn(problem, members, consensus)
+    fill(problem, members, consensus)
+    weigh(problem, members, consensus)
 
 
 def turn(problem: Fusion, members: Members, consensus: FloatArray) -> None:
@@ -144,17 +147,12 @@ def fill(problem: Fusion, members: Members, consensus: FloatArray) -> None:
 
 def weigh(problem: Fusion, members: Members, consensus: FloatArray) -> None:
     """Weights from how well each turned member fits; equal where none does."""
-    fits = fit_of(problem, members, consensus)
+    products = cross_products(problem, members, consensus)
+    traces = [(product * W).sum() for product, W in zip(products, members.turns, strict=True)]
+    fits = np.maximum(np.array(traces), 0.0)
     length = np.sqrt(problem.prior @ fits**2)
     equal = np.full_like(fits, problem.prior.sum() ** -0.5)
     members.beta = fits / length if length > 0 else equal
-
-
-def fit_of(problem: Fusion, members: Members, consensus: FloatArray) -> FloatArray:
-    """f_p, at least 0."""
-    products = cross_products(problem, members, consensus)
-    fits = [(product * W).sum() for product, W in zip(products, members.turns, strict=True)]
-    return np.maximum(np.array(fits), 0.0)
 
 
 def combine(problem: Fusion, members: Members, lam: float) -> FloatArray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import LabelError, ParameterError
@@ -26,8 +27,11 @@ from coterie.core.params import (
 )
 from coterie.core.random import generator
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import by_first_appearance
+from coterie.solvers._docstrings import completed
+from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin
 
@@ -46,6 +50,9 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClusterMixin
 
+# the type of the parameter ``callback``
+Callback = Callable[[Pass], object] | None
+
 # allowed values of parameters that many methods share, unless a method declares its own domain
 SHARED_DOMAINS: Mapping[str, Domain] = {
     "n_clusters": Integer(1),
@@ -56,6 +63,23 @@ SHARED_DOMAINS: Mapping[str, Domain] = {
     "memory_budget": BUDGET,
     "random_state": SEED,
 }
+
+# their documentation, unless a method describes them itself
+SHARED_PARAMETERS = """
+    n_clusters : int
+        Number of clusters.
+    n_init : int
+        Number of k-means starts; the best is kept.
+    max_iter : int
+        Maximum number of passes.
+    callback : callable or None
+        Called after each pass with its record of ``history_``.
+    memory_budget : int, str or None
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
+    random_state : int, numpy Generator or None
+        Seed of the random numbers.
+"""
 
 
 @dataclass(frozen=True)
@@ -135,8 +159,21 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Number of passes.
     history_ : list of dict
         One record per pass.
+    objective_ : float
+        The objective after the last pass.
+    residual_ : float
+        Change in the last pass, as each method measures it.
+    n_components_ : int
+        Number of clusters that the method found, before they were adjusted to exactly n_clusters.
+    component_labels_ : ndarray, shape (n,)
+        Cluster of each sample before that.
     ensemble_ : Ensemble
         The members, compressed to their distinct label rows.
+
+    Notes
+    -----
+    For the methods of the library, steps, equations, cost, missing labels and differences between paper
+    and programs are in the docstring of the method's module.
 
     Examples
     --------
@@ -163,6 +200,13 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     n_clusters: int | None
     random_state: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if vars(cls).get("__doc__"):
+            base = next(base for base in cls.__mro__[1:] if issubclass(base, LabelConsensus))
+            random = cls.about.random or not cls.about.name
+            cls.__doc__ = completed(cls, base, SHARED_PARAMETERS, random=random)
 
     @classmethod
     def method_name(cls) -> str:
@@ -208,18 +252,19 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self._check_blank_samples(ensemble)
         self._check_n_clusters(ensemble)
         order = ensemble.canonical_member_order
+        canonical = ensemble.reorder_members(order).with_fewer_copies()
         # the last digits of a BLAS product depend on the number of threads, and can change labels
         with one_blas_thread():
-            partition = self._solve(
-                ensemble.reorder_members(order).with_fewer_copies(), generator(self.random_state)
-            )
-        if not isinstance(partition, Partition):
-            raise TypeError(
-                f"{type(self).__name__}._solve must return a coterie.Partition, for example "
-                f"Partition(labels), but returned {shown(partition)}"
-            )
-        partition.check(type(self).__name__, ensemble, self.n_clusters)
-        self._keep(partition, ensemble, order)
+            partition = self._solve(canonical, generator(self.random_state))
+            if not isinstance(partition, Partition):
+                raise TypeError(
+                    f"{type(self).__name__}._solve must return a coterie.Partition, for example "
+                    f"Partition(labels), but returned {shown(partition)}"
+                )
+            partition.check(type(self).__name__, ensemble, self.n_clusters)
+            labels = self._adjusted(partition, canonical)
+        self._warn_if_unfinished(partition)
+        self._keep(partition, labels, ensemble, order)
         return self
 
     def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
@@ -261,23 +306,72 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "ask for fewer clusters or give members with more clusters"
             )
 
-    def _keep(self, partition: Partition, ensemble: Ensemble, order: NDArray[np.int64]) -> None:
+    def _call_back(self, passes: Iterable[Pass]) -> None:
+        """Hand records of ``history_`` to the user's callback, if there is one."""
+        if self.callback is not None:
+            for record in passes:
+                self.callback(record)
+
+    def _adjusted(self, partition: Partition, ensemble: Ensemble) -> NDArray[np.int64]:
+        """The labels, merged or split to exactly n_clusters clusters."""
+        if self.n_clusters is None or partition.n_components == self.n_clusters:
+            return partition.labels
+        return finish_partition(
+            ensemble,
+            partition.labels,
+            self.n_clusters,
+            similarity=partition.similarity,
+            embedding=partition.embedding,
+        )
+
+    def _warn_if_unfinished(self, partition: Partition) -> None:
+        """One warning that says what happened and what to do, where the method gives advice."""
+        if not partition.advice:
+            return
+        count, wanted = partition.n_components, self.n_clusters
+        if wanted is not None and count != wanted:
+            how = "merged" if count > wanted else "split"
+            message = (
+                f"arrived at {count} components instead of {wanted} clusters; they were {how} to "
+                f"{wanted}. {partition.advice}"
+            )
+        elif not partition.converged:
+            message = f"did not converge. {partition.advice}"
+            if hasattr(self, "max_iter"):
+                advice = partition.advice[0].lower() + partition.advice[1:]
+                message = f"did not converge in {self.max_iter} passes. Raise max_iter, or {advice}"
+        else:
+            return
+        warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=3)
+
+    def _keep(
+        self,
+        partition: Partition,
+        labels: NDArray[np.int64],
+        ensemble: Ensemble,
+        order: NDArray[np.int64],
+    ) -> None:
         """Set the fitted attributes, with the samples and members in the user's order."""
         back = np.argsort(order)
         weights = partition.member_weights
         if weights is None:
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
-        self.labels_ = by_first_appearance(ensemble.expand(partition.labels))
-        labels = np.empty(ensemble.n_microclusters, dtype=np.int64)
-        labels[ensemble.inverse] = self.labels_
-        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, labels)
+        self.labels_ = by_first_appearance(ensemble.expand(labels))
+        renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
+        renumbered[ensemble.inverse] = self.labels_
+        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
         self.n_clusters_ = self.cluster_votes_.n_clusters
         self.sample_confidence_ = ensemble.expand(self.cluster_votes_.confidence)
         self.member_weights_ = weights[back] / weights.sum()
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
         self.n_iter_ = len(self.history_)
+        last = self.history_[-1] if self.history_ else {}
+        for name in last.keys() & {"objective", "residual"}:
+            setattr(self, f"{name}_", last[name])
+        self.n_components_ = partition.n_components
+        self.component_labels_ = ensemble.expand(partition.labels)
         # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():

@@ -32,18 +32,17 @@ Missing labels. The share is taken among the members that saw both samples.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from coterie.core.budget import Budget
 from coterie.core.params import Real, parameter
-from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.cutting import cut_graph
 from coterie.solvers.partition import Partition
 
 
@@ -53,16 +52,9 @@ class CSPA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------
@@ -109,17 +101,7 @@ class CSPA(LabelConsensus):
         graph = coassociation(ensemble, memory_budget=self.memory_budget)  # 1
         graph *= weights  # 2
         graph *= weights[:, None]
-        labels = partition_graph(  # 3
-            graph,
-            weights,
-            self.n_clusters,
-            seed=int(child_seeds(rng, 1)[0]),
-            imbalance=self.imbalance,
-        )
-        cut = graph_cut(graph, labels)
-        return Partition(
-            labels=labels,
-            member_weights=ensemble.member_weight,
-            history=({"pass": 1, "objective": cut, "residual": 0.0},),
-            other={"cut_": cut},
-        )
+        cut = cut_graph(
+            ensemble, graph, weights, self.n_clusters, rng, imbalance=self.imbalance
+        )  # 3
+        return replace(cut, other={"cut_": cut.history[0]["objective"]})

@@ -1,29 +1,30 @@
 """Exactly n_clusters clusters: the cuts that methods share, and the rule that corrects the number.
 
-An embedding is cut by k-means, a dissimilarity by linkage, a graph into balanced parts. k-means and
+An embedding is cut by k-means, a similarity by linkage, a graph into balanced parts. k-means and
 balanced parts can leave fewer clusters of samples than requested, and methods that learn a graph find
 as many clusters as it has components. :func:`finish_partition` merges surplus clusters or splits
-existing ones, by a rule that does not depend on any order, and :func:`warn_if_unfinished` warns the user.
+existing ones, by a rule that does not depend on any order.
+
+A cut is a :class:`Partition`, to which a method adds its own attributes.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from scipy.sparse.csgraph import connected_components
 
 from coterie.core.random import child_seeds
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.partitions import by_first_appearance
+from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -31,80 +32,50 @@ if TYPE_CHECKING:
 
 
 KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not separate that many."
+# maximum number of rounds per k-means start, in methods without a parameter for it
+KMEANS_ROUNDS = 300
 
 # two-means settles within a few rounds; the cap only guards against cycling by rounding
 TWO_MEANS_ROUNDS = 50
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Clusters of the microclusters, before and after they are adjusted to exactly n_clusters.
+class KMeansSettings(Protocol):
+    """The parameters of a solver that :func:`cut_embedding` uses."""
 
-    Attributes
-    ----------
-    labels : ndarray, shape (N,)
-    components : ndarray, shape (N,)
-        Clusters that the method found.
-    objective : float
-        The sum of squares of k-means, or the height of the last merge.
-    converged : bool
-    """
-
-    labels: IntArray
-    components: IntArray
-    objective: float
-    converged: bool = True
-
-    @property
-    def n_components(self) -> int:
-        """Number of clusters that the method found."""
-        return int(self.components.max()) + 1
-
-    def partition(
-        self,
-        member_weights: FloatArray,
-        *,
-        by_base_cluster: Mapping[str, NDArray[Any]] = MappingProxyType({}),
-        other: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Partition:
-        """The record of a method that ends with this cut, with its own fitted attributes."""
-        return Partition(
-            labels=self.labels,
-            member_weights=member_weights,
-            converged=self.converged,
-            history=({"pass": 1, "objective": self.objective, "residual": 0.0},),
-            by_sample={"component_labels_": self.components},
-            by_base_cluster=by_base_cluster,
-            other={"n_components_": self.n_components, **other},
-        )
+    n_clusters: int
+    n_init: int
+    max_iter: int
 
 
 def cut_embedding(
+    solver: KMeansSettings,
     ensemble: Ensemble,
     embedding: FloatArray,
-    n_clusters: int,
     rng: np.random.Generator,
     *,
-    n_init: int,
-    max_iter: int,
+    max_iter: int | None = None,
     weights: FloatArray | None = None,
     companions: tuple[FloatArray, FloatArray] | None = None,
-) -> Cut:
-    """k-means on the rows of an embedding.
+    advice: str = KMEANS_ADVICE,
+) -> Partition:
+    """k-means on the rows of an embedding, which is kept as ``embedding_``.
 
     Parameters
     ----------
+    solver : LabelConsensus
+        Gives ``n_clusters``, ``n_init`` and ``max_iter``.
     ensemble : Ensemble
     embedding : ndarray, shape (N, d)
         One row per microcluster.
-    n_clusters : int
     rng : numpy Generator
-    n_init, max_iter : int
-        Number of starts, and the maximum number of rounds per start.
+    max_iter : int, optional
+        Maximum number of rounds per start, if not that of the solver.
     weights : ndarray, shape (N,), optional
         How often each row counts; by default as often as it has samples.
     companions : pair of arrays, shapes (q, d) and (q,), optional
         Further points with weights that take part in k-means and get no label.
+    advice : str
+        As in :class:`Partition`.
     """
     n = len(embedding)
     points = embedding
@@ -112,23 +83,69 @@ def cut_embedding(
     if companions is not None:
         points = np.vstack([embedding, companions[0]])
         counts = np.concatenate([counts, companions[1]])
-    best = fit_kmeans(points, n_clusters, counts, rng, n_init=n_init, max_iter=max_iter)
-    components = by_first_appearance(best.labels[:n])
-    labels = finish_partition(ensemble, components, n_clusters, embedding=embedding)
-    return Cut(labels, components, best.inertia, best.converged)
+    best = fit_kmeans(
+        points,
+        solver.n_clusters,
+        counts,
+        rng,
+        n_init=solver.n_init,
+        max_iter=solver.max_iter if max_iter is None else max_iter,
+    )
+    return Partition(
+        by_first_appearance(best.labels[:n]),
+        converged=best.converged,
+        history=one_pass(best.inertia),
+        advice=advice,
+        embedding=embedding,
+        other={"embedding_": embedding},
+    )
 
 
-def cut_dendrogram(
-    dissimilarity: FloatArray, weights: FloatArray, n_clusters: int, linkage: Method
-) -> tuple[Cut, Dendrogram]:
-    """Linkage, cut by undoing the last merges; the matrix is used as working memory."""
+def cut_bipartite_graph(
+    solver: KMeansSettings,
+    ensemble: Ensemble,
+    links: FloatArray | sparse.csr_array,
+    rng: np.random.Generator,
+    advice: str,
+) -> Partition:
+    """Spectral cut of the graph of samples and base clusters, which take part in k-means once each.
+
+    ``links`` (N x k) include the weights of the members.
+    """
+    spectrum = bipartite_spectrum(links, ensemble.weights, solver.n_clusters)
+    embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
+    cut = cut_embedding(
+        solver,
+        ensemble,
+        embedding,
+        rng,
+        companions=(companions, ensemble.weight_of_cluster),
+        advice=advice,
+    )
+    return replace(cut, by_base_cluster={"cluster_embedding_": companions})
+
+
+def cut_similarity(
+    similarity: FloatArray,
+    weights: FloatArray,
+    n_clusters: int | Callable[[Dendrogram], int],
+    linkage: Method = "average",
+) -> Partition:
+    """Linkage on one minus the similarity, cut by undoing the last merges.
+
+    The matrix is used as working memory. ``n_clusters`` may be a function that chooses the number from
+    the dendrogram, which is kept as ``dendrogram_``.
+    """
     from coterie.numerics.linkage import weighted_linkage
 
-    dendrogram = weighted_linkage(dissimilarity, weights, linkage, overwrite=True)
-    labels = dendrogram.cut(n_clusters)
-    kept = len(weights) - n_clusters
+    np.subtract(1.0, similarity, out=similarity)
+    dendrogram = weighted_linkage(similarity, weights, linkage, overwrite=True)
+    count = n_clusters(dendrogram) if callable(n_clusters) else n_clusters
+    kept = len(weights) - count
     height = float(dendrogram.heights[kept - 1]) if kept else 0.0
-    return Cut(labels, labels, height), dendrogram
+    return Partition(
+        dendrogram.cut(count), history=one_pass(height), other={"dendrogram_": dendrogram}
+    )
 
 
 def cut_graph(
@@ -137,7 +154,10 @@ def cut_graph(
     vertex_weights: FloatArray,
     n_clusters: int,
     rng: np.random.Generator,
-) -> Cut:
+    *,
+    imbalance: float = 0.05,
+    advice: str = "",
+) -> Partition:
     """Parts of about equal weight with few links between them, by METIS.
 
     Parameters
@@ -149,14 +169,36 @@ def cut_graph(
     n_clusters : int
         At most N.
     rng : numpy Generator
+    imbalance : float
+        How far a part may exceed its fair share.
+    advice : str
+        As in :class:`Partition`.
     """
     from coterie.numerics.partitioners import graph_cut, partition_graph
 
     seed = int(child_seeds(rng, 1)[0])
-    parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed)
-    components = by_first_appearance(parts[: ensemble.n_microclusters])
-    labels = finish_partition(ensemble, components, n_clusters)
-    return Cut(labels, components, graph_cut(graph, parts))
+    parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed, imbalance=imbalance)
+    return Partition(
+        by_first_appearance(parts[: ensemble.n_microclusters]),
+        history=one_pass(graph_cut(graph, parts)),
+        advice=advice,
+    )
+
+
+def one_pass(objective: float) -> tuple[Pass]:
+    """The history of a method that does not iterate."""
+    return ({"pass": 1, "objective": objective, "residual": 0.0},)
+
+
+def bipartite_components(links: FloatArray) -> IntArray:
+    """Connected component of each row of a matrix of links, numbered by first appearance.
+
+    Rows are joined through the columns in which both have an entry. A row without entries is alone.
+    """
+    n, k = links.shape
+    rows, columns = np.nonzero(links)
+    graph = sparse.csr_array((np.ones(len(rows)), (rows, columns + n)), shape=(n + k, n + k))
+    return by_first_appearance(connected_components(graph, directed=False)[1][:n])
 
 
 # ---------------------------------------------------------------- the number of clusters
@@ -194,106 +236,6 @@ def finish_partition(
         labels = _split_widest(ensemble, labels, embedding)
         count += 1
     return labels
-
-
-class Settings(Protocol):
-    """The parameters of an iterative solver that :func:`finished` uses."""
-
-    n_clusters: int
-    max_iter: int
-
-
-def finished(
-    solver: Settings,
-    ensemble: Ensemble,
-    components: IntArray,
-    history: Sequence[Pass],
-    *,
-    converged: bool,
-    advice: str,
-    member_weights: FloatArray,
-    similarity: FloatArray | None = None,
-    embedding: FloatArray | None = None,
-    by_sample: Mapping[str, NDArray[Any]] = MappingProxyType({}),
-    by_base_cluster: Mapping[str, NDArray[Any]] = MappingProxyType({}),
-    by_sample_and_member: Mapping[str, NDArray[Any]] = MappingProxyType({}),
-    other: Mapping[str, Any] = MappingProxyType({}),
-) -> Partition:
-    """The record of an iterative solver: one warning at most, exactly ``n_clusters`` clusters.
-
-    Parameters
-    ----------
-    solver : LabelConsensus
-        Called from its ``_solve``, so that the warning points to the caller of ``fit``.
-    ensemble : Ensemble
-    components : ndarray, shape (N,)
-        Clusters that the method found, kept as ``component_labels_`` and ``n_components_``.
-    history : sequence of mappings
-        One record per pass; the last gives ``objective_`` and ``residual_``.
-    converged : bool
-    advice : str
-        What to do if the method did not converge, or found another number of clusters.
-    member_weights : ndarray, shape (m,)
-    similarity, embedding : ndarray, optional
-        As in :func:`finish_partition`.
-    by_sample, by_base_cluster, by_sample_and_member, other : mapping
-        Further fitted attributes, as in :class:`coterie.Partition`.
-    """
-    n_clusters, n_components = solver.n_clusters, len(np.unique(components))
-    warn_if_unfinished(
-        type(solver).__name__,
-        converged,
-        n_components,
-        n_clusters,
-        solver.max_iter,
-        advice,
-        stacklevel=5,
-    )
-    return Partition(
-        labels=finish_partition(
-            ensemble, components, n_clusters, similarity=similarity, embedding=embedding
-        ),
-        member_weights=member_weights,
-        converged=converged,
-        history=tuple(history),
-        by_sample={"component_labels_": components, **by_sample},
-        by_base_cluster=by_base_cluster,
-        by_sample_and_member=by_sample_and_member,
-        other={
-            "n_components_": n_components,
-            "objective_": history[-1]["objective"],
-            "residual_": history[-1]["residual"],
-            **other,
-        },
-    )
-
-
-def warn_if_unfinished(
-    method: str,
-    converged: bool,
-    n_components: int,
-    n_clusters: int,
-    max_iter: int,
-    advice: str,
-    *,
-    stacklevel: int = 4,
-) -> None:
-    """One ConvergenceWarning that says what happened and what to do."""
-    if n_components != n_clusters:
-        how = "merged" if n_components > n_clusters else "split"
-        warnings.warn(
-            f"{method} arrived at {n_components} components instead of {n_clusters} clusters; "
-            f"they were {how} to {n_clusters}. {advice}",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
-    elif not converged:
-        warnings.warn(
-            f"{method} did not converge in {max_iter} passes. Raise max_iter, or {advice[0].lower()}"
-            f"{advice[1:]}",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
 
 
 def _merge(

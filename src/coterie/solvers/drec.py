@@ -42,8 +42,7 @@ direction, not its length, decides in step 2, so a sample with gaps is placed by
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -54,8 +53,8 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.spectral import leading_embedding, unit_rows
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
 # keeps the weight of a perfectly explained column finite
@@ -64,8 +63,6 @@ SMOOTHING = 1e-10
 LEAST_SINGULAR = 1e-4
 # singular values of X below this share of the largest are rounding
 ROUNDING = 1e-12
-# maximum number of rounds per k-means start
-KMEANS_ROUNDS = 300
 
 
 @dataclass(eq=False, repr=False)
@@ -77,21 +74,12 @@ class DREC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 10.0
         Weight of the ridge penalty, positive: the larger, the more similar all mixtures are.
     max_iter : int, default 5
         Rounds of reweighting.
-    n_init : int, default 100
-        Number of starts of the final k-means.
     callback : callable or None, default None
         Called after each round with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -100,11 +88,6 @@ class DREC(LabelConsensus):
     sample_residual_ : ndarray, shape (n,)
         Length of the unexplained part of each sample's labels, relative to their length. It is large
         for samples that resemble no others.
-    objective_ : float
-        The objective after the last round.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        affinity leaves fewer distinct rows.
 
     See Also
     --------
@@ -112,7 +95,6 @@ class DREC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     Microclusters count once each: sample weights and repeated samples do not change the affinity.
     Where a member has no label for a sample it adds nothing to that sample.
 
@@ -146,7 +128,7 @@ class DREC(LabelConsensus):
     lam: float = parameter(10.0, Real(0.0, closed_low=False))
     max_iter: int = 5
     n_init: int = 100
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -159,35 +141,15 @@ class DREC(LabelConsensus):
         for number in range(1, self.max_iter + 1):
             mixture = mixture.again(problem)  # 1
             history.append(mixture.record(problem, number))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
         affinity = mixture_affinity(problem, mixture)  # 2
         embedding = leading_embedding(affinity, once, self.n_clusters)  # 3
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=KMEANS_ROUNDS,
-            weights=once,
-        )
-        warn_if_unfinished(
-            "DREC", True, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return Partition(
-            labels=cut.labels,
-            member_weights=ensemble.member_weight,
-            history=tuple(history),
-            by_sample={
-                "sample_residual_": mixture.residual / problem.lengths,
-                "component_labels_": cut.components,
-            },
-            other={
-                "consensus_matrix_": affinity,
-                "objective_": history[-1]["objective"],
-                "n_components_": cut.n_components,
-            },
+        return replace(
+            cut_embedding(self, ensemble, embedding, rng, max_iter=KMEANS_ROUNDS, weights=once),
+            converged=True,
+            history=history,
+            by_sample={"sample_residual_": mixture.residual / problem.lengths},
+            other={"consensus_matrix_": affinity},
         )
 
 

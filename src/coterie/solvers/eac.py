@@ -33,6 +33,7 @@ from coterie.core.params import Choice, Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -49,11 +50,6 @@ class EAC(LabelConsensus):
         Number of clusters; None takes the partition with the longest lifetime.
     linkage : {"average", "complete", "single"}, default "average"
         How the dissimilarity of two groups follows from that of their samples.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -89,26 +85,9 @@ class EAC(LabelConsensus):
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        from coterie.numerics.linkage import weighted_linkage
-
-        dissimilarity = coassociation(ensemble, memory_budget=self.memory_budget)
-        np.subtract(1.0, dissimilarity, out=dissimilarity)
-        weights = ensemble.sizes
-        dendrogram = weighted_linkage(
-            dissimilarity,
-            weights,
-            self.linkage,
-            overwrite=True,
-        )
-        n_clusters = self.n_clusters or _longest_lived(dendrogram)
-        kept = len(weights) - n_clusters
-        height = float(dendrogram.heights[kept - 1]) if kept else 0.0
-        return Partition(
-            labels=dendrogram.cut(n_clusters),
-            member_weights=ensemble.member_weight,
-            history=({"pass": 1, "objective": height, "residual": 0.0},),
-            other={"dendrogram_": dendrogram},
-        )
+        similarity = coassociation(ensemble, memory_budget=self.memory_budget)  # 1
+        n_clusters = self.n_clusters or _longest_lived
+        return cut_similarity(similarity, ensemble.sizes, n_clusters, self.linkage)  # 2, 3
 
 
 def _longest_lived(dendrogram: Dendrogram) -> int:

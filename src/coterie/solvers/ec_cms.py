@@ -3,62 +3,62 @@ r"""EC-CMS: a co-association matrix that enhances itself.
 Jia, Tao, Wang and Wang, "Ensemble clustering via co-association matrix self-enhancement", IEEE
 Transactions on Neural Networks and Learning Systems (2023).
 
-Pairs that most members put together are few but nearly always right. Pairs that only some members put
-together are many and often wrong. So a similarity A of the samples (any evidence) is taken as a clean
-matrix C plus an error E, C agrees with A on the high-confidence pairs Omega, and samples joined by
-such a pair have similar rows in C. Problem (5):
+If most members put a pair of samples together, they are nearly always right. If only some members do, they
+are often wrong. So the similarity A of the samples (any evidence) is split into a clean matrix C and an
+error E. C keeps the values of the high-confidence pairs Omega, and samples that such a pair joins get
+similar rows in C. Problem (5):
 
 .. math::
 
     \min_{C, E} \; \mathrm{tr}(C' \Phi C) + \tfrac{\lambda}{2} \|E\|^2
-    \quad \text{with } A = C + E,\; E = 0 \text{ on } \Omega,\; C = C',\; 0 \le C \le 1,
+    \quad \text{with } A = C + E,\; E = 0 \text{ on } \Omega,\; C = C',\; 0 \le C \le 1.
 
-where H is the co-association wherever it reaches alpha and 0 elsewhere, its diagonal 0, Omega the
-pairs with H > 0, and Phi the Laplacian of H. It is convex; the alternating direction method of
-Algorithm 1 with both penalties 1 solves it, F being a copy of C that holds the last two constraints
-and Y1, Y2 the multipliers of A = C + E and C = F.
+H is the co-association where it is at least alpha, and 0 elsewhere and on the diagonal. Omega are the pairs
+with H > 0, and Phi is the Laplacian of H. The problem is convex. Algorithm 1 solves it by the alternating
+direction method with both penalties 1. F is a copy of C that satisfies the last two constraints. Y1 and Y2
+are the multipliers of A = C + E and C = F.
 
 Steps
-  1. evidence A; high-confidence graph H, (2); its connected blocks, and on each the factors of (9)
+  1. evidence A; high-confidence graph H, (2); its connected blocks, and the factors of (9) on each
   2. C, (9): :math:`C = (2 \Phi + 2 I)^{-1} X` with :math:`X = A - E + Y_1 + F - Y_2`, block by block
   3. E, F, Y1 and Y2, (11), (13), (14), the five norms of the stopping rule and the next X, in one
      sweep in place
   4. stop when the relative changes of C, E, F, Y1 and Y2 are all below tol; else back to 2
   5. average link on the symmetric part of C, cut into n_clusters
 
-On microclusters. Every matrix is constant on pairs of different samples of two microclusters, with
-a value of its own where a sample meets itself (H has an empty diagonal, A has ones): N x N values
-and N own values represent n x n, and every step preserves this form. With
-:math:`t = 2 H r + 2`, the inverse of (9) is :math:`K^{-1}` for :math:`K = \mathrm{diag}(t) - 2 H R`,
-and for X with own values that exceed its diagonal by s it acts as: add s/r to the diagonal of X,
-multiply by :math:`K^{-1}`, take s/(r t) from the diagonal; the own values of C exceed it by s/t.
-Norms weigh a pair by r_u r_v, a diagonal by r (r - 1), the own values by r. Iterates, norms and the
-number of passes are those of the n x n algorithm.
+On microclusters. All pairs of different samples of two microclusters have the same value. A sample with
+itself has a value of its own: H has zeros there, A has ones. So N x N values and N own values stand for the
+n x n matrix, and every step keeps this form. The inverse of (9) is :math:`K^{-1}` with
+:math:`K = \mathrm{diag}(t) - 2 H R` and :math:`t = 2 H r + 2`. Let s be the own values of X minus its
+diagonal. Then add s/r to the diagonal of X, multiply by :math:`K^{-1}`, and subtract s/(r t) from the
+diagonal; the own values of C are its diagonal plus s/t. In norms a pair counts r_u r_v times, a diagonal
+entry r (r - 1) times and an own value r times. Iterates, norms and the number of passes are those of the
+n x n algorithm.
 
-Two matrices hold the four that step 3 keeps: (14) makes Y1 = lambda E outside Omega, where E is 0
-inside, and P = C + Y2 from before (13) gives F as its clipped symmetric part and Y2 = P - F.
+Step 3 needs two matrices instead of four. By (14), Y1 = lambda E outside of Omega, and E = 0 inside. With
+P = C + Y2 from before (13), F is the symmetric part of P, clipped, and Y2 = P - F.
 
-Each row of H has few entries and eliminating them in a good order adds few more, so K is factorised
-as a sparse matrix; a block where that fails is inverted. Cost of a pass: the entries of the factors
-(about a hundredth of |block|^2) times N for step 2 and N^2 for step 3; 48 bytes per pair of microclusters,
-26 in single precision.
+Each row of H has few entries, so K is factorised as a sparse matrix; a block where that fails is inverted.
+Cost of a pass: the entries of the factors (about a hundredth of |block|^2) times N for step 2, and N^2 for
+step 3; 48 bytes per pair of microclusters, 26 in single precision.
 
-Where paper and program differ. The paper prints squared norms in the stopping rule. The program and
-the published numbers use plain norms, as here. Neither rule waits for the optimum: at the
-default tol of 0.01, C is some percent away from it, and a run to 1e-7 takes some thousand passes and
-may end in other labels. The program clusters the lower triangle of C, which is not quite symmetric
-when it stops; here the symmetric part is clustered, clipped to [0, 1]. Omega is without the diagonal
-as in the program; with it, as in the paper, only the diagonal of the optimum is different. Where
-rows of A joined by H are equal already (no high-confidence pair, no propagation, members that all
-agree), A is the optimum and is returned after one pass; the relative changes of multipliers on their
-way to 0 would never get small. For the same reason changes are measured against at least a 1e-7
-part of A.
+Where paper and program differ
+  - The paper prints squared norms in the stopping rule. The program and the published numbers use plain
+    norms, as here. Both rules stop before the optimum: at the default tol of 0.01, C is some percent away
+    from it. A run to 1e-7 takes some thousand passes and may give other labels.
+  - C is not quite symmetric when the program stops, and the program clusters its lower triangle. Here the
+    symmetric part is clustered, clipped to [0, 1].
+  - Omega is without the diagonal, as in the program. The paper includes it, which changes only the diagonal
+    of the optimum.
+  - If the rows that H joins are equal already (no high-confidence pair, no propagation, members that
+    all agree), A is the optimum and is returned after one pass. The multipliers then go to 0, and their
+    relative changes would never get small. For the same reason changes are measured against at least a
+    1e-7 part of A.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,6 @@ from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget
 from coterie.core.params import parameter
-from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.enhancement import (
@@ -78,8 +77,8 @@ from coterie.evidence.enhancement import (
     minimise,
 )
 from coterie.evidence.reliability import member_reliability, reliability_for
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -92,8 +91,6 @@ class ECCMS(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     alpha : float, default 0.8
         Share of the members that must put a pair together for the pair to be certain. The paper
         advises 0.7 to 0.8; with a larger value fewer pairs are certain.
@@ -114,18 +111,9 @@ class ECCMS(LabelConsensus):
     tol : float, default 0.01
         Relative change of the five matrices at which passes end. The default is the rule behind
         the published numbers and ends short of the optimum, for which 1e-7 is needed.
-    max_iter : int, default 100
-        Maximum number of passes.
     precision : {"double", "single"}, default "double"
         Precision of the matrices while they are learned. "single" takes half of the memory and two
         thirds of the time. Labels are the same unless pairs tie to seven digits.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -136,10 +124,6 @@ class ECCMS(LabelConsensus):
         Which samples are connected by certain pairs.
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
-    objective_ : float
-        The objective of problem (5) after the last pass.
     residual_ : float
         The largest of the five relative changes in the last pass.
 
@@ -150,7 +134,6 @@ class ECCMS(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters with "lwca", else equal.
-    The problem, its steps and the differences between paper and program are in the module's docstring.
 
     Examples
     --------
@@ -184,13 +167,11 @@ class ECCMS(LabelConsensus):
     tol: float = 1e-2
     max_iter: int = 100
     precision: Precision = parameter("double", DOMAINS["precision"])
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        from coterie.numerics.linkage import weighted_linkage
-
         needed = bytes_per_pair(self.evidence, self.precision)
         require_dense(ensemble, needed, "The matrix that EC-CMS learns", self.memory_budget)
         reliability = reliability_for(ensemble, self.evidence, self.theta)
@@ -206,25 +187,16 @@ class ECCMS(LabelConsensus):
         learned, history, converged = minimise(
             problem, self.lam, self.tol, self.max_iter, self.callback
         )  # 2 to 4
-        warn_if_unfinished(
-            "ECCMS", converged, self.n_clusters, self.n_clusters, self.max_iter, ADVICE
-        )
-        dendrogram = weighted_linkage(1.0 - learned, problem.weights, overwrite=True)  # 5
-        labels = dendrogram.cut(self.n_clusters)
+        cut = cut_similarity(learned.copy(), problem.weights, self.n_clusters)  # 5
         member_weights = ensemble.member_weight
         if reliability is not None:
             member_weights = member_weights * member_reliability(ensemble, reliability)
-        return Partition(
-            labels=labels,
+        return replace(
+            cut,
             member_weights=member_weights,
             converged=converged,
             history=history,
-            by_sample={"component_labels_": labels, "confident_groups_": problem.groups},
-            other={
-                "consensus_matrix_": learned,
-                "dendrogram_": dendrogram,
-                "n_components_": self.n_clusters,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-            },
+            advice=ADVICE,
+            by_sample={"confident_groups_": problem.groups},
+            other={**cut.other, "consensus_matrix_": learned},
         )

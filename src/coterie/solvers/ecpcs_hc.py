@@ -41,7 +41,7 @@ from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -51,22 +51,13 @@ class ECPCSHC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_steps : int, default 20
         Number of steps of the random walk among base clusters.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -75,9 +66,8 @@ class ECPCSHC(LabelConsensus):
 
     Notes
     -----
-    The similarity itself is :func:`coterie.evidence.propagated_similarity`. A
-    ``member_weight`` counts in its mean over members, not in the walk. Steps, missing labels and
-    exactness are in the module's docstring.
+    The similarity itself is :func:`coterie.evidence.propagated_similarity`. A ``member_weight``
+    counts in its mean over members, not in the walk.
 
     Examples
     --------
@@ -104,7 +94,5 @@ class ECPCSHC(LabelConsensus):
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        apart = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)
-        np.subtract(1.0, apart, out=apart)
-        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
-        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})
+        similarity = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)
+        return cut_similarity(similarity, ensemble.sizes, self.n_clusters)

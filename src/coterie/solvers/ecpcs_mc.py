@@ -48,7 +48,7 @@ from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut, finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 # smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
@@ -67,17 +67,10 @@ class ECPCSMC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_steps : int, default 20
         Number of steps of the random walk among base clusters.
     n_init : int, default 10
         Number of starts of the rotation; the best is kept.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -88,8 +81,6 @@ class ECPCSMC(LabelConsensus):
     votes_ : ndarray, shape (N, groups)
         Share of each group's base clusters that hold a microcluster;
         ``ensemble_.expand(votes_)`` has a row per sample.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that won samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -97,9 +88,8 @@ class ECPCSMC(LabelConsensus):
 
     Notes
     -----
-    ``history_`` has one pass, its objective the mean length of the base clusters' rows along
-    their group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk. Steps,
-    missing labels and differences between paper and program are in the module's docstring.
+    ``history_`` has one pass, its objective the mean length of the base clusters' rows along their
+    group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk.
 
     Examples
     --------
@@ -143,14 +133,12 @@ class ECPCSMC(LabelConsensus):
         discretisation = best_discretisation(embedding, np.ones(k), starts)
         groups = by_first_appearance(discretisation.labels)
         votes = group_votes(ensemble, groups)
-        components = by_first_appearance(_first_largest(votes))
-        labels = finish_partition(ensemble, components, self.n_clusters, embedding=votes)
-        cut = Cut(labels, components, discretisation.alignment / k)
-        warn_if_unfinished(
-            "ECPCSMC", cut.converged, cut.n_components, self.n_clusters, self.n_init, ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight,
+        largest = np.argmax(votes >= votes.max(axis=1, keepdims=True) - TIE, axis=1)
+        return Partition(
+            by_first_appearance(largest),
+            history=one_pass(discretisation.alignment / k),
+            advice=ADVICE,
+            embedding=votes,
             by_base_cluster={"cluster_groups_": groups, "cluster_embedding_": embedding},
             other={"votes_": votes},
         )
@@ -175,7 +163,3 @@ def group_votes(ensemble: Ensemble, groups: IntArray) -> FloatArray:
     of_group = sparse.csr_array((ensemble.weight_of_cluster, columns))
     held = np.asarray((ensemble.incidence @ of_group).toarray())
     return held / of_group.sum(axis=0)
-
-
-def _first_largest(votes: FloatArray) -> IntArray:
-    return np.argmax(votes >= votes.max(axis=1, keepdims=True) - TIE, axis=1)

@@ -38,14 +38,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.params import Choice, parameter
 from coterie.ensemble import Ensemble
-from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import Cut, cut_embedding, cut_graph, warn_if_unfinished
+from coterie.solvers.cutting import cut_bipartite_graph, cut_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
@@ -57,8 +55,6 @@ class HBGF(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     partition : {"spectral", "metis"}, default "spectral"
         How the graph is cut. "metis" gives parts of about equal weight and needs pymetis (extra
         ``graph``).
@@ -66,8 +62,6 @@ class HBGF(LabelConsensus):
         For "spectral" only: number of k-means starts; the best is kept.
     max_iter : int, default 300
         For "spectral" only: maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts or of METIS.
 
     Attributes
     ----------
@@ -76,8 +70,6 @@ class HBGF(LabelConsensus):
     cluster_embedding_ : ndarray, shape (k, p)
         For "spectral" only: the embedding of the base clusters, in the order of
         ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The parts that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -85,8 +77,7 @@ class HBGF(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
-    differences between programs are in the module's docstring.
+    A ``member_weight`` of 2 is the same as giving that member twice.
 
     Examples
     --------
@@ -118,39 +109,8 @@ class HBGF(LabelConsensus):
         prior = ensemble.weight_of_cluster
         links = sparse.csr_array(ensemble.incidence.multiply(prior))
         if self.partition == "metis":
-            graph, sizes = _whole_graph(ensemble, links, prior)
-            cut = cut_graph(ensemble, graph, sizes, self.n_clusters, rng)
-            self._warn(cut)
-            return cut.partition(ensemble.member_weight)
-        spectrum = bipartite_spectrum(links, ensemble.weights, self.n_clusters)
-        embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            companions=(companions, prior),
-        )
-        self._warn(cut)
-        return cut.partition(
-            ensemble.member_weight,
-            other={"embedding_": embedding},
-            by_base_cluster={"cluster_embedding_": companions},
-        )
-
-    def _warn(self, cut: Cut) -> None:
-        warn_if_unfinished(
-            "HBGF", cut.converged, cut.n_components, self.n_clusters, self.max_iter, ADVICE
-        )
-
-
-def _whole_graph(
-    ensemble: Ensemble, links: sparse.csr_array, prior: NDArray[np.float64]
-) -> tuple[sparse.csr_array, NDArray[np.float64]]:
-    """All vertices, microclusters first, their links, and their weights."""
-    weights = ensemble.sizes
-    weighted = sparse.csr_array(links.multiply(weights[:, None]))
-    graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
-    return graph, np.concatenate([weights, prior])
+            weighted = sparse.csr_array(links.multiply(ensemble.sizes[:, None]))
+            graph = sparse.block_array([[None, weighted], [weighted.T, None]], format="csr")
+            sizes = np.concatenate([ensemble.sizes, prior])
+            return cut_graph(ensemble, graph, sizes, self.n_clusters, rng, advice=ADVICE)
+        return cut_bipartite_graph(self, ensemble, links, rng, ADVICE)

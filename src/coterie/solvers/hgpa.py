@@ -43,6 +43,7 @@ from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitioners import Objective, hypergraph_cut, partition_hypergraph
 from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 
@@ -52,8 +53,6 @@ class HGPA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     hyperedge_weight : {"unit", "size"}, default "unit"
         "unit" counts every base cluster the same, as in the paper; "size" counts it by its samples,
         as in the authors' program.
@@ -63,8 +62,6 @@ class HGPA(LabelConsensus):
     imbalance : float, default 0.05
         How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
         cluster of heavy microclusters may exceed it by more.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------
@@ -122,9 +119,4 @@ class HGPA(LabelConsensus):
             imbalance=self.imbalance,
         )
         cut = hypergraph_cut(incidence, price, labels, self.objective)
-        return Partition(
-            labels=labels,
-            member_weights=ensemble.member_weight,
-            history=({"pass": 1, "objective": cut, "residual": 0.0},),
-            other={"cut_": cut},
-        )
+        return Partition(labels, history=one_pass(cut), other={"cut_": cut})

@@ -39,20 +39,18 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.params import STRENGTH, Real, parameter
-from coterie.core.types import FloatArray, Pass
+from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.spectral import unit_rows
-from coterie.solvers._late_fusion import Fusion, Members, combine, fill, record, start, turn, weigh
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers._late_fusion import Fusion, combine, follow_consensus, record, start
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 
@@ -62,29 +60,15 @@ class IMVC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
-    n_init : int, default 20
-        Number of starts of the final k-means.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass raises the objective by less than this share of it.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (n, n_clusters)
         H, with orthonormal columns.
-    objective_ : float
-        The objective after the last pass.
-    n_components_ : int
-        Number of clusters of k-means, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -92,7 +76,6 @@ class IMVC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     ``member_weights_`` are the learned beta times the members' own weights.
 
     Examples
@@ -122,7 +105,7 @@ class IMVC(LabelConsensus):
     n_init: int = 20
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -132,35 +115,23 @@ class IMVC(LabelConsensus):
         history: list[Pass] = []
         converged = False
         for number in range(1, self.max_iter + 1):
-            H = one_pass(problem, members, self.lam)
+            H = problem.polar(combine(problem, members, self.lam))  # 1
+            follow_consensus(problem, members, H)  # 2 to 4
             history.append(record(problem, H, combine(problem, members, self.lam), history))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             if number > 2 and history[-1]["residual"] < self.tol:
                 converged = True
                 break
         components = fit_kmeans(
             unit_rows(H), self.n_clusters, problem.weights, rng, n_init=self.n_init
         ).labels
-        return finished(
-            self,
-            ensemble,
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
             components,
-            history,
-            converged=converged,
-            advice="Raise tol."
-            if int(components.max()) + 1 == self.n_clusters
-            else "Ask for fewer clusters.",
             member_weights=problem.prior * members.beta,
+            converged=converged,
+            history=history,
+            advice="Raise tol." if complete else "Ask for fewer clusters.",
             embedding=H,
             by_sample={"embedding_": H},
         )
-
-
-def one_pass(problem: Fusion, members: Members, lam: float) -> FloatArray:
-    """Steps 1 to 4; returns H."""
-    H = problem.polar(combine(problem, members, lam))  # 1
-    turn(problem, members, H)  # 2
-    fill(problem, members, H)  # 3
-    weigh(problem, members, H)  # 4
-    return H

@@ -31,7 +31,7 @@ did.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -53,25 +53,13 @@ class KC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
-    n_init : int, default 10
-        Number of k-means starts; the best is kept.
     max_iter : int, default 300
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     objective_ : float
         Sum over samples of the squared distance between their row and their cluster's mean row.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where missing
-        labels leave fewer distinct rows.
 
     See Also
     --------
@@ -79,8 +67,7 @@ class KC(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` of 2 is the same as giving that member twice. Equations and missing labels are
-    in the module's docstring.
+    A ``member_weight`` of 2 is the same as giving that member twice.
 
     Examples
     --------
@@ -111,13 +98,8 @@ class KC(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)
-        cut = cut_embedding(
-            ensemble, features, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
-        )
-        warn_if_unfinished(
-            "KC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(ensemble.member_weight, other={"objective_": cut.objective})
+        # the features are too large to be kept
+        return replace(cut_embedding(self, ensemble, features, rng), other={})
 
 
 def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:

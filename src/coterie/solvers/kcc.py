@@ -45,7 +45,6 @@ Cost: O(N m c) per round, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -57,12 +56,13 @@ from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import (
     EPSILON,
     Costs,
-    LabelRows,
+    by_member,
+    centres_of,
     label_kmeans,
+    shares_of_labels,
     squared_costs,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
@@ -77,8 +77,6 @@ class KCC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default "U_H"
         What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the same by
         the length of the vectors of shares ("U_cos", and "U_Lp" with the p-norm).
@@ -95,8 +93,6 @@ class KCC(LabelConsensus):
         A start ends when a round lowers the objective by less than this share of it.
     callback : callable or None, default None
         Called once per round of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the first centres.
 
     Attributes
     ----------
@@ -113,8 +109,7 @@ class KCC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring. A
-    missing label is left out of distances and centres.
+    A missing label is left out of distances and centres.
 
     Examples
     --------
@@ -144,18 +139,18 @@ class KCC(LabelConsensus):
     n_init: int = 10
     max_iter: int = 100
     tol: float = 1e-5
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        rows = LabelRows.of(ensemble)
-        own = convexity(rows, rows.shares[:, None], self.utility, self.p)[:, 0]
+        shares = shares_of_labels(ensemble)[:, None]
+        own = convexity(ensemble, shares, self.utility, self.p)[:, 0]
         weights = ensemble.member_weight
         if self.normalised:
             # a member with one cluster has entropy zero, and utility zero for any weight
             weights = weights / np.where(np.abs(own) > 0, np.abs(own), 1.0)
         best = label_kmeans(
-            rows,
+            ensemble,
             cost_table(self.utility, weights, self.p),
             self.n_clusters,
             rng,
@@ -163,28 +158,19 @@ class KCC(LabelConsensus):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        history = tuple(_records(best.objectives))
-        if self.callback is not None:
-            for record in history:
-                self.callback(record)
-        warn_if_unfinished(
-            "KCC",
-            best.converged,
-            self.n_clusters,
-            self.n_clusters,
-            self.max_iter,
-            "Raise tol.",
-        )
+        history = _records(best.objectives)
+        self._call_back(history)
         gained = weights * (
-            member_values(rows, best.labels, self.n_clusters, self.utility, self.p) - own
+            member_values(ensemble, best.labels, self.n_clusters, self.utility, self.p) - own
         )
         return Partition(
-            labels=best.labels,
+            best.labels,
             member_weights=weights,
             converged=best.converged,
             history=history,
+            advice="Raise tol.",
             by_member={"member_utilities_": gained},
-            other={"objective_": best.objective, "utility_": float(gained.sum())},
+            other={"utility_": float(gained.sum())},
         )
 
 
@@ -193,51 +179,47 @@ def cost_table(utility: Utility, member_weight: FloatArray, p: float) -> Costs:
     if utility == "U_c":
         return squared_costs(member_weight)
 
-    def costs(rows: LabelRows, centres: FloatArray) -> FloatArray:
-        weight = member_weight[rows.member][:, None]
+    def costs(ensemble: Ensemble, centres: FloatArray) -> FloatArray:
+        member = ensemble.member_of_cluster
+        weight = member_weight[member][:, None]
         if utility == "U_H":
             return -weight * np.log2(centres + EPSILON)
         norm = 2.0 if utility == "U_cos" else p
-        lengths = _lengths(rows, centres, norm)[rows.member]
+        lengths = _lengths(ensemble, centres, norm)[member]
         return weight * (1.0 - (centres / lengths) ** (norm - 1.0))
 
     return costs
 
 
-def convexity(rows: LabelRows, centres: FloatArray, utility: Utility, p: float) -> FloatArray:
+def convexity(ensemble: Ensemble, centres: FloatArray, utility: Utility, p: float) -> FloatArray:
     """phi of each member's shares in each cluster, m x c."""
     if utility == "U_H":
         # 0 log 0 is 0
-        return rows.by_member(centres * np.log2(np.where(centres > 0, centres, 1.0)))
+        return by_member(ensemble, centres * np.log2(np.where(centres > 0, centres, 1.0)))
     if utility == "U_c":
-        return rows.by_member(centres**2)
+        return by_member(ensemble, centres**2)
     norm = 2.0 if utility == "U_cos" else p
-    return _lengths(rows, centres, norm)
+    return _lengths(ensemble, centres, norm)
 
 
-def _lengths(rows: LabelRows, centres: FloatArray, norm: float) -> FloatArray:
+def _lengths(ensemble: Ensemble, centres: FloatArray, norm: float) -> FloatArray:
     """The norm of each member's shares in each cluster, m x c.
 
     Shares are divided by the largest first, so that no power underflows to zero.
     """
-    largest = np.maximum.reduceat(centres, rows.offsets[:-1], axis=0)
-    return largest * rows.by_member((centres / largest[rows.member]) ** norm) ** (1.0 / norm)
+    largest = np.maximum.reduceat(centres, ensemble.cluster_starts, axis=0)
+    scaled = centres / largest[ensemble.member_of_cluster]
+    return largest * by_member(ensemble, scaled**norm) ** (1.0 / norm)
 
 
 def member_values(
-    rows: LabelRows, labels: IntArray, n_clusters: int, utility: Utility, p: float
+    ensemble: Ensemble, labels: IntArray, n_clusters: int, utility: Utility, p: float
 ) -> FloatArray:
     """The mean of phi over the samples that each member labelled, shape (m,)."""
-    observed = rows.incidence @ _indicator(rows)
-    seen = np.zeros((n_clusters, observed.shape[1]))
-    np.add.at(seen, labels, rows.weights[:, None] * observed)
-    phi = convexity(rows, rows.centres(labels, n_clusters), utility, p)
+    seen = np.zeros((n_clusters, ensemble.n_members))
+    np.add.at(seen, labels, ensemble.sizes[:, None] * ensemble.observed)
+    phi = convexity(ensemble, centres_of(ensemble, labels, n_clusters), utility, p)
     return np.asarray((seen.T * phi).sum(axis=1) / seen.sum(axis=0))
-
-
-def _indicator(rows: LabelRows) -> FloatArray:
-    """Member of each base cluster, k x m."""
-    return np.eye(len(rows.offsets) - 1)[rows.member]
 
 
 def _records(objectives: tuple[float, ...]) -> list[Pass]:

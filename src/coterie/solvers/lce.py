@@ -48,9 +48,8 @@ from coterie.core.params import Choice, Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
-from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_bipartite_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
@@ -63,22 +62,13 @@ class LCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     links : {"triples", "quality"}, default "triples"
         How base clusters of one member are alike through common neighbours: connected triples
         (WCT), or triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
-    n_init : int, default 10
-        Number of k-means starts; the best is kept.
     max_iter : int, default 300
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -86,8 +76,6 @@ class LCE(LabelConsensus):
         A row of unit length per microcluster, on which k-means runs.
     cluster_embedding_ : ndarray, shape (k, p)
         The embedding of the base clusters, in the order of ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        The groups that hold samples, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -97,7 +85,7 @@ class LCE(LabelConsensus):
     Notes
     -----
     A ``member_weight`` counts in the links of samples and in k-means, not in the likeness of base
-    clusters. Steps, missing labels and differences between programs are in the module's docstring.
+    clusters.
 
     Examples
     --------
@@ -136,28 +124,9 @@ class LCE(LabelConsensus):
         alike = linked_clusters(ensemble, self.links, memory_budget=GRANTED)
         alike *= self.decay
         np.fill_diagonal(alike, 1.0)
-        prior = ensemble.weight_of_cluster
         refined = refined_matrix(ensemble, alike)
-        refined *= prior
-        spectrum = bipartite_spectrum(refined, ensemble.weights, self.n_clusters)
-        embedding, companions = unit_rows(spectrum.rows), unit_rows(spectrum.columns)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            companions=(companions, prior),
-        )
-        warn_if_unfinished(
-            "LCE", cut.converged, cut.n_components, self.n_clusters, self.max_iter, ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight,
-            other={"embedding_": embedding},
-            by_base_cluster={"cluster_embedding_": companions},
-        )
+        refined *= ensemble.weight_of_cluster
+        return cut_bipartite_graph(self, ensemble, refined, rng, ADVICE)
 
 
 def refined_matrix(ensemble: Ensemble, alike: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ scaled up to m members. The mean over members is taken over those that labelled 
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ from coterie.evidence.reliability import (
     member_reliability,
 )
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
@@ -65,16 +65,9 @@ class LWEA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.4
         How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
         1.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -82,8 +75,6 @@ class LWEA(LabelConsensus):
         ECI of each base cluster, in the order of ``ensemble_.incidence``.
     dendrogram_ : Dendrogram
         The merges of the microclusters.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -93,8 +84,7 @@ class LWEA(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters, times the weight the
-    user gave it. Equations, missing labels and differences between programs are in the module's
-    docstring.
+    user gave it.
 
     Examples
     --------
@@ -126,13 +116,11 @@ class LWEA(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)  # 1
-        apart = locally_weighted_coassociation(
+        similarity = locally_weighted_coassociation(
             ensemble, reliability=reliability, memory_budget=self.memory_budget
         )  # 2
-        np.subtract(1.0, apart, out=apart)
-        cut, dendrogram = cut_dendrogram(apart, ensemble.sizes, self.n_clusters, "average")
-        return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, reliability),
+        return replace(
+            cut_similarity(similarity, ensemble.sizes, self.n_clusters),  # 3, 4
+            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
-            other={"dendrogram_": dendrogram},
         )

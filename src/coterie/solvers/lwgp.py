@@ -30,7 +30,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import cluster_reliability, member_reliability
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -52,17 +52,11 @@ class LWGP(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.4
         How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
         1.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
@@ -71,9 +65,6 @@ class LWGP(LabelConsensus):
         ``ensemble_.expand(embedding_)`` has a row per sample.
     cluster_reliability_ : ndarray, shape (k,)
         ECI of each base cluster, in the order of ``ensemble_.incidence``.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------
@@ -83,8 +74,7 @@ class LWGP(LabelConsensus):
     Notes
     -----
     ``member_weights_`` is the mean reliability of a member's base clusters, times the weight the
-    user gave it. Steps, missing labels and differences between paper and program are in the
-    module's docstring.
+    user gave it.
 
     Examples
     --------
@@ -117,14 +107,8 @@ class LWGP(LabelConsensus):
         reliability = cluster_reliability(ensemble, self.theta)
         links = ensemble.incidence.multiply(reliability * ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
-        )
-        warn_if_unfinished(
-            "LWGP", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(
-            ensemble.member_weight * member_reliability(ensemble, reliability),
-            other={"embedding_": embedding},
+        return replace(
+            cut_embedding(self, ensemble, embedding, rng),
+            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
         )

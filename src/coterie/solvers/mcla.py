@@ -45,11 +45,15 @@ from coterie.evidence.contingency import contingency
 from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, warn_if_unfinished
+from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
 TIE = 1e-9
+ADVICE = (
+    "A meta-cluster was the first choice of no sample: members whose clusters differ less in "
+    "number and size, or a larger imbalance, help."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -58,12 +62,8 @@ class MCLA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     imbalance : float, default 0.05
         How far the base clusters of a meta-cluster may together exceed their fair share of samples.
-    random_state : int, Generator or None, default None
-        Seed of the partitioner.
 
     Attributes
     ----------
@@ -74,10 +74,6 @@ class MCLA(LabelConsensus):
     association_ : ndarray, shape (n, c)
         Association of each sample with each meta-cluster, in [0, 1]. Fewer columns where there are
         fewer base clusters than clusters.
-    n_components_ : int
-        Number of clusters before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Meta-cluster of greatest association of each sample.
 
     See Also
     --------
@@ -126,31 +122,16 @@ class MCLA(LabelConsensus):
         meta = by_first_appearance(parts)
         association = associate(ensemble, votes, meta)  # 3
         chosen = first_choice(association, ensemble.weights)
-        n_components = len(np.unique(chosen))
-        warn_if_unfinished(
-            "MCLA",
-            True,
-            n_components,
-            self.n_clusters,
-            1,
-            "A meta-cluster was the first choice of no sample: members whose clusters differ less in "
-            "number and size, or a larger imbalance, help.",
-        )
         cut = graph_cut(graph, meta)
-        record: dict[str, Any] = {
-            "pass": 1,
-            "objective": cut,
-            "residual": 0.0,
-            "n_components": n_components,
-        }
         return Partition(
-            labels=finish_partition(ensemble, chosen, self.n_clusters, embedding=association),
-            member_weights=ensemble.member_weight,
-            converged=n_components == self.n_clusters,
-            history=(record,),
-            by_sample={"component_labels_": chosen, "association_": association},
+            chosen,
+            converged=len(np.unique(chosen)) == self.n_clusters,
+            history=one_pass(cut),
+            advice=ADVICE,
+            embedding=association,
+            by_sample={"association_": association},
             by_base_cluster={"meta_clusters_": meta},
-            other={"cut_": cut, "n_components_": n_components},
+            other={"cut_": cut},
         )
 
 

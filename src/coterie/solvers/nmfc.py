@@ -35,7 +35,6 @@ Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -46,9 +45,8 @@ from coterie.core.params import Integer, parameter
 from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers._label_kmeans import kmeans_partition
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -67,8 +65,6 @@ class NMFC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_init : int, default 10
         Number of random starts, in addition to the one from k-means; the factorisation with the
         smallest error is kept.
@@ -78,8 +74,6 @@ class NMFC(LabelConsensus):
         A start ends when a pass changes the objective by less than this share of it.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -90,11 +84,6 @@ class NMFC(LabelConsensus):
         The diagonal of S.
     objective_ : float
         Squared error of the factorisation, over all pairs of samples.
-    n_components_ : int
-        Number of columns of Q that are the largest of some sample, before they are adjusted to
-        exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        The largest column of each sample.
 
     See Also
     --------
@@ -102,8 +91,7 @@ class NMFC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring. A
-    missing label agrees with none.
+    A missing label agrees with none.
 
     Examples
     --------
@@ -130,7 +118,7 @@ class NMFC(LabelConsensus):
     n_init: int = parameter(10, Integer(0))
     max_iter: int = 500
     tol: float = 1e-6
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -146,20 +134,14 @@ class NMFC(LabelConsensus):
             if best is None or factors.objective < best.objective * (1 - TIE):
                 best = factors
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
+        self._call_back(best.history)
         components = np.argmax(best.Q, axis=1)
-        return finished(
-            self,
-            ensemble,
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
             components,
-            best.history,
             converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(components)) == self.n_clusters
-            else "Raise n_init, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
+            history=best.history,
+            advice="Raise tol." if complete else "Raise n_init, or ask for fewer clusters.",
             embedding=best.Q,
             by_sample={"memberships_": best.Q},
             other={"scales_": np.diag(best.S).copy()},
@@ -220,9 +202,7 @@ def start_from_kmeans(
     problem: Problem, ensemble: Ensemble, n_clusters: int, rng: np.random.Generator
 ) -> Factors:
     """The indicator of the k-means consensus, lifted off zero and scaled to unit columns."""
-    labels = kmeans_partition(
-        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
-    )
+    labels = kmeans_partition(ensemble, n_clusters, rng, n_init=STARTS)
     Q = np.full((len(problem.weights), n_clusters), LIFT)
     Q[np.arange(len(Q)), labels] += 1.0
     Q /= np.sqrt(problem.weights @ Q**2)

@@ -38,7 +38,6 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -53,15 +52,12 @@ from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import (
     Fusion,
     combine,
-    fill,
+    follow_consensus,
     record,
     start,
     supported_polar,
-    turn,
-    weigh,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 # rounds of the k-means that a start begins with
@@ -76,8 +72,6 @@ class OSIMVC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 1.0
         How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
     n_init : int, default 10
@@ -88,17 +82,6 @@ class OSIMVC(LabelConsensus):
         A start ends when a pass raises the objective by less than this share of it.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
-
-    Attributes
-    ----------
-    objective_ : float
-        The objective after the last pass.
-    n_components_ : int
-        Number of clusters of the learned partition, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample in that partition.
 
     See Also
     --------
@@ -106,7 +89,6 @@ class OSIMVC(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     ``member_weights_`` are the learned beta times the members' own weights.
 
     Examples
@@ -134,7 +116,7 @@ class OSIMVC(LabelConsensus):
     n_init: int = 10
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -151,19 +133,14 @@ class OSIMVC(LabelConsensus):
             if best is None or run.objective > best.objective * (1 + TIE):
                 best = run
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
-        return finished(
-            self,
-            ensemble,
+        self._call_back(best.history)
+        complete = len(np.unique(best.labels)) == self.n_clusters
+        return Partition(
             best.labels,
-            best.history,
-            converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(best.labels)) == self.n_clusters
-            else "Raise n_init or lam.",
             member_weights=problem.prior * best.beta,
+            converged=best.converged,
+            history=best.history,
+            advice="Raise tol." if complete else "Raise n_init or lam.",
             embedding=best.combined,
         )
 
@@ -206,9 +183,7 @@ def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float
         labels = nearest(combined @ C.T)  # 1
         C = supported_polar(cross_product(combined, problem.weights, labels, len(C)).T)  # 2
         consensus = C[labels]
-        turn(problem, members, consensus)  # 3
-        fill(problem, members, consensus)  # 4
-        weigh(problem, members, consensus)  # 5
+        follow_consensus(problem, members, consensus)  # 3 to 5
         combined = combine(problem, members, lam)
         history.append(record(problem, consensus, combined, history))
         if number > 2 and history[-1]["residual"] < tol:

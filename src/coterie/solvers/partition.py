@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,14 +23,22 @@ class Partition:
     Attributes
     ----------
     labels : ndarray, shape (N,)
-        Cluster of each microcluster; exactly n_clusters distinct integers.
+        Cluster of each microcluster; exactly n_clusters distinct integers, or any number of them
+        with ``advice``.
     member_weights : ndarray, shape (m,), or None
         Influence of each member, non-negative. The base class scales it to sum to one. None takes
         the weights that the user gave.
     converged : bool
         Whether the method stopped by its own rule.
-    history : tuple of mappings
-        One record per pass.
+    history : sequence of mappings
+        One record per pass. "objective" and "residual" of the last become fitted attributes.
+    advice : str or None
+        What the user can do if the method did not converge, or found another number of clusters. The
+        base class warns with this advice (not if it is empty) and adjusts the clusters to n_clusters.
+    similarity : ndarray, shape (N, N), or None
+        The learned matrix, by which surplus clusters are merged.
+    embedding : ndarray, shape (N, d), or None
+        Points at sample scale, by which clusters are split if there are too few.
     by_sample : mapping
         Fitted attributes with N rows, copied to n samples.
     by_member : mapping
@@ -46,12 +54,20 @@ class Partition:
     labels: NDArray[np.int64]
     member_weights: NDArray[np.float64] | None = None
     converged: bool = True
-    history: tuple[Pass, ...] = ()
+    history: Sequence[Pass] = ()
+    advice: str | None = None
+    similarity: NDArray[np.float64] | None = None
+    embedding: NDArray[np.float64] | None = None
     by_sample: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_components(self) -> int:
+        """Number of clusters that the method found."""
+        return len(np.unique(self.labels))
 
     def check(self, solver: str, ensemble: Ensemble, n_clusters: int | None) -> None:
         """Raise an error that says what the solver should have returned."""
@@ -63,10 +79,11 @@ class Partition:
                 f"the ensemble (distinct label row), but have shape {labels.shape} and dtype "
                 f"{labels.dtype}"
             )
-        if n_clusters is not None and (count := len(np.unique(labels))) != n_clusters:
+        exact = n_clusters is None or self.n_components == n_clusters
+        if not exact and self.advice is None:
             raise ValueError(
                 f"{solver}: labels of a Partition must have exactly n_clusters={n_clusters} "
-                f"distinct values, but have {count}"
+                f"distinct values, but have {self.n_components}"
             )
         if self.member_weights is not None:
             weights = np.asarray(self.member_weights)

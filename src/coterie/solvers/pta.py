@@ -46,7 +46,7 @@ from coterie.core.params import Choice, Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram
+from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ class PTA(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     linkage : {"average", "complete", "single"}, default "average"
         How the dissimilarity of two groups follows from that of their microclusters: PTA-AL,
         PTA-CL and PTA-SL.
@@ -71,18 +69,11 @@ class PTA(LabelConsensus):
         N, at least 1 and at most 20.
     n_steps : int or None, default None
         T, the number of steps of a trajectory; None takes the value of n_neighbors.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
     dendrogram_ : Dendrogram
         The merges of the microclusters, each of size one.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Equal to n_clusters and ``labels_``: cutting a dendrogram gives exactly n_clusters clusters.
 
     See Also
     --------
@@ -91,8 +82,7 @@ class PTA(LabelConsensus):
 
     Notes
     -----
-    The similarity itself is :func:`coterie.evidence.trajectory_similarity`. Steps, missing labels
-    and differences between paper and programs are in the module's docstring.
+    The similarity itself is :func:`coterie.evidence.trajectory_similarity`.
 
     Examples
     --------
@@ -125,13 +115,11 @@ class PTA(LabelConsensus):
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        apart = trajectory_similarity(
+        similarity = trajectory_similarity(
             ensemble,
             n_neighbors=self.n_neighbors,
             n_steps=self.n_steps,
             memory_budget=self.memory_budget,
         )
-        np.subtract(1.0, apart, out=apart)
         once = np.ones(ensemble.n_microclusters)
-        cut, dendrogram = cut_dendrogram(apart, once, self.n_clusters, self.linkage)
-        return cut.partition(ensemble.member_weight, other={"dendrogram_": dendrogram})
+        return cut_similarity(similarity, once, self.n_clusters, self.linkage)

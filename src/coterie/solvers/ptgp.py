@@ -47,7 +47,7 @@ from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -59,39 +59,23 @@ class PTGP(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     n_neighbors : int or None, default None
         K, the number of strongest links kept per microcluster; None takes half the square root of
         N, at least 1 and at most 20.
     n_steps : int or None, default None
         T, the number of steps of a trajectory; None takes the value of n_neighbors.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
         A row of unit length per microcluster, on which k-means runs.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------
     coterie.PTA : the same similarity with linkage.
     coterie.LWGP : a transfer cut that is linear in N.
-
-    Notes
-    -----
-    Steps, missing labels and differences between paper and program are in the module's docstring.
 
     Examples
     --------
@@ -138,16 +122,4 @@ class PTGP(LabelConsensus):
         links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)
         links *= ensemble.weight_of_cluster
         embedding = tcut_embedding(links, once, self.n_clusters)
-        cut = cut_embedding(
-            ensemble,
-            embedding,
-            self.n_clusters,
-            rng,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            weights=once,
-        )
-        warn_if_unfinished(
-            "PTGP", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(ensemble.member_weight, other={"embedding_": embedding})
+        return cut_embedding(self, ensemble, embedding, rng, weights=once)

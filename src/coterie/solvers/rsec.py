@@ -1,62 +1,60 @@
-r"""RSEC: robust spectral ensemble clustering, a low-rank account of the co-association.
+r"""RSEC: robust spectral ensemble clustering with low-rank mixtures of the co-association.
 
 Tao, Liu, Li and Fu, "Robust spectral ensemble clustering", ACM International Conference on Information
 and Knowledge Management (2016).
 
-Every column of the co-association S is written as a mixture of all columns, S = S Z + E. The mixtures Z
-should have low rank, few columns should need an error E, and the graph of Z should have a good
-partition H:
+Every column of the co-association S is a mixture of all columns plus an error: S = S Z + E. The mixtures Z
+should have low rank, few columns should have an error, and the graph of Z should have a good partition H:
 
 .. math::
 
     \min_{Z, E, H} \; \mathrm{tr}(H' L_Z H) + \lambda_1 \|Z\|_* + \lambda_2 \|E\|_{2,1}
     \quad \text{with} \quad S = S Z + E, \quad H'H = I .
 
-:math:`L_Z = I - D^{-1/2} W D^{-1/2}` is the Laplacian of the affinity W of Z. Augmented Lagrangian with a
-copy J = Z, multipliers Y1 and Y2 of the two constraints, and a penalty mu that starts at 1.5 over
-the norm of S and grows by a tenth per pass.
+:math:`L_Z = I - D^{-1/2} W D^{-1/2}` is the Laplacian of the affinity W of Z. The problem is solved by an
+augmented Lagrangian. J is a copy of Z, Y1 and Y2 are the multipliers of S = S Z + E and Z = J. The penalty mu
+starts at 1.5 over the norm of S and grows by a tenth per pass.
 
 Steps of a pass
   1. J: the singular values of :math:`Z + Y_2 / \mu` lowered by :math:`\lambda_1 / \mu`
   2. Z: :math:`(S^2 + I)^{-1} [S^2 + J - S E + (S Y_1 - Y_2 + D^{-1/2} H H' D^{-1/2}) / \mu]`
   3. E: the columns of :math:`S - S Z + Y_1 / \mu` shortened by :math:`\lambda_2 / \mu`
-  4. W: with :math:`(J + J')/2 + H H' = U \Sigma U'`, singular values below 1e-4 of the largest left out, the
-     rows of :math:`U \Sigma^{1/2}` made unit, fourth powers of their inner products; H: the leading
-     eigenvectors of :math:`D^{-1/2} W D^{-1/2}`
+  4. W: decompose :math:`(J + J')/2 + H H' = U \Sigma U'` without singular values below 1e-4 of the largest,
+     scale the rows of :math:`U \Sigma^{1/2}` to unit length, take fourth powers of their inner products.
+     H: the leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`
   5. :math:`Y_1 \mathrel{+}= \mu (S - S Z - E)`, :math:`Y_2 \mathrel{+}= \mu (Z - J)`, mu
-A pass that leaves every column of S - S Z - E and of Z - J shorter than ``tol`` is the last.
+The passes end when every column of S - S Z - E and of Z - J is shorter than ``tol``.
 
-Two ways to the labels. RSEC-H: k-means on the rows of H, made unit. RSEC-Z: spectral clustering of
-(|Z| + |Z'|) / 2.
+There are two ways to the labels. RSEC-H runs k-means on the rows of H, scaled to unit length. RSEC-Z is
+spectral clustering of (|Z| + |Z'|) / 2.
 
-On microclusters. A matrix K over samples that is constant on blocks is :math:`R^{1/2} K R^{1/2}` here, with
-the multiplicities r: products, singular values and inverses are those of the large matrix, a
-column's length is :math:`\sqrt{r_u}` times a sample's, and powers are taken of the values themselves.
-Nothing is approximated.
+On microclusters. A matrix K over samples is constant on blocks. It is stored as
+:math:`R^{1/2} K R^{1/2}`, with the multiplicities r. Products, singular values and inverses are then those of
+the large matrix, a column is :math:`\sqrt{r_u}` times as long as a sample's, and powers are taken of the
+values themselves. Nothing is approximated.
 
-In the range of S. With S = Q s Q' of rank q <= k - m + 1, the errors E and the multiplier Y1 never leave
-the range of Q, and outside of it step 2 says :math:`Z = J + (G - Y_2) / \mu` with
-:math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 is the G of the pass before there. All matrices are kept as q x N
-coordinates and a few more rows for the directions that J and the last two H have outside of Q. What is
-decomposed is of order q plus those, and in step 4 of order twice the rank of J.
+In the range of S. Let S = Q s Q' of rank q <= k - m + 1. E and Y1 never leave the range of Q. Outside of it,
+step 2 is :math:`Z = J + (G - Y_2) / \mu` with :math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 is there the G of the
+previous pass. All matrices are kept as q x N coordinates, with a few more rows for the directions outside of
+Q in which J and the last two H point. The order of the matrices that are decomposed is the number of these
+rows, in step 4 twice the rank of J.
 
 Cost of a pass: O(N q^2 + N^2 (j + c)) for a J of rank j, about 100 passes; 56 bytes per pair of microclusters
 and 100 bytes for each of N q.
 
 Where programs differ. Neither the authors' program nor the journal version was available. The steps are
-those on which two independent programs and later papers agree. Programs compute W from Z; here it comes
-from J, which is equal at the end and always has low rank. One program takes W = (Z + Z')/2 and does not
+those on which two independent programs and later papers agree. Programs compute W from Z. Here it is computed
+from J, which equals Z at the end and always has low rank. One program takes W = (Z + Z')/2 and does not
 converge. While J is zero there is no W and no H. Eigenvectors that tie at the last one wanted are all
 used, with equal shares.
 
-Missing labels. Two samples can share a cluster of a member only if it labels both. S counts over all
-members, so a sample with gaps has a short column. In W only directions count.
+Missing labels. Two samples share a cluster of a member only if the member labels both. S counts over all
+members, so a sample with missing labels has a short column. W depends on directions only.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -70,8 +68,8 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import KMEANS_ADVICE, KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
 # the penalty mu: first value times the norm of S, growth per pass, largest value
@@ -83,13 +81,30 @@ LEAST_SINGULAR = 1e-4
 # shares of a norm below which a direction is rounding
 NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
-# maximum number of rounds per k-means start
-KMEANS_ROUNDS = 300
 
 
 @dataclass(eq=False, repr=False)
 class _RSEC(LabelConsensus):
-    """The part that RSEC-H and RSEC-Z share."""
+    """The part that RSEC-H and RSEC-Z share.
+
+    Parameters
+    ----------
+    lam1 : float, default 0.1
+        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
+    lam2 : float, default 0.01
+        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
+    tol : float, default 1e-5
+        Passes end when no column of the constraints is violated by more than this length.
+
+    Attributes
+    ----------
+    rank_ : int
+        Rank of the mixtures.
+    sample_error_ : ndarray, shape (n,)
+        Length of the error of each sample's column as a share of the column's own.
+    residual_ : float
+        How far the constraints are violated: the length of the worst column.
+    """
 
     about = MethodInfo(
         cost="O(N q^2 + N^2 (j + c)) per pass in the range of rank q, 56 bytes per pair",
@@ -107,7 +122,7 @@ class _RSEC(LabelConsensus):
     max_iter: int = 500
     tol: float = 1e-5
     n_init: int = 10
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -125,49 +140,34 @@ class _RSEC(LabelConsensus):
             shrink_error(problem, state)  # 3
             follow_partition(problem, state)  # 4
             history.append(move_multipliers(problem, state, len(history) + 1))  # 5
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             converged = history[-1]["residual"] < self.tol
         rank = state.copy.left.shape[1]
         similarity, embedding = self._graph(problem, state)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=KMEANS_ROUNDS
-        )
-        self._warn(converged, rank, cut.n_components)
-        return Partition(
-            labels=cut.labels,
-            member_weights=ensemble.member_weight,
+        cut = cut_embedding(self, ensemble, embedding, rng, max_iter=KMEANS_ROUNDS)
+        return replace(
+            cut,
             converged=converged and rank > 0,
-            history=tuple(history),
-            by_sample={
-                "sample_error_": error_shares(problem, state),
-                "component_labels_": cut.components,
-            },
-            other={
-                "consensus_matrix_": similarity,
-                "rank_": rank,
-                "objective_": history[-1]["objective"],
-                "residual_": history[-1]["residual"],
-                "n_components_": cut.n_components,
-            },
+            history=history,
+            advice=self._advice(rank, cut.n_components),
+            by_sample={"sample_error_": error_shares(problem, state)},
+            other={"consensus_matrix_": similarity, "rank_": rank},
         )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
         """The similarity that is clustered, and the rows that k-means gets."""
         raise AssertionError("each of the two writes this")
 
-    def _warn(self, converged: bool, rank: int, n_components: int) -> None:
-        name = type(self).__name__
+    def _advice(self, rank: int, n_components: int) -> str:
         if rank == 0:
             warnings.warn(
-                f"{name}: lam1 = {self.lam1:g} leaves nothing of the mixtures, so the plain "
-                "co-association was clustered. Lower lam1.",
+                f"{type(self).__name__}: lam1 = {self.lam1:g} leaves nothing of the mixtures, so the "
+                "plain co-association was clustered. Lower lam1.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-            return
-        advice = KMEANS_ADVICE if n_components != self.n_clusters else f"Raise tol ({self.tol:g})."
-        warn_if_unfinished(name, converged, n_components, self.n_clusters, self.max_iter, advice)
+            return ""
+        return KMEANS_ADVICE if n_components != self.n_clusters else f"Raise tol ({self.tol:g})."
 
 
 class RSECH(_RSEC):
@@ -176,43 +176,10 @@ class RSECH(_RSEC):
     Writes the co-association as low-rank mixtures of itself, with an error for the samples that do not
     fit, and learns the spectral partition of the mixtures along with them.
 
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters.
-    lam1 : float, default 0.1
-        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
-    lam2 : float, default 0.01
-        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
-    max_iter : int, default 500
-        Maximum number of passes.
-    tol : float, default 1e-5
-        Passes end when no column of the constraints is violated by more than this length.
-    n_init : int, default 10
-        Number of starts of the final k-means.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
-
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         The learned affinity W of microclusters, in [0, 1].
-    rank_ : int
-        Rank of the mixtures.
-    sample_error_ : ndarray, shape (n,)
-        Length of the error of each sample's column as a share of the column's own.
-    objective_ : float
-        The objective after the last pass.
-    residual_ : float
-        How far the constraints are violated: the length of the worst column.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
-        leaves fewer distinct rows.
 
     See Also
     --------
@@ -221,8 +188,8 @@ class RSECH(_RSEC):
 
     Notes
     -----
-    Equations, cost and where programs differ are in the module's docstring. A repeated sample is the
-    same as a weight. A member that does not label both samples of a pair counts as separating them.
+    A repeated sample is the same as a weight. A member that does not label both samples of a pair
+    counts as separating them.
 
     Examples
     --------
@@ -251,43 +218,10 @@ class RSECZ(_RSEC):
 
     The same model as :class:`RSECH`; at the end (\\|Z\\| + \\|Z'\\|) / 2 is cut by spectral clustering.
 
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters.
-    lam1 : float, default 0.1
-        Weight of the mixtures' nuclear norm, positive: the larger, the lower their rank.
-    lam2 : float, default 0.01
-        Weight of the errors, positive: the smaller, the more of the evidence may count as error.
-    max_iter : int, default 500
-        Maximum number of passes.
-    tol : float, default 1e-5
-        Passes end when no column of the constraints is violated by more than this length.
-    n_init : int, default 10
-        Number of starts of the final k-means.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the k-means starts.
-
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         The graph that is cut, on microclusters.
-    rank_ : int
-        Rank of the mixtures.
-    sample_error_ : ndarray, shape (n,)
-        Length of the error of each sample's column as a share of the column's own.
-    objective_ : float
-        The objective after the last pass.
-    residual_ : float
-        How far the constraints are violated: the length of the worst column.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the graph
-        leaves fewer distinct rows.
 
     See Also
     --------

@@ -38,7 +38,7 @@ Missing labels. Each similarity has its own rule; shares are taken among the mem
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -60,7 +60,7 @@ from coterie.evidence.reliability import (
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import cut_dendrogram, cut_embedding, cut_graph, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding, cut_graph, cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -79,8 +79,6 @@ class SimilarityConsensus(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     evidence : str, array or callable, default "ca"
         The similarity. By name: co-association "ca", locally weighted "lwca", probability
         trajectories "pts", propagated similarity of base clusters "ecpcs", connected triples "cts",
@@ -106,9 +104,6 @@ class SimilarityConsensus(LabelConsensus):
         For "spectral" and "tcut": number of k-means starts; the best is kept.
     max_iter : int, default 300
         For "spectral" and "tcut": maximum number of rounds per start.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
     random_state : int, numpy Generator or None, default None
         Seed of the k-means starts or of METIS; linkage is deterministic.
 
@@ -121,8 +116,6 @@ class SimilarityConsensus(LabelConsensus):
     embedding_ : ndarray, shape (N, p)
         For "spectral" and "tcut" only: a row of unit length per microcluster, on which k-means
         runs.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of the cut, before they are adjusted to exactly n_clusters.
 
     See Also
     --------
@@ -193,41 +186,27 @@ class SimilarityConsensus(LabelConsensus):
         weights = ensemble.sizes
         if not self.weighted:
             weights = np.ones_like(weights)
-        other: dict[str, Any] = {"consensus_matrix_": between}
         if self.partition in LINKAGES:
-            cut, other["dendrogram_"] = cut_dendrogram(
-                1.0 - between, weights, self.n_clusters, cast("Method", self.partition)
-            )
+            linkage = cast("Method", self.partition)
+            cut = cut_similarity(between.copy(), weights, self.n_clusters, linkage)
         elif self.partition == "metis":
             links = between * weights
             links *= weights[:, None]
             np.fill_diagonal(links, 0.0)
-            cut = cut_graph(ensemble, links, weights, self.n_clusters, rng)
+            cut = cut_graph(ensemble, links, weights, self.n_clusters, rng, advice=ADVICE)
         else:
-            embed = _spectral if self.partition == "spectral" else _through_base_clusters
-            embedding = embed(ensemble, _with_own(between, own, weights), weights, self.n_clusters)
-            cut = cut_embedding(
-                ensemble,
-                embedding,
-                self.n_clusters,
-                rng,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                weights=weights,
-            )
-            other["embedding_"] = embedding
-        warn_if_unfinished(
-            "SimilarityConsensus",
-            cut.converged,
-            cut.n_components,
-            self.n_clusters,
-            self.max_iter,
-            ADVICE,
-        )
+            similarity = _with_own(between, own, weights)
+            if self.partition == "spectral":
+                embedding = leading_embedding(similarity, weights, self.n_clusters)
+            else:
+                links = _links_to_base_clusters(ensemble, similarity, weights)
+                embedding = tcut_embedding(links, weights, self.n_clusters)
+            cut = cut_embedding(self, ensemble, embedding, rng, weights=weights, advice=ADVICE)
         member_weights = ensemble.member_weight
         if reliability is not None:
             member_weights = member_weights * member_reliability(ensemble, reliability)
-        return cut.partition(member_weights, other=other)
+        other = {**cut.other, "consensus_matrix_": between}
+        return replace(cut, member_weights=member_weights, other=other)
 
     def _similarity(
         self, ensemble: Ensemble, reliability: FloatArray | None
@@ -296,17 +275,11 @@ def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> Floa
     return similarity
 
 
-def _spectral(
-    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray, n_clusters: int
+def _links_to_base_clusters(
+    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    return leading_embedding(similarity, weights, n_clusters)
-
-
-def _through_base_clusters(
-    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray, n_clusters: int
-) -> FloatArray:
-    """Links to base clusters: the mean similarity with their samples."""
+    """The mean similarity with the samples of each base cluster, N x k."""
     inside = ensemble.incidence.multiply(weights[:, None]).tocsc()
     links = np.asarray(similarity @ inside) / (ensemble.incidence.T @ weights)
     links *= ensemble.weight_of_cluster
-    return tcut_embedding(links, weights, n_clusters)
+    return links

@@ -35,7 +35,7 @@ import numpy as np
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import KMEANS_ADVICE, cut_embedding, warn_if_unfinished
+from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
@@ -47,23 +47,14 @@ class USENC(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
-    n_init : int, default 3
-        Number of k-means starts; the best is kept.
     max_iter : int, default 100
         Maximum number of rounds per start.
-    random_state : int, numpy Generator or None, default None
-        Seed of the k-means starts.
 
     Attributes
     ----------
     embedding_ : ndarray, shape (N, p)
         A row of unit length per microcluster, on which k-means runs;
         ``ensemble_.expand(embedding_)`` has a row per sample.
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of k-means, before they are adjusted to exactly n_clusters: fewer where the
-        embedding has fewer distinct rows.
 
     See Also
     --------
@@ -72,8 +63,7 @@ class USENC(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` of 2 is the same as giving that member twice. Steps, missing labels and
-    differences between paper and program are in the module's docstring.
+    A ``member_weight`` of 2 is the same as giving that member twice.
 
     Examples
     --------
@@ -104,10 +94,4 @@ class USENC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         links = ensemble.incidence.multiply(ensemble.weight_of_cluster)
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
-        cut = cut_embedding(
-            ensemble, embedding, self.n_clusters, rng, n_init=self.n_init, max_iter=self.max_iter
-        )
-        warn_if_unfinished(
-            "USENC", cut.converged, cut.n_components, self.n_clusters, self.max_iter, KMEANS_ADVICE
-        )
-        return cut.partition(ensemble.member_weight, other={"embedding_": embedding})
+        return cut_embedding(self, ensemble, embedding, rng)

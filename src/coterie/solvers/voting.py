@@ -38,7 +38,6 @@ Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -50,9 +49,8 @@ from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import member_agreements
-from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finish_partition, warn_if_unfinished
+from coterie.solvers._label_kmeans import kmeans_partition
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 # votes closer than this share of the largest tie
@@ -60,6 +58,7 @@ TIE = 1e-10
 # starts of the k-means that is the reference if no member has c clusters
 STARTS = 10
 CONSENSUS = "k-means of label rows"
+ADVICE = "Ask for fewer clusters, or give members with at least as many."
 
 
 @dataclass(eq=False, repr=False)
@@ -71,8 +70,6 @@ class MajorityVoting(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     reference : {"member", "consensus"}, default "member"
         What members are first aligned to: the member of n_clusters clusters that agrees most with
         the others, where there is one, or a k-means consensus of the label rows.
@@ -92,10 +89,6 @@ class MajorityVoting(LabelConsensus):
         Name of the member taken as reference, or "k-means of label rows".
     objective_ : float
         Share of the votes that agree with the consensus, samples and members weighted.
-    n_components_ : int
-        Number of clusters that won a sample, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample by the vote.
 
     See Also
     --------
@@ -130,7 +123,7 @@ class MajorityVoting(LabelConsensus):
     reference: Literal["member", "consensus"] = parameter("member", Choice(("member", "consensus")))
     cover: bool = parameter(True, Choice((True, False)))
     max_iter: int = 20
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -154,31 +147,18 @@ class MajorityVoting(LabelConsensus):
             changed = float(weights[new_labels != labels].sum() / weights.sum())
             labels, votes, agreed = new_labels, new_votes, new_agreed
             history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
         # samples without a vote form a cluster of their own
         components = np.where(labels < 0, c, labels)
-        n_components = len(np.unique(components))
-        warn_if_unfinished(
-            "MajorityVoting",
-            # max_iter=1 asks for a single vote, which is not a failure to converge
-            settled or self.max_iter == 1,
-            n_components,
-            c,
-            self.max_iter,
-            "Ask for fewer clusters, or give members with at least as many.",
-        )
+        # max_iter=1 asks for a single vote, which is not a failure to converge
+        complete = self.max_iter == 1 and len(np.unique(components)) == c
         return Partition(
-            labels=finish_partition(ensemble, components, c, embedding=votes),
-            member_weights=ensemble.member_weight,
+            components,
             converged=settled,
-            history=tuple(history),
-            by_sample={"component_labels_": components},
-            other={
-                "reference_": reference,
-                "objective_": agreed / all_votes,
-                "n_components_": n_components,
-            },
+            history=history,
+            advice="" if complete else ADVICE,
+            embedding=votes,
+            other={"reference_": reference},
         )
 
 
@@ -193,10 +173,7 @@ def first_reference(
             agreement = mean_agreement(ensemble)[candidates]
             best = int(candidates[np.argmax(agreement >= agreement.max() - TIE)])
         return ensemble.labels[:, best].astype(np.int64), ensemble.members[best]
-    labels = kmeans_partition(
-        LabelRows.of(ensemble), ensemble.member_weight, n_clusters, rng, n_init=STARTS
-    )
-    return labels, CONSENSUS
+    return kmeans_partition(ensemble, n_clusters, rng, n_init=STARTS), CONSENSUS
 
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:

@@ -41,19 +41,16 @@ Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import polygamma, psi
 
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.solvers._label_kmeans import LabelRows, kmeans_partition
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers._label_kmeans import by_member, centres_of, kmeans_partition, shares_of_labels
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -85,8 +82,6 @@ class BCE(LabelConsensus):
         A start ends when a pass changes the label distributions by less than this share.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
@@ -99,11 +94,6 @@ class BCE(LabelConsensus):
         The Dirichlet parameters.
     label_chances_ : ndarray, shape (k, n_clusters)
         beta: the chance of each base cluster in each group, members one below the other.
-    n_components_ : int
-        Number of groups that at least one sample belongs to, before they are adjusted to exactly
-        n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        The largest group of each sample.
 
     See Also
     --------
@@ -111,9 +101,8 @@ class BCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and programs are in the module's docstring.
-    ``history_`` has the bound as "objective". It usually rises, but can fall slightly because step 1
-    ends early. A missing label is left out.
+    ``history_`` has the bound as "objective". It usually rises, but can fall slightly because step
+    1 ends early. A missing label is left out.
 
     Examples
     --------
@@ -139,62 +128,30 @@ class BCE(LabelConsensus):
     n_init: int = 10
     max_iter: int = 500
     tol: float = 0.01
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        problem = Problem.of(ensemble)
         best: Fit | None = None
         for first in starts(ensemble, self.n_clusters, self.n_init, rng):
-            fit = follow(problem, first, self.max_iter, self.tol)
+            fit = follow(ensemble, first, self.max_iter, self.tol)
             if best is None or fit.bound > best.bound + 1e-9 * abs(best.bound):
                 best = fit
         assert best is not None
-        if self.callback is not None:
-            for record in best.history:
-                self.callback(record)
+        self._call_back(best.history)
         memberships = best.gamma / best.gamma.sum(axis=1, keepdims=True)
         components = np.argmax(memberships, axis=1)
-        return finished(
-            self,
-            ensemble,
+        complete = len(np.unique(components)) == self.n_clusters
+        return Partition(
             components,
-            best.history,
             converged=best.converged,
-            advice="Raise tol."
-            if len(np.unique(components)) == self.n_clusters
-            else "Raise n_init, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
+            history=best.history,
+            advice="Raise tol." if complete else "Raise n_init, or ask for fewer clusters.",
             embedding=memberships,
             by_sample={"memberships_": memberships},
             by_base_cluster={"label_chances_": best.model.beta},
             other={"bound_": best.bound, "alpha_": best.model.alpha},
         )
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Constants of the problem: labels, first base cluster of each member, weights of rows and members."""
-
-    labels: NDArray[np.int32]
-    offsets: IntArray
-    weights: FloatArray
-    member_weight: FloatArray
-
-    @classmethod
-    def of(cls, ensemble: Ensemble) -> Self:
-        """The problem for an ensemble."""
-        return cls(
-            labels=np.ascontiguousarray(ensemble.labels),
-            offsets=ensemble.cluster_offsets,
-            weights=ensemble.sizes,
-            member_weight=ensemble.member_weight,
-        )
-
-    def normalised(self, counts: FloatArray) -> FloatArray:
-        """Counts k x c as chances within each member and group."""
-        totals = np.add.reduceat(counts, self.offsets[:-1], axis=0)
-        return counts / np.repeat(totals, np.diff(self.offsets), axis=0)
 
 
 @dataclass(frozen=True)
@@ -220,68 +177,73 @@ def starts(
     ensemble: Ensemble, n_clusters: int, count: int, rng: np.random.Generator
 ) -> list[Model]:
     """First models: the larger half from partitions, the others random."""
-    problem, rows = Problem.of(ensemble), LabelRows.of(ensemble)
     informed = -(-count // 2)
     candidates = np.flatnonzero(ensemble.n_clusters_per_member == n_clusters)
     chosen = np.sort(rng.permutation(candidates)[:informed])
     partitions = [ensemble.labels[:, j].astype(np.int64) for j in chosen]
     # k-means where too few members have c clusters
     partitions += [
-        kmeans_partition(rows, ensemble.member_weight, n_clusters, rng, n_init=1)
+        kmeans_partition(ensemble, n_clusters, rng, n_init=1)
         for _ in range(informed - len(partitions))
     ]
-    models = [model_of_partition(rows, labels, n_clusters) for labels in partitions]
+    models = [model_of_partition(ensemble, labels, n_clusters) for labels in partitions]
     for _ in range(count - informed):
         alpha = rng.random(n_clusters)
         chances = rng.random((ensemble.n_base_clusters, n_clusters))
         # zero, drawn once in 2^53 times, is not a valid Dirichlet parameter
-        models.append(Model(np.maximum(alpha, SMOOTHING), problem.normalised(chances + SMOOTHING)))
+        beta = normalised(ensemble, chances + SMOOTHING)
+        models.append(Model(np.maximum(alpha, SMOOTHING), beta))
     return models
 
 
-def model_of_partition(rows: LabelRows, labels: IntArray, n_clusters: int) -> Model:
+def model_of_partition(ensemble: Ensemble, labels: IntArray, n_clusters: int) -> Model:
     """beta from the labels in each cluster of a partition (-1: not in any)."""
     # samples outside the partition go to one more cluster, which is dropped
     outside = np.where(labels < 0, n_clusters, labels)
-    inside = rows.centres(outside, n_clusters + 1)[:, :n_clusters]
-    beta = (1 - MIXED) * inside + MIXED * rows.shares[:, None]
+    inside = centres_of(ensemble, outside, n_clusters + 1)[:, :n_clusters]
+    beta = (1 - MIXED) * inside + MIXED * shares_of_labels(ensemble)[:, None]
     return Model(np.full(n_clusters, FIRST_ALPHA), beta)
 
 
-def follow(problem: Problem, model: Model, max_iter: int, tol: float) -> Fit:
+def normalised(ensemble: Ensemble, counts: FloatArray) -> FloatArray:
+    """Counts k x c as chances within each member and group."""
+    return counts / by_member(ensemble, counts)[ensemble.member_of_cluster]
+
+
+def follow(ensemble: Ensemble, model: Model, max_iter: int, tol: float) -> Fit:
     """Passes until beta settles, and the memberships of the last model."""
     c = len(model.alpha)
     history: list[Pass] = []
-    gamma = np.empty((len(problem.labels), c))
+    gamma = np.empty((ensemble.n_microclusters, c))
     converged = False
     for number in range(1, max_iter + 1):
-        counts, logs, bound = fit_rows(problem, model, gamma)  # 1
-        beta = problem.normalised(counts + SMOOTHING)  # 2
-        alpha = dirichlet(model.alpha, logs, float(problem.weights.sum()))  # 3
+        counts, logs, bound = fit_rows(ensemble, model, gamma)  # 1
+        beta = normalised(ensemble, counts + SMOOTHING)  # 2
+        alpha = dirichlet(model.alpha, logs, float(ensemble.sizes.sum()))  # 3
         change = float(np.abs(beta - model.beta).sum() / model.beta.sum())
         model = Model(alpha, beta)
         history.append({"pass": number, "objective": bound, "residual": change})
         if change <= tol:
             converged = True
             break
-    _, _, bound = fit_rows(problem, model, gamma)
+    _, _, bound = fit_rows(ensemble, model, gamma)
     return Fit(model, gamma, bound, tuple(history), converged)
 
 
 def fit_rows(
-    problem: Problem, model: Model, gamma: FloatArray
+    ensemble: Ensemble, model: Model, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Step 1: fills gamma; returns counts (k x c), summed expected logs (c) and the bound."""
     from coterie.solvers.bce.kernels import memberships
 
     counts, logs = np.empty_like(model.beta), np.empty_like(model.alpha)
     bounds = memberships(
-        problem.labels,
-        problem.offsets,
+        np.ascontiguousarray(ensemble.labels),
+        ensemble.cluster_offsets,
         model.beta,
         model.alpha,
-        problem.weights,
-        problem.member_weight,
+        ensemble.sizes,
+        ensemble.member_weight,
         ROW_TOL,
         ROW_ROUNDS,
         gamma,

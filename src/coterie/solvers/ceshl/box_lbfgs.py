@@ -33,21 +33,19 @@ LEAST_CURVATURE = 1e-10
 SLACK = 1e-9
 # an entry this close to a bound is put on it, for the same reason
 SNAP = 1e-12
+# earlier steps kept for the quasi-Newton direction
+MEMORY = 5
 # free entries per block of inner products
 CHUNK = 16384
 
 
 @dataclass(frozen=True)
 class BoxMinimum:
-    """Result of the search.
-
-    ``residual`` is the largest entry of the projected gradient step at the last point examined.
-    """
+    """Result of the search."""
 
     point: FloatArray
     value: float
     n_iter: int
-    residual: float
 
 
 def minimise_in_box(
@@ -60,7 +58,6 @@ def minimise_in_box(
     first_step: float,
     max_iter: int,
     tol: float,
-    memory: int = 5,
 ) -> BoxMinimum:
     """Descend from ``start`` until a step lowers the value by less than ``tol`` times the value.
 
@@ -81,8 +78,6 @@ def minimise_in_box(
         Maximum number of steps.
     tol : float
         The search ends when the relative decrease of a step is smaller.
-    memory : int
-        Number of earlier steps kept for the quasi-Newton direction.
 
     Examples
     --------
@@ -105,14 +100,13 @@ def minimise_in_box(
     spare_slopes: list[FloatArray] = []
     now = value(start)
     gradient(start, slopes[0])
-    residual = 0.0
     for n_iter in range(max_iter):
         point, slope = points[-1], slopes[-1]
         entries, weights, residual = _free_entries(
             point, slope, SLACK * _largest(slope), row_weights, column_weights
         )
         if residual == 0.0:
-            return BoxMinimum(point, now, n_iter, residual)
+            return BoxMinimum(point, now, n_iter)
         history = _history(points, slopes, entries)
         mix = _two_loops(_products(history, weights))
         step = first_step if mix is None else 1.0
@@ -127,11 +121,11 @@ def minimise_in_box(
                 break
             step /= 2
         else:
-            return BoxMinimum(point, now, n_iter, residual)
+            return BoxMinimum(point, now, n_iter)
         points.append(trial)
         slopes.append(spare_slopes.pop() if spare_slopes else np.empty_like(start))
         gradient(trial, slopes[-1])
-        if len(points) > memory + 1:
+        if len(points) > MEMORY + 1:
             oldest = points.pop(0)
             # the caller's start is not to be overwritten
             if oldest is not start:
@@ -140,13 +134,13 @@ def minimise_in_box(
         settled = now - lower <= tol * max(abs(now), abs(lower))
         now = lower
         if settled:
-            return BoxMinimum(trial, now, n_iter + 1, residual)
-    return BoxMinimum(points[-1], now, max_iter, residual)
+            return BoxMinimum(trial, now, n_iter + 1)
+    return BoxMinimum(points[-1], now, max_iter)
 
 
-def working_bytes(n_rows: int, n_columns: int, memory: int = 5) -> int:
+def working_bytes(n_rows: int, n_columns: int) -> int:
     """Bytes that a search takes including its start, if about a third of the entries are free."""
-    return 8 * n_rows * n_columns * (3 * memory + 6)
+    return 8 * n_rows * n_columns * (3 * MEMORY + 6)
 
 
 def _two_loops(products: FloatArray) -> FloatArray | None:

@@ -59,13 +59,11 @@ members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.params import STRENGTH, Choice, Integer, Real, parameter
@@ -73,10 +71,10 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
-from coterie.solvers.cutting import finished
+from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
 EdgeWeights = Literal["propagated", "quality", "uniform"]
@@ -103,8 +101,6 @@ class CESHL(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 100.0
         How strongly the weight of a hyperedge follows its own quality rather than the quality of the
         base clusters that it overlaps. Values from 10 to 1000 give similar results.
@@ -119,17 +115,8 @@ class CESHL(LabelConsensus):
         then tend to end with clusters of single samples.
     inner_iter : int, default 20
         Maximum number of quasi-Newton steps per pass.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-6
         A pass's steps end when one lowers the objective by less than this share of it.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -140,22 +127,12 @@ class CESHL(LabelConsensus):
         w, in (0, 1].
     hyperedge_quality_ : ndarray, shape (k,)
         s, in (0, 1].
-    n_components_ : int
-        Number of components of the hypergraph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (8) after the last pass.
     residual_ : float
         Relative change of the incidence in the last pass.
 
     See Also
     --------
     coterie.EAC : hierarchical clustering of the plain co-association.
-
-    Notes
-    -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
 
     Examples
     --------
@@ -190,7 +167,7 @@ class CESHL(LabelConsensus):
     inner_iter: int = parameter(20, Integer(1))
     max_iter: int = 100
     tol: float = parameter(1e-6, Real(0.0, 1.0, closed_high=False))
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -207,24 +184,22 @@ class CESHL(LabelConsensus):
         while len(history) < self.max_iter:
             record = learn_incidence(problem, state)  # 3
             history.append({"pass": len(history) + 1, **record})
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             converged = len(history) > 1 and state.n_components == self.n_clusters
             if converged or beyond_reach or stalled(history):
                 break
             follow_components(problem, state)  # 4, 5
-        return finished(
-            self,
-            ensemble,
+        advice = "Raise max_iter or inner_iter, or try another lam between 10 and 1000."
+        if beyond_reach:
+            advice = f"No member links these {state.n_components} parts: ask for as many clusters."
+        return Partition(
             state.component_labels,
-            history,
-            converged=converged,
-            advice=f"No member links these {state.n_components} parts: ask for as many clusters."
-            if beyond_reach
-            else "Raise max_iter or inner_iter, or try another lam between 10 and 1000.",
             member_weights=np.add.reduceat(
-                problem.multiplicity * weights * ensemble.cluster_sizes, ensemble.cluster_starts
+                problem.edge_mass * ensemble.cluster_sizes, ensemble.cluster_starts
             ),
+            converged=converged,
+            history=history,
+            advice=advice,
             embedding=state.embedding,
             by_base_cluster={
                 "incidence_": state.incidence.T,
@@ -233,8 +208,10 @@ class CESHL(LabelConsensus):
             },
         )
 
-    def _keep(self, partition: Partition, ensemble: Ensemble, order: IntArray) -> None:
-        super()._keep(partition, ensemble, order)
+    def _keep(
+        self, partition: Partition, labels: IntArray, ensemble: Ensemble, order: IntArray
+    ) -> None:
+        super()._keep(partition, labels, ensemble, order)
         # base clusters came as rows, to be put into the order of the user's members
         rows: sparse.csr_array = vars(self)["incidence_"]
         self.incidence_ = sparse.csr_array(rows.T)
@@ -270,32 +247,33 @@ class Problem:
         Smaller degrees are raised by the guard, see the module's docstring.
     """
 
+    settings: CESHL
     weights: FloatArray
     edge_weights: FloatArray
     multiplicity: FloatArray
     edges: IntArray
     member_of: IntArray
     least_degree: FloatArray
-    n_clusters: int
-    inner_iter: int
-    tol: float
 
     @classmethod
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
         """The problem for an ensemble."""
         multiplicity = ensemble.weight_of_cluster
+        floor = max(settings.degree_floor, LEAST_FLOOR)
         return cls(
+            settings=settings,
             weights=ensemble.sizes,
             edge_weights=edge_weights,
             multiplicity=multiplicity,
             edges=ensemble.base_clusters,
             member_of=ensemble.member_of_cluster,
-            least_degree=max(settings.degree_floor, LEAST_FLOOR)
-            * (ensemble.incidence @ (multiplicity * edge_weights)),
-            n_clusters=settings.n_clusters,
-            inner_iter=settings.inner_iter,
-            tol=settings.tol,
+            least_degree=floor * (ensemble.incidence @ (multiplicity * edge_weights)),
         )
+
+    @property
+    def edge_mass(self) -> FloatArray:
+        """w times how often each hyperedge counts."""
+        return self.multiplicity * self.edge_weights
 
 
 @dataclass
@@ -305,19 +283,23 @@ class State:
     incidence: FloatArray
     embedding: FloatArray
     rho: float
-    n_components: int
     component_labels: IntArray
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of Y."""
+        return int(self.component_labels.max()) + 1
 
 
 def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
     """Y = H and its F; where H has c parts or more, all of their indicators."""
     incidence = ensemble.incidence.toarray()
-    n_components, labels = components(incidence)
-    if n_components >= problem.n_clusters:
+    labels = bipartite_components(incidence)
+    if labels.max() + 1 >= problem.settings.n_clusters:
         embedding = part_embedding(problem, incidence, labels)
     else:
         embedding = spectral_embedding(problem, incidence)
-    return State(incidence, embedding, rho, n_components, labels)
+    return State(incidence, embedding, rho, labels)
 
 
 def edge_quality(ensemble: Ensemble) -> FloatArray:
@@ -375,15 +357,15 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
         column_weights=problem.multiplicity,
         # the exact step for the loss alone where the weight is largest
         first_step=0.5 / problem.edge_weights.max() ** 2,
-        max_iter=problem.inner_iter,
-        tol=problem.tol,
+        max_iter=problem.settings.inner_iter,
+        tol=problem.settings.tol,
     )
     before, after = (
         float(problem.weights @ (values**2 @ problem.multiplicity))
         for values in (state.incidence, solution.point - state.incidence)
     )
     state.incidence = solution.point
-    state.n_components, state.component_labels = components(solution.point)
+    state.component_labels = bipartite_components(solution.point)
     return {
         "objective": solution.value,
         "residual": float(np.sqrt(after / before)),
@@ -395,10 +377,10 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
 
 def follow_components(problem: Problem, state: State) -> None:
     """Steps 4 and 5: F and rho for the next pass."""
-    if state.n_components > problem.n_clusters:
+    if state.n_components > problem.settings.n_clusters:
         state.rho /= 2
         return
-    if state.n_components < problem.n_clusters:
+    if state.n_components < problem.settings.n_clusters:
         state.rho *= 2
     state.embedding = spectral_embedding(problem, state.incidence)
 
@@ -406,19 +388,6 @@ def follow_components(problem: Problem, state: State) -> None:
 def stalled(history: list[Pass]) -> bool:
     """Whether Y has not moved for many passes, for any rho."""
     return len(history) >= STALLED and not any(record["steps"] for record in history[-STALLED:])
-
-
-def components(incidence: FloatArray) -> tuple[int, IntArray]:
-    """Connected components of the hypergraph; a node without hyperedges is a component of its own."""
-    links = sparse.csr_array(incidence)
-    n, k = links.shape
-    bipartite = sparse.csr_array(
-        (links.data, links.indices + n, np.append(links.indptr, np.full(k, links.indptr[-1]))),
-        shape=(n + k, n + k),
-    )
-    _, labels = connected_components(bipartite, directed=False)
-    present, parts = np.unique(labels[:n], return_inverse=True)
-    return len(present), parts.astype(np.int64)
 
 
 def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:
@@ -432,7 +401,7 @@ def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) ->
 
 def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     """Step 4: the c smallest eigenvectors of L, (9), with rows at sample scale."""
-    mass = _edge_mass(problem)
+    mass = problem.edge_mass
     degrees = guarded_degrees(problem, incidence)
     volumes = problem.weights @ incidence
     edge_scale = np.sqrt(np.divide(mass, volumes, out=np.zeros_like(mass), where=volumes > 0))
@@ -443,8 +412,8 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     gram = (factor.T @ factor if k <= n else factor @ factor.T).toarray()
     if not np.isfinite(gram).all():
         raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
-    values, vectors = _largest_eigenpairs(gram, problem.n_clusters)
-    shares = _shares(values, problem.n_clusters)
+    values, vectors = _largest_eigenpairs(gram, problem.settings.n_clusters)
+    shares = _shares(values, problem.settings.n_clusters)
     # vectors orthogonal to all hyperedges have eigenvalue 0 and no effect
     kept = np.flatnonzero((shares > 0) & (values > TIE_TOLERANCE))
     vectors = vectors[:, kept] * np.sqrt(shares[kept])
@@ -455,7 +424,7 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
 
 def guarded_degrees(problem: Problem, incidence: FloatArray) -> FloatArray:
     """Node degrees as they count in denominators."""
-    degrees, least = incidence @ _edge_mass(problem), problem.least_degree
+    degrees, least = incidence @ problem.edge_mass, problem.least_degree
     return np.where(degrees >= least, degrees, (least + degrees**2 / least) / 2)
 
 
@@ -507,7 +476,7 @@ class Fit:
             problem.least_degree, problem.weights, self.embedding, self.degrees, self.points,
             self.means,
         )  # fmt: skip
-        trace = self.rank - float(_edge_mass(problem) @ explained)
+        trace = self.rank - float(problem.edge_mass @ explained)
         value = float(problem.weights @ losses) + self.rho * trace
         if not np.isfinite(value):
             raise FloatingPointError("CESHL: the objective (8) is not finite in the step for Y")
@@ -520,7 +489,3 @@ class Fit:
             incidence, problem.edges, problem.edge_weights, problem.multiplicity,
             problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
         )  # fmt: skip
-
-
-def _edge_mass(problem: Problem) -> FloatArray:
-    return problem.multiplicity * problem.edge_weights

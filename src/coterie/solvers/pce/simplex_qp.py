@@ -14,8 +14,6 @@ even split and does not depend on the order of the variables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -28,37 +26,17 @@ RIDGE = 1e-9
 SLACK = 1e-14
 
 
-@dataclass(frozen=True)
-class SimplexSolution:
-    """A point of the simplex with its certificate.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (m,)
-        The minimiser x.
-    multiplier : float
-        mu of the constraint sum x = 1: the gradient G x - f equals mu where x is positive and is not
-        below it elsewhere.
-    residual : float
-        Violation of the optimality conditions, see :func:`kkt_residual`.
-    """
-
-    weights: FloatArray
-    multiplier: float
-    residual: float
-
-
-def simplex_qp(gram: FloatArray, linear: FloatArray) -> SimplexSolution:
+def simplex_qp(gram: FloatArray, linear: FloatArray) -> FloatArray:
     """Minimise ``x' gram x / 2 - linear' x`` over the probability simplex.
 
     Examples
     --------
     >>> import numpy as np
-    >>> simplex_qp(np.eye(3), np.array([1.0, 0.8, -1.0])).weights.round(6).tolist()
+    >>> simplex_qp(np.eye(3), np.array([1.0, 0.8, -1.0])).round(6).tolist()
     [0.6, 0.4, 0.0]
     """
     m = len(linear)
-    scale = _scale(gram, linear)
+    scale = max(float(np.abs(gram).max()), float(np.abs(linear).max())) or 1.0
     convex = gram + RIDGE * scale * np.eye(m)
     # the best single variable: a vertex, hence feasible
     inside = np.zeros(m, dtype=bool)
@@ -75,35 +53,7 @@ def simplex_qp(gram: FloatArray, linear: FloatArray) -> SimplexSolution:
         inside[entering] = True
         weights = _shrink_to_feasible(convex, linear, weights, inside, entering)
     weights = np.maximum(weights, 0.0)
-    weights /= weights.sum()
-    return SimplexSolution(
-        weights,
-        float(weights @ (gram @ weights - linear)),
-        kkt_residual(gram, linear, weights),
-    )
-
-
-def kkt_residual(gram: FloatArray, linear: FloatArray, weights: FloatArray) -> float:
-    """The largest violation of the optimality conditions, relative to the scale of the problem.
-
-    Zero exactly at a minimiser: the sum is one, no weight is negative, and weight lies only where the
-    gradient is smallest (the complementarity gap bounds the distance to the minimum).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kkt_residual(np.eye(2), np.zeros(2), np.array([0.5, 0.5]))
-    0.0
-    >>> kkt_residual(np.eye(2), np.zeros(2), np.array([1.0, 0.0])) > 0.1
-    True
-    """
-    gradient = gram @ weights - linear
-    gap = float(weights @ (gradient - gradient.min())) / _scale(gram, linear)
-    return max(abs(float(weights.sum()) - 1.0), -float(weights.min()), gap)
-
-
-def _scale(gram: FloatArray, linear: FloatArray) -> float:
-    return max(float(np.abs(gram).max()), float(np.abs(linear).max())) or 1.0
+    return np.asarray(weights / weights.sum())
 
 
 def _shrink_to_feasible(

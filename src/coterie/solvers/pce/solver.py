@@ -64,7 +64,6 @@ Where paper and program differ from this
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -82,8 +81,7 @@ from coterie.numerics.stiefel import (
     minimise_quadratics,
     polar,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
@@ -107,8 +105,6 @@ class PCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     gamma : float, default 1.0
         How strongly the embedding is pulled towards a partition. Stable from 0.1 to 10,000.
     rotation : bool, default True
@@ -130,13 +126,9 @@ class PCE(LabelConsensus):
         Length of the embedding's rows: that of the members' rows, or the paper's.
     n_starts : int, default 20
         Number of discretisations tried at the start.
-    max_iter : int, default 100
-        Maximum number of passes.
     tol : float, default 1e-4
         Stops when a pass lowers the objective by less than this per sample, after the ten passes in
         which the age grows.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
     random_state : int, Generator or None, default None
         Seed of the discretisations and of the random labels of ``impute="random"``.
 
@@ -146,12 +138,6 @@ class PCE(LabelConsensus):
         The members' original labels, with every gap filled.
     sample_reliability_ : ndarray, shape (n,)
         v, in (0, 1]: how well the members' mean fits the consensus at this sample.
-    n_components_ : int
-        Number of clusters after the last pass; fewer than n_clusters if some are empty.
-    component_labels_ : ndarray, shape (n,)
-        Cluster of each sample in that partition.
-    objective_ : float
-        The objective (4) after the last pass.
     residual_ : float
         Decrease of the objective in the last pass, per sample.
 
@@ -161,8 +147,7 @@ class PCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring. A
-    ``member_weight`` weighs the members in the start; afterwards their weights are learned.
+    A ``member_weight`` weighs the members in the start; afterwards their weights are learned.
 
     Examples
     --------
@@ -200,7 +185,7 @@ class PCE(LabelConsensus):
     n_starts: int = parameter(20, Integer(1))
     max_iter: int = 100
     tol: float = 1e-4
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
@@ -216,8 +201,7 @@ class PCE(LabelConsensus):
             align_members(problem, state)  # 5
             rotate(problem, state)  # 6
             history.append(record(problem, state, len(history) + 1))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             if len(history) <= AGE_PASSES:
                 state.age *= AGE_GROWTH  # 7
             else:
@@ -226,14 +210,12 @@ class PCE(LabelConsensus):
         advice = "Raise tol."
         if len(np.unique(components)) < self.n_clusters:
             advice = "Ask for fewer clusters: the members do not support as many."
-        return finished(
-            self,
-            ensemble,
+        return Partition(
             components,
-            history,
-            converged=converged,
-            advice=advice,
             member_weights=state.alpha,
+            converged=converged,
+            history=history,
+            advice=advice,
             embedding=state.embedding,
             by_sample={"sample_reliability_": state.reliability},
             by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
@@ -258,8 +240,11 @@ class Problem:
         Where the discretisations start.
     length : float
         s of H'H = s^2 I.
+    projections : bool
+        Whether each base cluster is divided by its size in the evidence.
     """
 
+    settings: PCE
     labels: IntArray
     gaps: tuple[IntArray, ...]
     sizes: IntArray
@@ -267,11 +252,6 @@ class Problem:
     prior: FloatArray
     first_rows: IntArray
     length: float
-    n_clusters: int
-    gamma: float
-    rotation: bool
-    self_paced: bool
-    diversity: bool
     projections: bool
 
     @classmethod
@@ -293,6 +273,7 @@ class Problem:
                 column[gap] = rng.integers(size, size=int(gap.sum()))
         matched = settings.scale == "matched"
         return cls(
+            settings=settings,
             labels=labels,
             gaps=tuple(np.flatnonzero(column < 0) for column in labels.T),
             sizes=sizes,
@@ -300,11 +281,6 @@ class Problem:
             prior=ensemble.member_weight / ensemble.member_weight.sum(),
             first_rows=first_rows,
             length=float(np.sqrt(weights.sum() / settings.n_clusters)) if matched else 1.0,
-            n_clusters=settings.n_clusters,
-            gamma=settings.gamma,
-            rotation=settings.rotation,
-            self_paced=settings.self_paced,
-            diversity=settings.diversity,
             projections=settings.evidence == "projections"
             or (settings.evidence == "auto" and bool((sizes != settings.n_clusters).any())),
         )
@@ -340,7 +316,7 @@ def start(problem: Problem) -> State:
         age=np.inf,
         partition=best_discretisation(embedding, problem.weights, problem.first_rows),
     )
-    pulls = np.empty((problem.sizes.sum(), problem.n_clusters))
+    pulls = np.empty((problem.sizes.sum(), problem.settings.n_clusters))
     inertia = np.empty(len(pulls))
     sums_over_rows(_codes(problem, state), problem.weights, embedding, pulls, inertia)
     ends = np.cumsum(problem.sizes)[:-1]
@@ -392,12 +368,12 @@ def _leading_directions(problem: Problem, root: FloatArray, filled: Any) -> Floa
     if problem.projections:
         price = price / (problem.weights @ filled)
     scaled = sparse.diags_array(root) @ filled @ sparse.diags_array(np.sqrt(price))
-    return _finite(leading_left_vectors(scaled, problem.n_clusters), "starting")
+    return _finite(leading_left_vectors(scaled, problem.settings.n_clusters), "starting")
 
 
 def weigh_samples(problem: Problem, state: State) -> None:
     """Step 1, (6): the better a sample fits, the more it counts."""
-    if not problem.self_paced:
+    if not problem.settings.self_paced:
         return
     residual = 2.0 * mismatch(problem, state)
     reliability = np.ones(len(residual))
@@ -408,7 +384,7 @@ def weigh_samples(problem: Problem, state: State) -> None:
 def fit_embedding(problem: Problem, state: State) -> None:
     """Step 2, (7): H towards the members' mean and the rotated partition."""
     trust = state.reliability**2
-    gamma = problem.gamma if problem.rotation else 0.0
+    gamma = problem.settings.gamma if problem.settings.rotation else 0.0
     linear = trust[:, None] * members_mean(problem, state)
     linear += gamma * state.partition.rotation.T[state.partition.labels]
     root = np.sqrt(problem.weights)[:, None]
@@ -428,7 +404,7 @@ def impute_labels(problem: Problem, state: State) -> None:
             continue
         rotation = state.rotations[member]
         target, price = state.embedding[rows], float(state.alpha[member])
-        if problem.diversity:
+        if problem.settings.diversity:
             target, price = gap[rows] + rotation[state.labels[rows, member]], 1.0
         nearness = target @ rotation.T - 0.5 * price * (rotation**2).sum(axis=1)
         state.labels[rows, member] = np.argmax(_finite(nearness, "imputing labels"), axis=1)
@@ -437,7 +413,7 @@ def impute_labels(problem: Problem, state: State) -> None:
 def weigh_members(problem: Problem, state: State) -> None:
     """Step 4, (12): alpha minimises the residual of the weighted mean."""
     trust = problem.weights * state.reliability**2
-    m, c = len(state.alpha), problem.n_clusters
+    m, c = len(state.alpha), problem.settings.n_clusters
     gram, linear = np.zeros((m, m)), np.zeros(m)
     codes, points = _codes(problem, state), np.concatenate(state.rotations)
     for begin in range(0, len(trust), BLOCK):
@@ -448,22 +424,22 @@ def weigh_members(problem: Problem, state: State) -> None:
         trusted = np.repeat(trust[rows], c)
         linear += embedded @ (trusted * state.embedding[rows].ravel())
         gram += (embedded * trusted) @ embedded.T
-    if not problem.diversity:
+    if not problem.settings.diversity:
         gram = np.diag(np.diag(gram))
     _finite(gram, "weighing the members")
-    state.alpha = simplex_qp(gram, linear).weights
+    state.alpha = simplex_qp(gram, linear)
 
 
 def align_members(problem: Problem, state: State) -> None:
     """Step 5, (13): each R^(i) turns its member towards the target."""
     trust = problem.weights * state.reliability**2
     target = state.embedding
-    if problem.diversity:
+    if problem.settings.diversity:
         target = state.embedding - members_mean(problem, state)
     rotations = np.concatenate(state.rotations)
     pulls, inertia = np.empty_like(rotations), np.empty(len(rotations))
     sums_over_rows(_codes(problem, state), trust, target, pulls, inertia)
-    if problem.diversity:
+    if problem.settings.diversity:
         # the rest of the target is the point of the row's own base cluster
         pulls += inertia[:, None] * rotations
     else:
@@ -473,13 +449,13 @@ def align_members(problem: Problem, state: State) -> None:
 
 def rotate(problem: Problem, state: State) -> None:
     """Step 6, (14) and (15): the partition nearest to the embedding, from the current rotation."""
-    if problem.rotation:
+    if problem.settings.rotation:
         state.partition = discretise(state.embedding, problem.weights, state.partition.rotation)
 
 
 def partition_of(problem: Problem, state: State) -> IntArray:
     """The partition learned, or read off the embedding where it was not learned."""
-    if problem.rotation:
+    if problem.settings.rotation:
         return state.partition.labels
     return best_discretisation(state.embedding, problem.weights, problem.first_rows).labels
 
@@ -504,18 +480,18 @@ def objective(problem: Problem, state: State) -> float:
     """The objective (4), without its last term where the rotation is left out."""
     v, weights = state.reliability, problem.weights
     value = float(weights @ (v**2 * mismatch(problem, state)))
-    if problem.self_paced:
+    if problem.settings.self_paced:
         value -= state.age * float(weights @ v)
-    if problem.rotation:
-        squares = weights.sum() + problem.n_clusters * problem.length**2
-        value += problem.gamma * (squares - 2.0 * state.partition.alignment)
+    if problem.settings.rotation:
+        squares = weights.sum() + problem.settings.n_clusters * problem.length**2
+        value += problem.settings.gamma * (squares - 2.0 * state.partition.alignment)
     return float(_finite(np.array(value), "evaluating the objective"))
 
 
 def mismatch(problem: Problem, state: State) -> FloatArray:
     """Squared residual of each row; without the diversity term members meet H one by one."""
     mean = members_mean(problem, state)
-    if problem.diversity:
+    if problem.settings.diversity:
         return np.asarray(((state.embedding - mean) ** 2).sum(axis=1))
     apart = (state.embedding * (state.embedding - 2.0 * mean)).sum(axis=1)
     for member, rotation in enumerate(state.rotations):
@@ -546,7 +522,7 @@ def _turn(
 
     The rows of all arguments are base clusters, member after member.
     """
-    sizes, n_clusters = problem.sizes, problem.n_clusters
+    sizes, n_clusters = problem.sizes, problem.settings.n_clusters
     first = np.cumsum(sizes) - sizes
     # with orthonormal rows the quadratic part is constant: Theorem 3
     turned = {

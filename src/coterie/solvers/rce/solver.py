@@ -53,7 +53,6 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -67,8 +66,7 @@ from coterie.evidence.coassociation import require_dense, share, weighted_coasso
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
 # mu, keeps the inverse root of X X' finite
@@ -86,34 +84,21 @@ class RCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam1 : float, default 100.0
         Weight of the errors, positive: the smaller, the more answers may count as errors.
     lam2 : float, default 1.0
         Weight of the nuclear norm, not negative: the larger, the lower the rank of the consensus.
-    max_iter : int, default 20
-        Maximum number of passes.
     max_iter_inner : int, default 20
         Maximum number of multiplicative steps per pass.
     tol : float, default 0.01
         The largest change of an entry that ends the passes; 0 takes all of them, as the authors do.
     n_init : int, default 10
         Number of starts of the rotation that gives the clusters.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, Generator or None, default None
-        Seed of the starts.
 
     Attributes
     ----------
     consensus_matrix_ : ndarray, shape (N, N)
         X on microclusters, symmetric, in [0, 1].
-    n_components_, component_labels_ : int and ndarray, shape (n,)
-        Clusters of the rotation, before they are adjusted to exactly n_clusters.
     objective_ : float
         The objective at X and the best errors for it, after the last pass.
     residual_ : float
@@ -125,10 +110,10 @@ class RCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring. A
-    number of passes is the authors' own rule to stop, so ``converged_`` is always true; ``residual_``
-    tells how much X still moved. A repeated sample is the same as a weight, a ``member_weight`` of 2
-    the same as giving that member twice. A pair's evidence is that of the members that saw both.
+    A number of passes is the authors' own rule to stop, so ``converged_`` is always true;
+    ``residual_`` tells how much X still moved. A repeated sample is the same as a weight, a
+    ``member_weight`` of 2 the same as giving that member twice. A pair's evidence is that of the
+    members that saw both.
 
     Examples
     --------
@@ -162,7 +147,7 @@ class RCE(LabelConsensus):
     max_iter_inner: int = parameter(20, Integer(1))
     tol: float = 0.01
     n_init: int = 10
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -184,22 +169,16 @@ class RCE(LabelConsensus):
             np.subtract(state.consensus, before, out=before)
             change = float(np.abs(before, out=before).max())
             history.append(record(problem, state, len(history) + 1, change, n_steps))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             # the first pass has no rank term yet
             settled = len(history) > 1 and change < self.tol
         consensus = (state.consensus + state.consensus.T) / 2
         embedding = leading_embedding(consensus, problem.weights, self.n_clusters)
         rows = np.sort(rng.permutation(len(embedding))[: self.n_init])
-        components = best_discretisation(embedding, problem.weights, rows).labels
-        return finished(
-            self,
-            ensemble,
-            components,
-            history,
-            converged=True,
+        return Partition(
+            best_discretisation(embedding, problem.weights, rows).labels,
+            history=history,
             advice="Lower lam2, or ask for fewer clusters.",
-            member_weights=ensemble.member_weight,
             similarity=consensus,
             embedding=embedding,
             other={"consensus_matrix_": consensus},

@@ -49,23 +49,20 @@ pass; O(N k) memory. No N x k x k array is formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from coterie.core.budget import Budget, require
 from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
@@ -92,21 +89,10 @@ class SCCBG(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     gamma : float or None, default None
         How strongly a sample is pulled towards base clusters that overlap with its own. It is
         multiplied by the sizes of overlaps, so a good value depends on the number of samples. None
         takes 1 / (2 n m), for which this term never outweighs the fit to the members.
-    max_iter : int, default 20
-        Maximum number of passes.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -115,12 +101,6 @@ class SCCBG(LabelConsensus):
     bipartite_graph_ : ndarray, shape (k, N)
         S transposed: affinity of base clusters and microclusters, in [0, 1], in the order of
         ``ensemble_.incidence``.
-    n_components_ : int
-        Number of parts of the graph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Part of each sample.
-    objective_ : float
-        The objective after the last pass.
     residual_ : float
         Relative change of S in the last pass.
 
@@ -130,8 +110,7 @@ class SCCBG(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring. An
-    entry of S in a member that did not label the sample is free.
+    An entry of S in a member that did not label the sample is free.
 
     Examples
     --------
@@ -156,7 +135,7 @@ class SCCBG(LabelConsensus):
     _: KW_ONLY
     gamma: float | None = parameter(None, Real(0.0, STRENGTH.high, optional=True))
     max_iter: int = 20
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -182,20 +161,16 @@ class SCCBG(LabelConsensus):
             objective = total_cost(problem, state)
             embed(problem, state)  # 3
             history.append(record(state, number, objective))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             if state.n_components == self.n_clusters:
                 break
             state.penalty *= 2.0 if state.n_components < self.n_clusters else 0.5  # 4
             state.age *= 2.0
-        return finished(
-            self,
-            ensemble,
+        return Partition(
             state.components,
-            history,
             converged=state.n_components == self.n_clusters,
+            history=history,
             advice=f"Try another gamma (now {gamma:g}), or raise max_iter.",
-            member_weights=ensemble.member_weight,
             embedding=state.spectrum.rows,
             by_base_cluster={"bipartite_graph_": np.ascontiguousarray(state.graph.T)},
             other={"gamma_": gamma},
@@ -242,22 +217,24 @@ class State:
     pace: FloatArray
     spectrum: BipartiteSpectrum
     components: IntArray
-    n_components: int
     age: float = FIRST_AGE
     penalty: float = FIRST_PENALTY
     change: float = np.inf
+
+    @property
+    def n_components(self) -> int:
+        """Number of parts of the graph."""
+        return int(self.components.max()) + 1
 
 
 def start(problem: Problem) -> State:
     """S = B, W = 0."""
     target = problem.programs.target
-    components = parts(target)
     return State(
         graph=target.copy(),
         pace=np.zeros_like(target),
         spectrum=spectrum_of(problem, target),
-        components=components,
-        n_components=int(components.max()) + 1,
+        components=bipartite_components(target),
     )
 
 
@@ -281,8 +258,7 @@ def learn_graph(problem: Problem, state: State) -> None:
 
 def embed(problem: Problem, state: State) -> None:
     """Step 3, and the parts of the graph."""
-    state.components = parts(state.graph)
-    state.n_components = int(state.components.max()) + 1
+    state.components = bipartite_components(state.graph)
     state.spectrum = spectrum_of(problem, state.graph)
 
 
@@ -302,14 +278,6 @@ def pull_of(state: State) -> FloatArray:
     # set rounding errors to zero: an entry without weight would follow them
     apart[apart <= SAME_POINT * sizes] = 0.0
     return np.asarray(0.5 * state.penalty * apart)
-
-
-def parts(graph: FloatArray) -> IntArray:
-    """Connected part of each row, numbered by first appearance; a row without entries is alone."""
-    rows, columns = np.nonzero(graph > 0)
-    n, k = graph.shape
-    joined = sparse.csr_array((np.ones(len(rows)), (rows, columns + n)), shape=(n + k, n + k))
-    return by_first_appearance(connected_components(joined, directed=False)[1][:n])
 
 
 def total_cost(problem: Problem, state: State) -> float:

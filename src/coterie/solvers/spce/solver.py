@@ -3,62 +3,64 @@ r"""SPCE: self-paced clustering ensemble, pairs from easy to hard.
 Zhou, Du, Liu, Shen, Fan and Li, "Self-paced clustering ensemble", IEEE Transactions on Neural
 Networks and Learning Systems 32 (2021).
 
-Learn a consensus matrix S with c connected components that is close to the members' connectivity
-matrices :math:`S^{(i)}` (one where member i puts a pair together, else zero). Members far from S count
-less (dispersions alpha, a member counts 1 / alpha). So do pairs on which members disagree (weights W);
-their weights grow with the age lambda of the model. The objective (10), with the rank term as in (14), is
+The connectivity matrix :math:`S^{(i)}` of member i is one where i puts a pair together, else zero. SPCE
+learns a consensus matrix S that is close to these matrices and has c connected components. Members far from
+S count less: member i counts :math:`1 / \alpha_i`, with the dispersion alpha. Pairs on which members disagree
+count less too: they have small weights W, which grow with the age lambda of the model. The objective (10),
+with the rank term as in (14), is
 
 .. math::
 
     \sum_i \frac{1}{\alpha_i} \|(S - S^{(i)}) \odot W\|^2 - \lambda \|W\|_1 + \gamma \|S\|_0
-    + 2 \rho \, \mathrm{tr}(F' L F), \qquad \sum_i \alpha_i = 1,
+    + 2 \rho \, \mathrm{tr}(F' L F), \qquad \sum_i \alpha_i = 1.
 
-over S in [0, 1] that is one where all members join a pair and zero where none does, 0 <= W <= 1 and
-orthonormal F, where L is the Laplacian of S and :math:`\gamma = (\theta m)^2`.
+S lies in [0, 1]; it is one where all members join a pair, and zero where none does. W lies in [0, 1], F is
+orthonormal, L is the Laplacian of S, and :math:`\gamma = (\theta m)^2`.
 
 Stages r = 0.9, 0.8, 0.7, 0.6, 0.5
-  1. age, (23): :math:`\lambda = 2 m^2 r (1 - r)`, which takes in fully the pairs on which the share r
-     of the members agree
+  1. age, (23): :math:`\lambda = 2 m^2 r (1 - r)`. Pairs on which the share r of the members agree then
+     have full weight
   2. W, (13): :math:`\min(\lambda / 2B, 1)` with :math:`B = a S^2 - 2 S U + U`, where
      :math:`U = \sum_i S^{(i)} / \alpha_i` and :math:`a = \sum_i 1 / \alpha_i`
 Steps of a pass
   3. S, (16) and (17): :math:`C = (U - \rho G / 2 W^2) / a` with :math:`G_{uv} = |F_u - F_v|^2`, kept
      where it exceeds :math:`\sqrt{\tau} = \sqrt{\gamma / a} / W`, else zero
-  4. F, (18), and rho: :class:`coterie.numerics.laplacian.RankTerm`; rho doubles while S has fewer than
-     c components and halves while it has more
+  4. F and rho, (18) and lines 10 to 16 of Algorithm 1: :class:`coterie.numerics.laplacian.RankTerm`; rho
+     doubles while S has fewer than c components and halves while it has more
   5. alpha, (21): :math:`\alpha_i \propto \|(S - S^{(i)}) \odot W\|`
-A stage ends with c components, from its second pass on, or after its passes.
+A stage ends when S has c components, from its second pass on, or after its maximum number of passes.
 
-Each of steps 2 to 5 minimises the objective in its own variables, so it never rises within a stage
-while rho stays.
+Each of steps 2 to 5 minimises the objective in its own variables. So the objective never rises within a
+stage while rho stays the same.
 
-On microclusters all matrices are constant on blocks, so S, W and F are those of the N distinct rows
-and every sum over pairs counts a pair r_u r_v times. U is summed up row by row from the lists of the
-base clusters' microclusters: no member's matrix is formed.
+On microclusters all matrices are constant on blocks. S, W and F have one row per microcluster, and a
+pair counts r_u r_v times in every sum. U is computed row by row from lists of the microclusters in each
+base cluster, so no member's matrix is formed.
 
 Cost of a pass: O(N^2 c) and the pairs that each member joins (with missing labels O(N^2 (m + c))),
 and at most one factorisation of an N x N matrix in single precision (none where the components give
-F); 24 bytes per pair of microclusters, less where n_clusters is small beside N.
+F); 24 bytes per pair of microclusters, less if n_clusters is much smaller than N.
 
-Where paper and program differ. The paper repeats a stage until convergence; here as in the program
-it takes at most 5 passes, 20 in the last stage, and at least two. While S has more than c components F
-stays as it was, as in the program. The program tests the rank by eigenvalue tolerances and returns as
-many clusters as S has components; here components are counted and exactly n_clusters clusters
-returned. A member equal to S would divide by zero; here its alpha is at least a millionth of the mean.
-Where C equals the threshold up to rounding, keeping the link and cutting it cost the same; here it
-is cut.
+Where paper and program differ. The paper repeats a stage until convergence. Here, as in the program, a stage
+takes at least two passes and at most 5, or 20 in the last stage. While S has more than c components, F stays
+the same, as in the program. The program tests the rank by eigenvalue tolerances and returns as many clusters
+as S has components. Here components are counted, and exactly n_clusters clusters are returned. A member equal
+to S would divide by zero; here its alpha is at least a millionth of the mean. If C equals the threshold up to
+rounding, keeping and cutting the link cost the same; here it is cut.
 
-Missing labels. A pair's evidence is averaged over the members that saw both: each pair's terms are
-scaled by m over their number, so that pairs seen by few members count as much as the others and do not
-look easier. A member's disagreement is averaged over the pairs it saw (sum_i h_i alpha_i = 1 with its share
-h of them). A pair is certain to belong together only if all members saw it and join it: taken from the
-few that saw it, such certainty chains clusters together. A pair that no member saw has weight zero
-and no link. A ``member_weight`` of 2 is the same as giving that member twice.
+Missing labels
+  - The terms of a pair are averaged over the members that saw both samples: they are scaled by m over the
+    number of these members. Otherwise pairs that few members saw would count less and look easier.
+  - A member's disagreement is averaged over the pairs that it saw: :math:`\sum_i h_i \alpha_i = 1`, with the
+    share h of these pairs.
+  - S is fixed at one only if all members saw the pair and join it. If the few that saw it were enough, such
+    pairs would chain clusters together.
+  - A pair that no member saw has weight zero and no link.
+A ``member_weight`` of 2 is the same as giving that member twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -71,8 +73,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -92,8 +93,6 @@ class SPCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     theta : float, default 0.2
         Links weaker than about this share of the members are cut, in [0, 1). Too large a value leaves
         more components than clusters, a small one leaves all the cutting to the rank term.
@@ -107,13 +106,6 @@ class SPCE(LabelConsensus):
     tol : float, default 1e-6
         The last stage also ends where there are too many components and a pass changes the
         consensus matrix by less than this share: more passes would not join them.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -123,13 +115,6 @@ class SPCE(LabelConsensus):
         W on microclusters, in (0, 1]: how far each pair took part; 0 where no member saw both.
     sample_easiness_ : ndarray, shape (n,)
         Mean weight of each sample's pairs; samples that the members dispute have small values.
-    n_components_ : int
-        Number of components of the consensus matrix, before they are adjusted to exactly
-        n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (10) after the last pass.
     residual_ : float
         Relative change of the consensus matrix in the last pass.
 
@@ -139,7 +124,6 @@ class SPCE(LabelConsensus):
 
     Notes
     -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
     Records of ``history_`` hold the stage r, the penalty rho and the component count of a pass, and
     the objective before and after it.
 
@@ -172,7 +156,7 @@ class SPCE(LabelConsensus):
     max_iter: int = parameter(20, Integer(2))
     max_iter_stage: int = parameter(5, Integer(1))
     tol: float = 1e-6
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -194,24 +178,21 @@ class SPCE(LabelConsensus):
             for turn in range(self.max_iter if last else self.max_iter_stage):
                 before = objective(problem, state)
                 learn_consensus(problem, state)  # 3
-                follow_rank(state)  # 4
+                state.rank = state.rank.follow(state.consensus)  # 4
                 weigh_members(problem, state)  # 5
                 history.append(record(problem, state, len(history) + 1, before))
-                if self.callback is not None:
-                    self.callback(history[-1])
+                self._call_back(history[-1:])
                 state.rho = state.rank.penalty
                 if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
                     break
         rank = state.rank
         rank.release()
-        return finished(
-            self,
-            ensemble,
+        return Partition(
             rank.component_labels,
-            history,
-            converged=rank.satisfied,
-            advice=self._advice(n_parts, rank),
             member_weights=problem.prior / state.alpha,
+            converged=rank.satisfied,
+            history=history,
+            advice=self._advice(n_parts, rank),
             similarity=state.consensus,
             embedding=rank.embedding,
             by_sample={"sample_easiness_": easiness(problem, state)},
@@ -371,11 +352,6 @@ def learn_consensus(problem: Problem, state: State) -> None:
     state.disagreement = disagreement.sum(axis=0)
     if not np.isfinite(state.change) or not np.isfinite(state.disagreement).all():
         raise FloatingPointError("SPCE: the consensus step (17) gave numbers that are not finite")
-
-
-def follow_rank(state: State) -> None:
-    """Step 4, eq. (18) and lines 10 to 16 of Algorithm 1."""
-    state.rank = state.rank.follow(state.consensus)
 
 
 def weigh_members(problem: Problem, state: State) -> None:

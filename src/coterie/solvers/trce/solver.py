@@ -56,7 +56,6 @@ as giving that member twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -69,8 +68,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.transition import transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import LabelConsensus, MethodInfo
-from coterie.solvers.cutting import finished
+from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -88,8 +86,6 @@ class TRCE(LabelConsensus):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     lam : float, default 10.0
         Penalty on noise; useful values are 0.01 to 10. With a small value much counts as noise and the
         graph splits within a few passes, which can go wrong on large inputs. With a large value it
@@ -101,18 +97,9 @@ class TRCE(LabelConsensus):
     graph_level : bool, default True
         Whether noise is set apart from the graph. Without it the graph is dense and its clusters
         come from splitting it by its embedding.
-    max_iter : int, default 30
-        Maximum number of passes.
     tol : float or None, default None
         None stops at the first pass, from the second on, whose graph has n_clusters components.
         A number asks in addition that the graph's relative change in that pass is not larger.
-    callback : callable or None, default None
-        Called after each pass with its record of ``history_``.
-    memory_budget : int, str or None, default None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : None
-        Ignored. Present for API consistency.
 
     Attributes
     ----------
@@ -123,22 +110,12 @@ class TRCE(LabelConsensus):
         E; ``consensus_matrix_ + noise_`` is the walk that explains the members.
     instance_weights_ : ndarray, shape (n,)
         w, in (0, 1]: how far each sample took part; hard ones have small weights.
-    n_components_ : int
-        Number of components of the graph, before they are adjusted to exactly n_clusters.
-    component_labels_ : ndarray, shape (n,)
-        Component of each sample.
-    objective_ : float
-        The objective (4) after the last pass.
     residual_ : float
         Relative change of the graph in the last pass.
 
     See Also
     --------
     coterie.EAC : hierarchical clustering of the plain co-association.
-
-    Notes
-    -----
-    Equations, cost and the differences between paper and program are in the module's docstring.
 
     Examples
     --------
@@ -170,7 +147,7 @@ class TRCE(LabelConsensus):
     graph_level: bool = parameter(True, Choice((True, False)))
     max_iter: int = 30
     tol: float | None = parameter(None, Real(0.0, optional=True))
-    callback: Callable[[Pass], object] | None = None
+    callback: Callback = None
     memory_budget: Budget = None
     random_state: Any = None
 
@@ -188,11 +165,10 @@ class TRCE(LabelConsensus):
         while len(history) < self.max_iter and not converged:
             weigh_instances(problem, state)  # 1
             learn_graph(problem, state)  # 2, 3
-            follow_rank(state)  # 4
+            state.rank = state.rank.follow(state.graph)  # 4
             weigh_members(problem, state)  # 5
             history.append(record(problem, state, len(history) + 1))
-            if self.callback is not None:
-                self.callback(history[-1])
+            self._call_back(history[-1:])
             settled = self.tol is None or state.change <= self.tol
             converged = len(history) > 1 and state.rank.satisfied and settled
             if beyond_reach and len(history) > 1:
@@ -200,14 +176,12 @@ class TRCE(LabelConsensus):
             state.age *= AGE_GROWTH  # 6
         rank = state.rank
         rank.release()
-        return finished(
-            self,
-            ensemble,
+        return Partition(
             rank.component_labels,
-            history,
-            converged=converged,
-            advice=self._advice(rank, beyond_reach),
             member_weights=problem.prior * state.alpha,
+            converged=converged,
+            history=history,
+            advice=self._advice(rank, beyond_reach),
             similarity=state.graph,
             embedding=rank.embedding,
             by_sample={"instance_weights_": state.instance_weights},
@@ -242,16 +216,12 @@ class Problem:
         m / m_i, all members over those that saw the sample.
     """
 
+    settings: TRCE
     weights: FloatArray
     base: tuple[IntArray, IntArray, IntArray, FloatArray]
     prior: FloatArray
     shares: FloatArray
     coverage: FloatArray
-    n_clusters: int
-    lam: float
-    member_level: bool
-    instance_level: bool
-    graph_level: bool
 
     @classmethod
     def of(cls, ensemble: Ensemble, settings: TRCE) -> Self:
@@ -261,6 +231,7 @@ class Problem:
         prior = ensemble.member_weight
         by_cluster = ensemble.incidence.tocsc()
         return cls(
+            settings=settings,
             weights=weights,
             base=(
                 ensemble.base_clusters,
@@ -271,11 +242,6 @@ class Problem:
             prior=prior,
             shares=(weights[:, None] * seen).sum(axis=0) / weights.sum(),
             coverage=prior.sum() / (prior * seen).sum(axis=1),
-            n_clusters=settings.n_clusters,
-            lam=settings.lam,
-            member_level=settings.member_level,
-            instance_level=settings.instance_level,
-            graph_level=settings.graph_level,
         )
 
 
@@ -311,7 +277,7 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
         instance_weights=np.ones(n),
         alpha=alpha,
         age=0.0,
-        rank=RankTerm.start(graph, problem.weights, problem.n_clusters, symmetric=False),
+        rank=RankTerm.start(graph, problem.weights, problem.settings.n_clusters, symmetric=False),
     )
     member_divergences(problem.base, problem.weights, problem.coverage, graph, state.divergence)
     refuse_divergence(state)
@@ -351,7 +317,7 @@ def first_age(difficulty: FloatArray, problem: Problem) -> float:
 
 def weigh_instances(problem: Problem, state: State) -> None:
     """Step 1, (6)."""
-    if not problem.instance_level:
+    if not problem.settings.instance_level:
         return
     difficulty = difficulties(problem, state)
     state.instance_weights = state.age / np.maximum(2.0 * difficulty, state.age)
@@ -365,13 +331,13 @@ def learn_graph(problem: Problem, state: State) -> None:
         state.instance_weights**2 * problem.coverage,
         np.ascontiguousarray(state.rank.embedding.T),
         state.rho,
-        state.rho / (2.0 * problem.lam),
+        state.rho / (2.0 * problem.settings.lam),
     )
     sums = np.empty((len(problem.weights), 3))
     learn_rows(
         problem.base,
         problem.weights,
-        (problem.coverage, problem.graph_level),
+        (problem.coverage, problem.settings.graph_level),
         state.learned_from,
         state.graph,
         state.divergence,
@@ -384,21 +350,16 @@ def learn_graph(problem: Problem, state: State) -> None:
 
 def noise(problem: Problem, state: State) -> FloatArray:
     """E of the last pass."""
-    if not problem.graph_level:
+    if not problem.settings.graph_level:
         return np.zeros_like(state.graph)
     out = np.empty_like(state.graph)
     noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
     return out
 
 
-def follow_rank(state: State) -> None:
-    """Step 4, (12), and the rule for rho."""
-    state.rank = state.rank.follow(state.graph)
-
-
 def weigh_members(problem: Problem, state: State) -> None:
     """Step 5, (16), with sum_k q_k / alpha_k = 1."""
-    if not problem.member_level:
+    if not problem.settings.member_level:
         return
     influence = problem.weights * state.instance_weights**2
     disagreement = (influence[:, None] * state.divergence).sum(axis=0) / problem.shares
@@ -425,4 +386,6 @@ def objective(problem: Problem, state: State) -> float:
     weights, w = problem.weights, state.instance_weights
     fit = np.sum(weights * w**2 * difficulties(problem, state))
     paced = state.age * np.sum(weights * w)
-    return float(fit + problem.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace)
+    return float(
+        fit + problem.settings.lam * state.noise - paced + 2.0 * state.rho * state.rank.trace
+    )

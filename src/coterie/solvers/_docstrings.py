@@ -1,0 +1,81 @@
+"""Docstrings of methods: what a class leaves out is taken from its base class.
+
+A parameter or attribute that several methods share is described once. At run time every docstring
+still lists all of them, for ``help`` and for the reference page.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import Field
+from inspect import Parameter, cleandoc, get_annotations, signature
+
+HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
+NOT_RANDOM = "random_state : None\n    Ignored. Present for API consistency."
+
+
+def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
+    """The docstring of a method with the entries that it leaves out.
+
+    Parameters
+    ----------
+    cls, base : type
+        The method, and the class whose docstring describes what they have in common.
+    shared : str
+        Entries of parameters, without defaults.
+    random : bool
+        Whether ``random_state`` is used.
+    """
+    own, inherited = _sections(cls.__doc__ or ""), _sections(base.__doc__ or "")
+    described = _entries(cleandoc(shared))
+    if not random:
+        described["random_state"] = NOT_RANDOM
+    given = _entries(own.pop("Parameters", ""))
+    described |= _entries(inherited.get("Parameters", "")) | given
+    defaults = _defaults(cls)
+    parameters = [
+        _with_default(described[name], defaults.get(name, Parameter.empty))
+        for name in {**defaults, **given}
+        if name in described
+    ]
+    given = _entries(own.pop("Attributes", ""))
+    attributes = given | _entries(inherited.get("Attributes", "")) | given
+    summary = own.pop("")
+    sections = {
+        "Parameters": "\n".join(parameters),
+        "Attributes": "\n".join(attributes.values()),
+        "See Also": own.pop("See Also", ""),
+        "Notes": "\n\n".join([own.pop("Notes", ""), inherited.get("Notes", "")]).strip(),
+        **own,
+    }
+    texts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text]
+    return "\n\n".join([summary, *texts]) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    """The text under each heading; what comes before the first is under the empty title."""
+    summary, *rest = HEADING.split(cleandoc(doc))
+    texts = dict(zip(rest[::2], rest[1::2], strict=True))
+    return {title: text.strip() for title, text in {"": summary, **texts}.items()}
+
+
+def _entries(text: str) -> dict[str, str]:
+    """The entries of a section by the names that they describe."""
+    entries = re.split(r"\n(?=\S)", text) if text else []
+    return {entry.split(" : ")[0]: entry for entry in entries}
+
+
+def _defaults(cls: type) -> dict[str, object]:
+    """Defaults of the parameters in order; the signature does not yet have the fields of a dataclass."""
+    defaults = {name: known.default for name, known in signature(cls).parameters.items()}
+    for name in get_annotations(cls):
+        value = vars(cls).get(name, Parameter.empty)
+        defaults[name] = value.default if isinstance(value, Field) else value
+    return defaults
+
+
+def _with_default(entry: str, default: object) -> str:
+    head, newline, text = entry.partition("\n")
+    if default is not Parameter.empty and "default" not in head and not head.endswith(": None"):
+        head += f", default {default!r}"
+    return head + newline + text
