@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,9 +28,11 @@ from coterie.core.params import (
     check_parameters,
 )
 from coterie.core.random import child_seeds, generator
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
 from coterie.generate.features import explained_errors, refuse_not_finite
+from coterie.generate.gaps import Gaps
 from coterie.generate.members import (
     COUNT,
     GENERATORS,
@@ -40,12 +43,25 @@ from coterie.generate.members import (
     is_clusterer,
     make_pool,
 )
+from coterie.generate.tables import TableEncoder, is_table
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, default_method, find_method
-from coterie.trust import ClusterVotes, DiagnosisMixin
+from coterie.select.resolution import many_clusters, shows_gap
+from coterie.select.structure import cloud_doubt, column_doubt
+from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
+from coterie.trust.verdict import expected_agreement, size_doubt
 
 if TYPE_CHECKING:
     from coterie.select import Selection
+
+
+# With fewer members, two halves of them differ too much to choose k.
+CHOOSING_MEMBERS = 30
+# Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
+SMALL_SHARE = 0.01
+# How often the members are fitted again without outliers, and how many may be set aside.
+MOST_ROUNDS = 5
+MOST_ASIDE = 0.1
 
 
 @runtime_checkable
@@ -81,6 +97,10 @@ class _InMemory:
         return values
 
 
+def _is_range(value: object) -> bool:
+    return isinstance(value, tuple) and COUNT.admits(value)
+
+
 def _is_lazy(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
@@ -94,19 +114,31 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, "auto" or None, default None
-        Number of clusters. "auto" chooses it from 2 to 10 with :func:`coterie.select.select_k`, or
-        one cluster if the data have no structure. None leaves the choice to the solver; the default
+    n_clusters : int, "auto", (low, high) or None, default None
+        Number of clusters. "auto" chooses it from 2 to 10 with :func:`coterie.select.select_k`, a
+        pair from that range, or one cluster if the data have no structure. None leaves the choice to the solver; the default
         solver is then EAC, which takes the longest lifetime.
-    n_members : int, default 20
-        Number of clusterings to generate.
+    n_members : int, default 50
+        Number of clusterings to generate. With 50, two runs on the same table differ less than half as
+        much as two starts of k-means.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
         How members are generated: k-means with random starts and sizes ("kmeans"), also on random
         shares of the samples ("subsample") or of the features ("features"); Gaussian spectral
         clustering, which needs an n x n matrix ("spectral"); or one member per given clusterer.
     member_clusters : None, int, "sqrt" or (low, high), default None
-        Clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None draws from
-        (n_clusters, max(2 n_clusters, sqrt n)), and with "auto" from (2, max(20, sqrt n)).
+        Clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes members with
+        ``n_clusters`` clusters. If members with many small clusters show a gap that these cut
+        across, as between two moons, it takes members with many clusters instead: about half the
+        square root of n to the square root of n. Other generators than "kmeans" draw from
+        (n_clusters, max(2 n_clusters, sqrt n)).
+    prepare : "auto", None or TableEncoder, default "auto"
+        How a table becomes features. With "auto", data frames are encoded and scaled by
+        :class:`coterie.generate.TableEncoder`, and arrays are left as they are. None leaves data
+        frames as they are, too. An encoder of your own is used for every kind of input.
+    min_cluster_size : "auto", int or None, default "auto"
+        Samples in clusters smaller than this are set aside as outliers, and the members are fitted
+        again without them; every sample still gets the cluster that fits best. "auto" is 1 % of the
+        samples, and at least 2. None keeps clusters of any size. Needs members that can predict.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -124,10 +156,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray, shape (n,)
         Cluster of each sample.
+    verdict_ : Verdict
+        How far the whole partition can be relied on: the agreement that a second run is expected to
+        have with it, and what speaks against it.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the ratio of a sample's membership in the next best cluster to that in its own. It
-        is lowered if members put the sample with its cluster more rarely than is usual. With one
-        cluster it is 1 and carries no information.
+        One minus the ratio of a sample's membership in the next best cluster to that in its own,
+        times the expected agreement of a second run. It is lowered if members put the sample with its
+        cluster more rarely than is usual. With one cluster it is 1 and carries no information.
     ensemble_ : Ensemble
         The members' labels, compressed.
     solver_ : fitted solver
@@ -136,6 +171,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         The members and the labels they gave; a :class:`coterie.scale.DaskPool` for rows in Dask.
     member_weights_ : ndarray, shape (n_members,)
         Influence of each member, summing to one.
+    set_aside_ : ndarray of bool, shape (n,)
+        Samples that were in clusters smaller than ``min_cluster_size``.
+    encoder_ : TableEncoder
+        How the columns of a table became features; only if the input was encoded.
     selection_ : Selection
         How the number of clusters was chosen; only with ``n_clusters="auto"``. Its partitions are
         the cuts of an average-link dendrogram that were compared. ``labels_`` comes from the solver,
@@ -167,8 +206,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     _domains: ClassVar[Mapping[str, Domain]] = {
         "n_clusters": Choice(
             ("auto",),
-            also=Integer(1, optional=True).admits,
-            also_words="a whole number of at least 1, or None",
+            also=lambda value: Integer(1, optional=True).admits(value) or _is_range(value),
+            also_words="a whole number of at least 1, a range (low, high), or None",
         ),
         "n_members": Integer(1),
         "generator": Choice(
@@ -181,6 +220,15 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         "member_clusters": Kind(
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
+        "prepare": Kind(
+            lambda value: value is None or value == "auto" or isinstance(value, TableEncoder),
+            "'auto', None or a TableEncoder",
+        ),
+        "min_cluster_size": Choice(
+            ("auto",),
+            also=Integer(1, optional=True).admits,
+            also_words="a whole number of at least 1, or None",
+        ),
         "solver": SOLVER,
         "callback": CALLBACK,
         "random_state": SEED,
@@ -189,11 +237,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | Literal["auto"] | None = None,
+        n_clusters: int | Literal["auto"] | tuple[int, int] | None = None,
         *,
-        n_members: int = 20,
+        n_members: int = 50,
         generator: str | list[Any] = "kmeans",
         member_clusters: ClusterCount | None = None,
+        prepare: TableEncoder | Literal["auto"] | None = "auto",
+        min_cluster_size: int | Literal["auto"] | None = "auto",
         solver: LabelConsensus | str | None = None,
         callback: Progress | None = None,
         random_state: Any = None,
@@ -203,6 +253,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.n_members = n_members
         self.generator = generator
         self.member_clusters = member_clusters
+        self.prepare = prepare
+        self.min_cluster_size = min_cluster_size
         self.solver = solver
         self.callback = callback
         self.random_state = random_state
@@ -226,36 +278,110 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             find_method(self.solver)
         source = self._source_of(X)
         rng = generator(self.random_state)
-        # Left by an earlier fit.
-        self.__dict__.pop("selection_", None)
-        pool = source.make_pool(lambda rows: self._fit_pool(rows, rng), rng)
-        ensemble = source.ensemble(pool)
-        n_clusters = self.n_clusters
-        if isinstance(n_clusters, str):
-            n_clusters = self.selection_.recommended
-            _warn_of_choice(self.selection_)
-        method = self.solver
-        if method is None:
-            method = default_method(self.n_clusters, ensemble.n_microclusters)
-        solver = configured(method, n_clusters, rng)
-        with warnings.catch_warnings():
-            if self.n_clusters == "auto" and n_clusters == 1:
-                # The user has just been warned that there is one cluster only.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            self.solver_: LabelConsensus = solver.fit(ensemble)
+        for attribute in ("selection_", "encoder_", "gaps_"):
+            # Left by an earlier fit.
+            self.__dict__.pop(attribute, None)
+        seeds = child_seeds(rng, 4)
+        pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
+        ensemble, solver = self._combined(source, pool, seeds)
+        if isinstance(source, _InMemory):
+            pool, ensemble, solver = self._without_outliers(source, pool, ensemble, solver, seeds)
+        self.solver_: LabelConsensus = solver
         self.pool_ = pool
         self.members_ = list(pool.members)
         self.ensemble_ = ensemble
+        self.n_clusters_: int = solver.n_clusters_
+        self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
+        # NaN with a single member, of which nothing is known
+        agreement = np.nan_to_num(max(self.verdict_.agreement, 0.0))
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
         self.sample_confidence_ = source.expand(
-            pool, ensemble, solver.sample_confidence_, "confidence"
+            pool, ensemble, solver.sample_confidence_ * agreement, "confidence"
         )
-        self.n_clusters_: int = solver.n_clusters_
         self.member_weights_: NDArray[np.float64] = solver.member_weights_
         self.converged_: bool = solver.converged_
         self.history_ = solver.history_
         self.n_iter_: int = solver.n_iter_
+        self.__dict__.pop("_features", None)
         return self
+
+    def _combined(
+        self, source: FeatureSource, pool: Pool, seeds: NDArray[np.int64]
+    ) -> tuple[Ensemble, LabelConsensus]:
+        """The members as an ensemble, and the solver fitted on it."""
+        ensemble = source.ensemble(pool)
+        method = self.solver
+        if method is None:
+            method = default_method(self._n_clusters, ensemble.n_microclusters)
+        solver = configured(method, self._n_clusters, np.random.default_rng(seeds[2]))
+        with warnings.catch_warnings():
+            if hasattr(self, "selection_") and self._n_clusters == 1:
+                # The user has just been warned that there is one cluster only.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return ensemble, solver.fit(ensemble)
+
+    def _without_outliers(
+        self,
+        source: _InMemory,
+        pool: Pool,
+        ensemble: Ensemble,
+        solver: LabelConsensus,
+        seeds: NDArray[np.int64],
+    ) -> tuple[Pool, Ensemble, LabelConsensus]:
+        """Set samples in small clusters aside and fit the members again, until no cluster is small."""
+        n = ensemble.n_samples
+        self.set_aside_ = np.zeros(n, dtype=bool)
+        least = max(2, int(np.ceil(SMALL_SHARE * n)))
+        if self.min_cluster_size != "auto":
+            least = self.min_cluster_size or 1
+        if not _predicts(self) or pool.cannot_predict() or self._n_clusters is None:
+            return pool, ensemble, solver
+        first = pool, ensemble, solver
+        aside = self.set_aside_
+        for _ in range(MOST_ROUNDS):
+            small = np.bincount(solver.labels_)[solver.labels_] < least
+            if not small.any():
+                self.set_aside_ = aside
+                return pool, ensemble, solver
+            aside = aside | small
+            if aside.sum() > MOST_ASIDE * n:
+                break
+            try:
+                pool = self._make_members(self._features, self._n_clusters, seeds[0], aside)
+                ensemble, solver = self._combined(source, pool, seeds)
+            except ParameterError:
+                # too few distinct rows are left
+                break
+        return first
+
+    def _verdict(
+        self, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
+    ) -> Verdict:
+        n_clusters = solver.n_clusters_
+        if n_clusters == 1:
+            return Verdict.of(1.0, n_clusters=1)
+        agreement = expected_agreement(ensemble, solver.partition_of, rng)
+        doubts = [size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))]
+        remarks = []
+        if isinstance(getattr(self, "_features", None), np.ndarray):
+            X = self._features if self.gaps_ is None else self.gaps_.filled_by_mean(self._features)
+            doubts += [column_doubt(X, self._column_names())]
+            if not self._gap:
+                # outliers would widen the cloud
+                kept = ~self.set_aside_
+                doubts += [cloud_doubt(X[kept], solver.labels_[kept], rng)]
+            if count := int(self.set_aside_.sum()):
+                remarks.append(
+                    f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while "
+                    "the members were made."
+                )
+        return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
+
+    def _column_names(self) -> list[str] | None:
+        if hasattr(self, "encoder_"):
+            return [str(name) for name in self.encoder_.get_feature_names_out()]
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
 
     @available_if(_predicts)
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -281,7 +407,22 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 X, self.pool_, clusters, n_features=self.n_features_in_, feature_names=names
             )
             return lazy
-        return clusters(self.pool_.predict(self._checked(X, reset=False)))
+        return clusters(self.pool_.predict(self.features_of(X)))
+
+    def features_of(self, X: Any) -> Any:
+        """The features by which rows are compared: columns encoded and scaled, gaps filled.
+
+        A gap gets the mean of its five donors. Without ``encoder_`` these are the rows as they are.
+
+        Parameters
+        ----------
+        X : array, dataframe or sparse matrix, shape (n, d)
+        """
+        check_is_fitted(self, "labels_")
+        features = self._prepared(X, reset=False)
+        if self.gaps_ is None:
+            return features
+        return self.gaps_.of_new(features).filled_by_mean(features)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
@@ -316,35 +457,127 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
 
-    def _fit_pool(self, rows: Any, rng: np.random.Generator) -> Pool:
-        """Fit the members on rows in memory, and with "auto" choose the number of clusters on them."""
-        X = self._checked(rows, reset=True)
-        if not isinstance(self.n_clusters, str):
-            return self._make_members(X, rng, self.callback)
+    def _prepared(self, X: Any, *, reset: bool) -> Any:
+        """Features of a table by the encoder, or the checked array."""
+        if reset:
+            encoder = self.prepare
+            if encoder == "auto":
+                encoder = TableEncoder() if is_table(X) else None
+            if encoder is not None:
+                self.encoder_: TableEncoder = clone(encoder).fit(X)
+                self.n_features_in_: int = self.encoder_.n_features_in_
+        if not hasattr(self, "encoder_"):
+            return self._checked(X, reset=reset)
+        features = self.encoder_.transform(X)
+        if reset and len(features) < 2:
+            raise ParameterError(f"n_samples={len(features)}: at least two samples are needed")
+        return features
+
+    def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
+        """Fit the members on rows in memory; with "auto", choose the number of clusters first.
+
+        The members have their own seed, so that they are the same whether k is given or chosen.
+        """
+        X = self._prepared(rows, reset=True)
+        self.gaps_: Gaps | None = None
+        if hasattr(self, "encoder_") and np.isnan(X).any():
+            self.gaps_ = Gaps.of(X, np.random.default_rng(seeds[0]))
+        elif not hasattr(self, "encoder_") and (doubt := column_doubt(X, self._column_names())):
+            warnings.warn(
+                f"{type(self).__name__}: {doubt} Scale the columns, for example with "
+                "sklearn.preprocessing.StandardScaler, or give a data frame, which is scaled",
+                UserWarning,
+                stacklevel=5,
+            )
+        self._features = X
+        self._n_clusters = self.n_clusters
+        if isinstance(self.n_clusters, str | tuple):
+            self.selection_: Selection = self._choose(X, np.random.default_rng(seeds[1]))
+            self._n_clusters = self.selection_.recommended
+            _warn_of_choice(self.selection_)
+        pool = self._make_members(X, self._n_clusters, seeds[0], None)
+        self._gap = (
+            isinstance(self._n_clusters, int)
+            and self._takes_few_clusters
+            and shows_gap(
+                self._complete(X),
+                pool.ensemble(),
+                self._n_clusters,
+                np.random.default_rng(seeds[0]),
+                self.n_jobs,
+            )
+        )
+        return self._make_members(X, self._n_clusters, seeds[0], None) if self._gap else pool
+
+    def _complete(self, X: Any) -> Any:
+        return X if self.gaps_ is None else self.gaps_.filled_by_mean(X)
+
+    def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
+        """The comparison of numbers of clusters, on members of many sizes."""
         from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
 
         seed = int(child_seeds(rng, 1)[0])
+        sizes = self.member_clusters or (2, max(20, int(np.sqrt(X.shape[0]))))
 
-        def generate(features: Any) -> Ensemble:
+        def generate(features: Any, callback: Progress | None = None) -> Ensemble:
             # With the same seed the members of the references have the same sizes.
-            return self._make_members(features, np.random.default_rng(seed), None).ensemble()
+            return make_pool(
+                features,
+                self.generator,
+                max(CHOOSING_MEMBERS, self.n_members),
+                sizes,
+                np.random.default_rng(seed),
+                self.n_jobs,
+                callback,
+            ).ensemble()
 
-        pool = self._make_members(X, np.random.default_rng(seed), self.callback)
-        self.selection_: Selection = select(
-            pool.ensemble(),
-            checked_ks(DEFAULT_KS, X.shape[0]),
+        complete = self._complete(X)
+        ks = DEFAULT_KS
+        if isinstance(self.n_clusters, tuple):
+            low, high = self.n_clusters
+            ks = range(low, max(low, min(high, X.shape[0])) + 1)
+        with self._explained_rows():
+            members = generate(complete, self.callback)
+        return select(
+            members,
+            checked_ks(ks, X.shape[0]),
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
             # The user's clusterers may label all uniform features as noise.
-            features=(X, generate) if isinstance(self.generator, str) else None,
+            features=(complete, generate) if isinstance(self.generator, str) else None,
         )
-        return pool
 
-    def _make_members(self, X: Any, rng: np.random.Generator, callback: Progress | None) -> Pool:
-        counts = self._member_clusters(X.shape[0])
+    @property
+    def _takes_few_clusters(self) -> bool:
+        """Whether the members have as many clusters as the consensus, unless there is a gap."""
+        return self.generator == "kmeans" and self.member_clusters is None
+
+    def _make_members(
+        self,
+        X: Any,
+        n_clusters: int | None,
+        seed: int,
+        aside: NDArray[np.bool_] | None,
+    ) -> Pool:
+        with self._explained_rows():
+            return make_pool(
+                X,
+                self.generator,
+                self.n_members,
+                self._member_clusters(n_clusters, X.shape[0]),
+                np.random.default_rng(seed),
+                self.n_jobs,
+                self.callback,
+                gaps=self.gaps_,
+                aside=aside,
+            )
+
+    @contextmanager
+    def _explained_rows(self) -> Iterator[None]:
+        """Say which parameter asks for more clusters than X has distinct rows."""
         try:
-            return make_pool(X, self.generator, self.n_members, counts, rng, self.n_jobs, callback)
+            yield
         except TooFewRows as error:
             reason = error.reason
             if error.constant:
@@ -355,14 +588,18 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 advice = f"n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
             raise ParameterError(f"{type(self).__name__}: {advice}") from None
 
-    def _member_clusters(self, n: int) -> ClusterCount:
+    def _member_clusters(self, n_clusters: int | None, n: int) -> ClusterCount:
         if self.member_clusters is not None:
             return self.member_clusters
-        if self.n_clusters is None:
+        if n_clusters is None:
             return "sqrt"
-        if isinstance(self.n_clusters, str):
+        if n_clusters == 1:
             return 2, max(20, int(np.sqrt(n)))
-        return min(max(2, self.n_clusters), n), max(2 * self.n_clusters, int(np.sqrt(n)), 2)
+        if getattr(self, "_gap", False):
+            return many_clusters(n_clusters, n)
+        if self._takes_few_clusters:
+            return n_clusters
+        return min(n_clusters, n), max(2 * n_clusters, int(np.sqrt(n)), 2)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

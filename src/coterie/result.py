@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -25,7 +25,7 @@ from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.solvers.base import LabelConsensus
-from coterie.trust import ClusterVotes, DiagnosisMixin
+from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -78,6 +78,11 @@ class Result(DiagnosisMixin):
     seconds : float or None
     created : str
         Date and time, UTC.
+    verdict : Verdict or None
+        How far the whole partition can be relied on.
+    columns : list of dict
+        What each column of a table is and what was done with it: column, kind, used, missing,
+        treatment. Empty if the input was not encoded.
 
     Examples
     --------
@@ -111,6 +116,8 @@ class Result(DiagnosisMixin):
     warnings: list[str] = field(default_factory=list)
     seconds: float | None = None
     created: str = ""
+    verdict: Verdict | None = None
+    columns: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         n, m = self.ensemble.n_samples, self.ensemble.n_members
@@ -162,7 +169,14 @@ class Result(DiagnosisMixin):
         solver: Any = getattr(model, "solver_", model)
         seed: Any = model.random_state
         ensemble = solver.ensemble_
+        encoder = getattr(model, "encoder_", None)
+        if X is not None and encoder is not None:
+            X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
+        confidence = model.sample_confidence_
+        if np.shape(confidence) != (ensemble.n_samples,):
+            # of rows in partitions; the ensemble has the distinct ones
+            confidence = solver.sample_confidence_ * max(model.verdict_.agreement, 0.0)
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
@@ -171,7 +185,7 @@ class Result(DiagnosisMixin):
             parameters=_parameters(model, solver),
             seed=int(seed) if isinstance(seed, int | np.integer) else None,
             labels=np.array(solver.labels_, dtype=np.int32),
-            sample_confidence=np.array(solver.sample_confidence_, dtype=np.float64),
+            sample_confidence=np.array(confidence, dtype=np.float64),
             member_weights=np.array(solver.member_weights_, dtype=np.float64),
             n_clusters=int(solver.n_clusters_),
             converged=bool(solver.converged_),
@@ -194,6 +208,8 @@ class Result(DiagnosisMixin):
             warnings=[str(warning) for warning in warnings],
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
+            verdict=model.verdict_,
+            columns=[] if encoder is None else [*encoder.summary().rows()],
         )
         # the solver computed the votes for its confidence
         result.__dict__["cluster_votes"] = solver.cluster_votes_
@@ -247,12 +263,15 @@ class Result(DiagnosisMixin):
             part.name: getattr(self.ensemble, part.name) for part in fields(self.ensemble)
         }
         record["selection"] = None if self.selection is None else self.selection.to_record()
+        record["verdict"] = None if self.verdict is None else asdict(self.verdict)
         return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The result of a record. Raises ValueError if its parts do not fit together."""
         known = {part.name for part in fields(cls)}
+        # results of format version 1 have neither
+        record = {"verdict": None, "columns": []} | dict(record)
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
@@ -266,6 +285,8 @@ class Result(DiagnosisMixin):
             from coterie.select import Selection
 
             values["selection"] = Selection.from_record(values["selection"])
+        if values["verdict"] is not None:
+            values["verdict"] = Verdict.from_record(values["verdict"])
         labels, n_clusters = values["labels"], values["n_clusters"]
         if (
             labels.shape != (ensemble.n_samples,)
@@ -322,6 +343,8 @@ _KINDS: dict[str, Any] = {
     "warnings": list,
     "seconds": (int, float, type(None)),
     "created": str,
+    "verdict": (dict, type(None)),
+    "columns": list,
 }
 _ENSEMBLE_KINDS: dict[str, Any] = {
     "labels": "i",

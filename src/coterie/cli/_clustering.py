@@ -27,9 +27,11 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError
 from coterie.core.params import parse_parameter
-from coterie.core.text import counted
+from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
+from coterie.generate.tables import TableEncoder
 from coterie.io import read_table
+from coterie.io.table import FileTable
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import MANY_ROWS, default_method, find_method, solver_of
@@ -50,22 +52,40 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         stages.begin(f"reading {arguments.data.name}")
         table = read_table(arguments.data, "features", arguments.id)
         truth = None if arguments.truth is None else table.labels(arguments.truth)
-        leave_out = [*arguments.drop, *([] if truth is None else [arguments.truth])]
-        X, features, ids = table.features(arguments.columns, arguments.id, leave_out)
-        _check_rows(arguments, len(X))
-        selection = chosen_k(arguments, X, solver, stages)
-        model = clustering(arguments, selection, solver, stages, "combining").fit(X)
+        columns = table.mixed([arguments.id, arguments.truth])
+        encoder = asked_encoder(arguments, table)
+        _check_rows(arguments, table.n_rows)
+        model = clustering(arguments, None, solver, stages, "combining")
+        model.set_params(prepare=encoder, callback=stages.reach)
+        model.fit(columns)
+        used = [plan for plan in model.encoder_.plans_ if plan.used]
         result = log.result(
             model,
-            X=X,
-            selection=selection,
+            X=columns,
             truth=truth,
-            input=file_facts([arguments.data]) | {"rows": len(X), "columns": len(features)},
+            input=file_facts([arguments.data]) | {"rows": table.n_rows, "columns": len(used)},
         )
         stages.begin("writing")
+        if arguments.id is None:
+            arguments.id = model.encoder_.id_column_
+        ids = None if arguments.id is None else table.ids(arguments.id)
         write_outputs(arguments, log, result, ids)
-    size = f"{counted(len(X), 'sample')}, {counted(len(features), 'feature')}"
+    size = f"{counted(table.n_rows, 'sample')}, {counted(len(used), 'column')} used"
     summarise(arguments, log, result, f"{arguments.data.name}: {size}")
+
+
+def asked_encoder(arguments: argparse.Namespace, table: FileTable) -> TableEncoder:
+    """The encoder of --scale, --categories, --impute, --columns and --drop."""
+    for name in [*(arguments.columns or ()), *arguments.drop, *arguments.categories]:
+        table.column(name)
+    elsewhere = {arguments.id, getattr(arguments, "truth", None)}
+    return TableEncoder(
+        scale=arguments.scale,
+        categories=[name for name in arguments.categories if name not in elsewhere],
+        impute=arguments.impute,
+        columns=arguments.columns and [name for name in arguments.columns if name not in elsewhere],
+        drop=[name for name in arguments.drop if name not in elsewhere],
+    )
 
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -231,7 +251,9 @@ def clustering(
     return ConsensusClustering(
         arguments.clusters if selection is None else selection.recommended,
         n_members=arguments.members,
+        generator=arguments.generator,
         member_clusters=arguments.member_clusters,
+        min_cluster_size=arguments.min_cluster_size or "auto",
         solver=solver,
         callback=stages.members_then(after_members),
         random_state=arguments.seed,
@@ -309,9 +331,31 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
     screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")
+    _say_columns(screen, result)
+    if result.verdict is not None:
+        screen.say(result.verdict.text)
+        screen.say("")
     if result.truth is not None:
         _say_agreement(screen, arguments.truth, result)
     _say_written(screen, arguments, log)
+
+
+def _say_columns(screen: Screen, result: Result) -> None:
+    """Which columns were used and how, in a few lines, and each column that was left out."""
+    if not result.columns:
+        return
+    treated: dict[str, list[str]] = {}
+    for column in result.columns:
+        if column["used"]:
+            kind, treatment = column["kind"], column["treatment"]
+            words = f"{kind}, {treatment}" if kind != "category" else kind
+            treated.setdefault(words, []).append(column["column"])
+    for words, names in treated.items():
+        screen.say(f"{counted(len(names), 'column')} ({words}): {listed(names, 8)}")
+    for column in result.columns:
+        if not column["used"]:
+            screen.say(f"column {column['column']!r} ({column['kind']}) {column['treatment']}")
+    screen.say("")
 
 
 def _say_agreement(screen: Screen, column: str, result: Result) -> None:

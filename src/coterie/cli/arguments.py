@@ -229,12 +229,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--seed": {"type": _whole(0), "default": 0, "metavar": "N", "help": "random seed (default: 0)"},
     "--members": {
         "type": _whole(1),
-        "default": 20,
+        "default": 50,
         "metavar": "M",
-        "help": "number of clusterings to generate (default: 20)",
+        "help": "number of clusterings to generate (default: 50)",
+    },
+    "--scale": {
+        "choices": ("auto", "standard", "robust", "none"),
+        "default": "auto",
+        "help": "how columns of numbers are made comparable (default: auto, which standardises "
+        "unless all columns share one range)",
+    },
+    "--categories": NAMES | {"default": [], "help": "columns that are categories"},
+    "--impute": {
+        "choices": ("donors", "median"),
+        "default": "donors",
+        "help": "how missing numbers are filled: anew for each clustering from one of five similar "
+        "rows (default), or once by the median",
     },
     "--id": {"metavar": "COL", "help": "column of sample ids"},
-    "--columns": NAMES | {"help": "columns to cluster by (default: all)"},
+    "--columns": NAMES | {"help": "columns to cluster by (default: all that are useful)"},
     "--drop": NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
     "--jobs": {
@@ -283,8 +296,9 @@ COMMANDS = {
         "cluster a table of features",
         "Cluster the rows of a table many times by k-means and combine the clusterings.",
         (
-            *("data", *SOLVER, "--members", "--member-clusters"),
-            *("--id", "--columns", "--drop", "--truth", "--jobs"),
+            *("data", *SOLVER, "--members", "--generator", "--member-clusters"),
+            *("--min-cluster-size", "--id", "--columns", "--drop", "--scale", "--categories"),
+            *("--impute", "--truth", "--jobs"),
         ),
         {
             "data": {
@@ -296,9 +310,20 @@ COMMANDS = {
             "--member-clusters": {
                 "type": _cluster_range,
                 "metavar": "LOW-HIGH",
-                "help": "range of the number of clusters per clustering, such as 5-30 (default: from "
-                "K to the larger of 2 K and the square root of the number of rows); smaller numbers "
-                "make combining faster",
+                "help": "range of the number of clusters per clustering, such as 5-30 (default: K, or "
+                "many small clusters where these show a gap)",
+            },
+            "--generator": {
+                "choices": ("kmeans", "subsample", "features", "spectral"),
+                "default": "kmeans",
+                "help": "how clusterings are made: k-means (default), on random shares of the rows or "
+                "of the columns, or spectral clustering",
+            },
+            "--min-cluster-size": {
+                "type": _whole(1),
+                "metavar": "N",
+                "help": "set samples in smaller clusters aside as outliers while the clusterings are "
+                "made (default: 1 %% of the rows, at least 2)",
             },
         },
         epilog=OUTPUT_ROWS,
@@ -330,7 +355,8 @@ COMMANDS = {
         "Try several numbers of clusters, compare them by several criteria and with data without "
         "structure, and recommend one, or say that there is no structure.",
         (
-            *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--members"),
+            *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--scale"),
+            *("--categories", "--impute", "--members"),
             *("-o --output", "--seed", "--jobs", "--json"),
         ),
         {

@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from os.path import realpath
 from pathlib import Path
@@ -180,6 +180,8 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
         "n_clusters": result.n_clusters,
         "converged": result.converged,
         "mean_confidence": mean_confidence(result),
+        "verdict": None if result.verdict is None else asdict(result.verdict),
+        "columns": result.columns,
         "clusters": [
             {name: row[name] for name in ("cluster", "size", "share", "confidence", "stability")}
             for row in clusters.rows()

@@ -7,5 +7,6 @@ from coterie.generate.pools import (
     spectral_pool,
     subsample_pool,
 )
+from coterie.generate.tables import TableEncoder
 
-__all__ = ["feature_pool", "from_estimators", "kmeans_pool", "spectral_pool", "subsample_pool"]
+__all__ = ["TableEncoder", "feature_pool", "from_estimators", "kmeans_pool", "spectral_pool", "subsample_pool"]

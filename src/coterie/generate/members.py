@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -22,6 +22,7 @@ from coterie.core.params import Integer, Kind
 from coterie.core.random import child_seeds, fix_signs
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
+from coterie.generate.gaps import Gaps
 from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
 
 Progress = Callable[[int, int], None]
@@ -54,13 +55,15 @@ class TooFewRows(ParameterError):
 class MemberPlan:
     """A member before it is fitted: its name, its clusterer, and the rows and columns it sees.
 
-    None for ``rows`` or ``columns`` means all of them.
+    None for ``rows`` or ``columns`` means all of them. ``fill`` is the seed of the values that it
+    puts into gaps.
     """
 
     name: str
     estimator: Any
     rows: NDArray[np.int64] | None = None
     columns: NDArray[np.int64] | None = None
+    fill: int = 0
 
     def columns_of(self, X: Any) -> Any:
         """The features that this member sees."""
@@ -125,17 +128,46 @@ def make_pool(
     rng: np.random.Generator,
     n_jobs: int | None,
     callback: Progress | None,
+    *,
+    gaps: Gaps | None = None,
+    aside: NDArray[np.bool_] | None = None,
 ) -> Pool:
-    """Fit the members of a named generator, or one member per given clusterer."""
+    """Fit the members of a named generator, or one member per given clusterer.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+        Features, complete unless ``gaps`` are given.
+    generator, n_members, n_clusters, rng, n_jobs, callback
+        As in :class:`coterie.ConsensusClustering`.
+    gaps : Gaps, optional
+        The missing values of X. Every member fills them anew.
+    aside : array of bool, shape (n,), optional
+        Samples on which no member is fitted. The fitted members label them.
+    """
+    kept = None if aside is None else np.flatnonzero(~aside)
+    complete = X if gaps is None else gaps.filled_by_mean(X)
+    seen = complete if kept is None else complete[kept]
     plans: list[MemberPlan]
     if not isinstance(generator, str):
-        plans = estimator_plans(generator, None)
+        plans = estimator_plans(generator, None, rng)
     elif generator == "spectral":
-        X, plans = spectral_plans(X, n_members, n_clusters, rng)
+        seen, plans = spectral_plans(seen, n_members, n_clusters, rng)
+        return fit_members(seen, plans, n_jobs=n_jobs, callback=callback)
     else:
         plans_of = {"subsample": subsample_plans, "features": feature_plans}
-        plans = plans_of.get(generator, kmeans_plans)(X, n_members, n_clusters, rng)
-    return fit_members(X, plans, n_jobs=n_jobs, callback=callback)
+        plans = plans_of.get(generator, kmeans_plans)(seen, n_members, n_clusters, rng)
+    if kept is not None:
+        plans = [
+            replace(plan, rows=kept if plan.rows is None else kept[plan.rows]) for plan in plans
+        ]
+    if gaps is not None:
+        seeds = child_seeds(rng, len(plans)).tolist()
+        plans = [replace(plan, fill=seed) for plan, seed in zip(plans, seeds, strict=True)]
+    pool = fit_members(X, plans, n_jobs=n_jobs, callback=callback, gaps=gaps)
+    if aside is not None:
+        pool.labels[aside] = pool.predict(complete[aside])
+    return pool
 
 
 def fit_members(
@@ -144,11 +176,12 @@ def fit_members(
     *,
     n_jobs: int | None = None,
     callback: Progress | None = None,
+    gaps: Gaps | None = None,
 ) -> Pool:
     """Fit every plan on X. The result does not depend on ``n_jobs``."""
     labels = np.full((X.shape[0], len(plans)), -1, dtype=np.int64)
     members = []
-    for j, (member, assigned) in enumerate(_fitted(X, plans, n_jobs)):
+    for j, (member, assigned) in enumerate(_fitted(X, plans, n_jobs, gaps)):
         plan = plans[j]
         if np.shape(assigned) != (X.shape[0] if plan.rows is None else len(plan.rows),):
             raise ValueError(
@@ -168,7 +201,7 @@ def fit_members(
 
 
 def _fitted(
-    X: Any, plans: Sequence[MemberPlan], n_jobs: int | None
+    X: Any, plans: Sequence[MemberPlan], n_jobs: int | None, gaps: Gaps | None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
     """The fitted clusterers and their labels, in the order of the plans.
 
@@ -179,7 +212,7 @@ def _fitted(
     for losses in range(LOSSES + 1):
         jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         try:
-            for fitted in jobs(delayed(_fit_one)(X, plan) for plan in plans[done:]):
+            for fitted in jobs(delayed(_fit_one)(X, plan, gaps) for plan in plans[done:]):
                 yield fitted
                 done += 1
         except CancelledError:
@@ -189,8 +222,10 @@ def _fitted(
             return
 
 
-def _fit_one(X: Any, plan: MemberPlan) -> tuple[Any, NDArray[Any]]:
+def _fit_one(X: Any, plan: MemberPlan, gaps: Gaps | None) -> tuple[Any, NDArray[Any]]:
     estimator = clone(plan.estimator)
+    if gaps is not None:
+        X = gaps.filled(X, plan.fill)
     seen = plan.columns_of(X if plan.rows is None else X[plan.rows])
     # Sums over several threads differ in the last digit, which can change a k-means label.
     with one_thread():
@@ -286,8 +321,10 @@ def spectral_plans(
     return distances, plans
 
 
-def estimator_plans(estimators: Sequence[Any], names: Sequence[str] | None) -> list[MemberPlan]:
-    """Plans of :func:`from_estimators`."""
+def estimator_plans(
+    estimators: Sequence[Any], names: Sequence[str] | None, rng: np.random.Generator | None = None
+) -> list[MemberPlan]:
+    """Plans of :func:`from_estimators`; clusterers without a seed of their own get one of ``rng``."""
     if not isinstance(estimators, Sequence):
         raise ParameterError(
             f"estimators must be a list of clusterers, but is {type(estimators).__name__}"
@@ -302,7 +339,19 @@ def estimator_plans(estimators: Sequence[Any], names: Sequence[str] | None) -> l
         raise ParameterError(f"names must be a list of names, but is {names!r}")
     elif len(names) != len(estimators):
         raise ParameterError(f"names must hold {len(estimators)} names, but holds {len(names)}")
+    if rng is not None:
+        seeds = child_seeds(rng, len(estimators)).tolist()
+        estimators = [_seeded(given, seed) for given, seed in zip(estimators, seeds, strict=True)]
     return [MemberPlan(name, estimator) for name, estimator in zip(names, estimators, strict=True)]
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """A copy with a seed, if the clusterer takes one and has none."""
+    if not hasattr(estimator, "get_params"):
+        return estimator
+    if estimator.get_params(deep=False).get("random_state", seed) is not None:
+        return estimator
+    return clone(estimator).set_params(random_state=seed)
 
 
 def draw_counts(

@@ -25,7 +25,7 @@ from coterie.io.arrays import UNREADABLE, checked_header
 from coterie.io.write import RESULT, check_writable, whole_file
 
 FORMAT = "coterie result"
-VERSION = 1
+VERSION = 2
 HEADER = "header.json"
 # room for the names of a million members
 LARGEST_HEADER = 256 * 1024**2

@@ -71,6 +71,17 @@ class FileTable:
             raise DataError(f"{self.path}: no column is left to cluster")
         return self.numbers(chosen), chosen, None if id is None else self.ids(id)
 
+    def mixed(self, leave_out: Iterable[str | None] = ()) -> dict[str, Column]:
+        """The main columns as they are, for a TableEncoder; stray text among numbers is refused."""
+        chosen = self._chosen(None, leave_out)
+        if not chosen:
+            raise DataError(f"{self.path}: no column is left to cluster")
+        for name in chosen:
+            column = self.columns[name]
+            if isinstance(column, list):
+                self._refuse_stray_cell(name, column)
+        return {name: self.columns[name] for name in chosen}
+
     def members(
         self, id: str | None, label: Sequence[str] | None, drop: Sequence[str] = ()
     ) -> dict[str, Column]:

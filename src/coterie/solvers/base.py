@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +34,8 @@ from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers._docstrings import completed
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
-from coterie.trust import ClusterVotes, DiagnosisMixin
+from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
+from coterie.trust.verdict import expected_agreement, size_doubt
 
 if TYPE_CHECKING:
     # scikit-learn has no types, and mypy does not check the fields of a dataclass whose base class
@@ -271,6 +273,38 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """Fit and return ``labels_``. Takes the parameters of :meth:`fit`."""
         return self.fit(labels, y, **fit_parameters).labels_
 
+    def partition_of(self, ensemble: Ensemble) -> NDArray[np.int64]:
+        """Labels that this method gives to other members, with as many clusters as in the fit.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+            With fewer distinct label rows than clusters, each row is a cluster.
+        """
+        check_is_fitted(self, "labels_")
+        other = clone(self).set_params(n_clusters=min(self.n_clusters_, ensemble.n_microclusters))
+        if "callback" in other.get_params(deep=False):
+            other.set_params(callback=None)
+        with warnings.catch_warnings():
+            # the user has seen the warnings of the fit
+            warnings.simplefilter("ignore")
+            labels: NDArray[np.int64] = other.fit(ensemble).labels_
+        return labels
+
+    @property
+    def verdict_(self) -> Verdict:
+        """How far the whole partition can be relied on; computed at the first use."""
+        check_is_fitted(self, "labels_")
+        if "_verdict" not in vars(self):
+            # the same members always get the same verdict
+            rng = np.random.default_rng(0)
+            agreement = expected_agreement(self.ensemble_, self.partition_of, rng)
+            doubt = size_doubt(np.bincount(self.labels_, weights=self.ensemble_.sample_weight))
+            self._verdict = Verdict.of(
+                agreement, [doubt] if doubt else [], n_clusters=self.n_clusters_
+            )
+        return self._verdict
+
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Find the partition of the microclusters. Every method must define this.
 
@@ -357,6 +391,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if weights is None:
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
+        vars(self).pop("_verdict", None)
         self.labels_ = by_first_appearance(ensemble.expand(labels))
         renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
         renumbered[ensemble.inverse] = self.labels_

@@ -14,6 +14,7 @@ from coterie.trust.diagnosis import (
     soft_labels,
 )
 from coterie.trust.explanation import Explanation, explain
+from coterie.trust.verdict import Verdict
 from coterie.trust.votes import ClusterVotes
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "DiagnosisMixin",
     "Explanation",
     "SampleError",
+    "Verdict",
     "diagnose_clusters",
     "diagnose_members",
     "diagnose_samples",

@@ -1,0 +1,633 @@
+"""Real tables as features: which columns are clustered by, and how each becomes numbers.
+
+A real table has ids, categories, dates, constants, gaps and columns of very different scales. A
+:class:`TableEncoder` decides for each column what it is, turns the useful ones into numbers with
+scikit-learn's own encoders, imputers and scalers, and says what it did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar, Literal, Self
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from coterie.core.errors import DataError
+from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
+from coterie.core.tables import Table
+from coterie.core.text import counted, listed, quoted
+from coterie.ensemble.missing import is_missing
+
+Scale = Literal["auto", "standard", "robust", "none"]
+SCALES: tuple[Scale, ...] = ("auto", "standard", "robust", "none")
+Imputation = Literal["donors", "median"]
+IMPUTATIONS: tuple[Imputation, ...] = ("donors", "median")
+ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "empty"]
+# a column with more missing values than this share of the rows says too little
+MOST_MISSING = 0.5
+# a text column with more different values than this is free text, not a category
+MOST_LEVELS = 30
+# with fewer rows, a column whose values all differ may well be a measurement
+FEWEST_ROWS_OF_IDS = 8
+# with "auto", standardised values beyond this many standard deviations are pulled back to it, so that a
+# wild value does not decide; see docs/tables.md for the comparison with other values
+MOST_DEVIATIONS = 3.0
+_ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
+_ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
+_DATE_FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MISSING_LEVEL = "(missing)"
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """What a column of a table is, and what is done with it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "date", "id", "text", "constant", "empty"}
+    used : bool
+        Whether samples are compared by this column.
+    treatment : str
+        What is done with the column, or why it is left out.
+    missing : int
+        Number of rows without a value.
+    levels : tuple of str
+        The values of a category, sorted.
+    """
+
+    name: str
+    kind: ColumnKind
+    used: bool
+    treatment: str
+    missing: int = 0
+    levels: tuple[str, ...] = ()
+
+
+class JointScaler(TransformerMixin, BaseEstimator):
+    """Centre the columns and divide all by one number, so that their mean variance is 1.
+
+    For columns in the same unit, such as pixels: their spreads can be compared and are kept.
+    """
+
+    def fit(self, X: NDArray[np.float64], y: object = None) -> Self:
+        """Learn the means and the common scale."""
+        self.mean_ = np.nanmean(X, axis=0)
+        self.scale_ = float(np.sqrt(np.nanvar(X, axis=0).mean())) or 1.0
+        return self
+
+    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Columns around 0, in the common scale."""
+        return (X - self.mean_) / self.scale_
+
+
+def _clip(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.clip(X, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+
+
+def _are_names(value: object) -> bool:
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, str)
+        and all(isinstance(name, str) for name in value)
+    )
+
+
+_NAMES = Kind(_are_names, "a list of column names")
+_OPTIONAL_NAMES = Kind(
+    lambda value: value is None or _are_names(value), "a list of column names, or None"
+)
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, categories and dates into features to cluster.
+
+    ========  ============================================================================
+    kind      what it is, and what is done with it
+    ========  ============================================================================
+    number    scaled as ``scale`` says; gaps are filled as ``impute`` says
+    date      counted in days, then treated as a number
+    category  text with at most 30 different values, or truth values: one column per value
+              (a missing value counts as a value of its own), scaled
+    id        whole numbers or words that differ in every row, or a name such as ``id``: left out
+    text      text with more different values: left out
+    constant  the same value in every row: left out
+    empty     more than half of the values missing: left out
+    ========  ============================================================================
+
+    Parameters
+    ----------
+    scale : {"auto", "standard", "robust", "none"}, default "auto"
+        How columns of numbers are made comparable. "standard" divides by the standard deviation,
+        "robust" by the interquartile range, "none" leaves the units as they are. "auto" leaves the
+        units if all columns share one range, as pixels and answers from 1 to 5 do; otherwise it
+        standardises, and pulls values beyond 3 standard deviations back to 3.
+    categories : list of str, default ()
+        Columns that are categories, whatever they hold.
+    impute : {"donors", "median"}, default "donors"
+        How gaps in columns of numbers are filled. "donors" leaves them as NaN:
+        :class:`coterie.ConsensusClustering` fills them anew for each member, with the value of one of
+        the five most similar rows. "median" fills them once.
+    columns : list of str or None, default None
+        The columns to cluster by. They are used even if they look like an id. None takes all columns
+        that are useful.
+    drop : list of str, default ()
+        Columns to leave out.
+
+    Attributes
+    ----------
+    plans_ : list of ColumnPlan
+        What each column is, and what is done with it. ``summary()`` is the same as a table.
+    id_column_ : str or None
+        The first column of ids whose values all differ.
+    transformer_ : ColumnTransformer
+        The encoders and scalers.
+    n_features_in_ : int
+        Number of columns of the table.
+
+    Examples
+    --------
+    >>> from coterie.generate import TableEncoder
+    >>> table = {
+    ...     "customer": [f"c{i}" for i in range(8)],
+    ...     "age": [25, 31, None, 44, 52, 38, 29, 61],
+    ...     "plan": ["basic", "pro"] * 4,
+    ... }
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.transform(table).shape
+    (8, 3)
+    >>> encoder.summary()
+    column    kind      used  missing  treatment
+    customer  id        no          0  left out: differs in every row
+    age       number    yes         1  standardised; gaps: 5 similar rows
+    plan      category  yes         0  2 values: basic, pro
+    """
+
+    _domains: ClassVar[Mapping[str, Domain]] = {
+        "scale": Choice(SCALES),
+        "categories": _NAMES,
+        "impute": Choice(IMPUTATIONS),
+        "columns": _OPTIONAL_NAMES,
+        "drop": _NAMES,
+    }
+
+    def __init__(
+        self,
+        *,
+        scale: Scale = "auto",
+        categories: Sequence[str] = (),
+        impute: Imputation = "donors",
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+    ) -> None:
+        self.scale = scale
+        self.categories = categories
+        self.impute = impute
+        self.columns = columns
+        self.drop = drop
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Decide what each column is, and learn medians, values and scales.
+
+        Parameters
+        ----------
+        X : dataframe, or mapping of column name to values
+        y : None
+            Ignored. Present for API consistency.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        table = read_columns(X)
+        self._check_names(table)
+        plans = self._plans(table)
+        self.plans_ = _described(plans, self._scaler_of(table, plans)[1], self.impute)
+        self.id_column_: str | None = next(
+            (
+                plan.name
+                for plan in plans
+                if plan.kind == "id" and not plan.missing and _all_differ(table[plan.name])
+            ),
+            None,
+        )
+        self._used = [plan for plan in plans if plan.used]
+        if not self._used:
+            raise DataError(
+                "no column is left to cluster by: "
+                + listed([f"{plan.name!r} ({plan.kind})" for plan in plans]),
+                "name the columns to use with {columns}",
+            )
+        self.n_features_in_ = len(table)
+        self.transformer_ = self._transformer(table)
+        self.transformer_.fit(self._matrix(table))
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The features of a table that has the columns of the fit.
+
+        Parameters
+        ----------
+        X : dataframe, or mapping of column name to values
+        """
+        check_is_fitted(self, "transformer_")
+        features: NDArray[np.float64] = self.transformer_.transform(self._matrix(read_columns(X)))
+        return features
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Names of the features: the column, and the value for a category."""
+        check_is_fitted(self, "transformer_")
+        numbers = [plan.name for plan in self._used if plan.kind != "category"]
+        values = [
+            f"{plan.name}={level}"
+            for plan in self._used
+            if plan.kind == "category"
+            for level in plan.levels
+        ]
+        return np.array([*numbers, *values], dtype=object)
+
+    def summary(self) -> Table:
+        """What each column is, and what was done with it."""
+        check_is_fitted(self, "plans_")
+        return Table(
+            {
+                "column": [plan.name for plan in self.plans_],
+                "kind": [plan.kind for plan in self.plans_],
+                "used": [plan.used for plan in self.plans_],
+                "missing": [plan.missing for plan in self.plans_],
+                "treatment": [plan.treatment for plan in self.plans_],
+            }
+        )
+
+    def _check_names(self, table: Mapping[str, Any]) -> None:
+        for parameter in ("categories", "columns", "drop"):
+            for name in getattr(self, parameter) or ():
+                if name not in table:
+                    raise DataError(
+                        f"{parameter} names {name!r}, but the table has no such column"
+                        f"{nearest(name, table)} (its columns are {listed(table)})"
+                    )
+
+    def _plans(self, table: Mapping[str, _Values]) -> list[ColumnPlan]:
+        wanted = set(table if self.columns is None else self.columns) - set(self.drop)
+        asked = set(self.columns or ())
+        plans = [
+            _plan(name, values, name in self.categories, name in asked)
+            if name in wanted
+            else ColumnPlan(name, "number", False, "left out as asked")
+            for name, values in table.items()
+        ]
+        return _only_likely_ids(plans, table, asked)
+
+    def _scaler_of(
+        self, table: Mapping[str, _Values], plans: Sequence[ColumnPlan]
+    ) -> tuple[Any, str]:
+        """The scaler of the numbers, and what it does in words."""
+        columns = [_numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)]
+        if self.scale == "standard":
+            return StandardScaler(), "standardised"
+        if self.scale == "robust":
+            return RobustScaler(), "divided by the interquartile range"
+        if self.scale == "none":
+            return "passthrough", "as it is"
+        if _share_range(columns):
+            return JointScaler(), "as it is (one range)"
+        clip = FunctionTransformer(_clip, feature_names_out="one-to-one")
+        return make_pipeline(StandardScaler(), clip), "standardised"
+
+    def _transformer(self, table: Mapping[str, _Values]) -> ColumnTransformer:
+        kinds = np.array([plan.kind == "category" for plan in self._used])
+        scaler, _ = self._scaler_of(table, self._used)
+        numbers = make_pipeline(SimpleImputer(strategy="median"), scaler)
+        if self.impute == "donors":
+            # scikit-learn's scalers leave gaps as they are
+            numbers = make_pipeline(scaler)
+        levels = [
+            np.arange(len(plan.levels), dtype=float)
+            for plan in self._used
+            if plan.kind == "category"
+        ]
+        one_hot = OneHotEncoder(categories=levels, handle_unknown="ignore", sparse_output=False)
+        steps: list[Any] = [one_hot]
+        if self.scale != "none":
+            steps.append(StandardScaler())
+            steps += [FunctionTransformer(_clip)] if self.scale == "auto" else []
+        return ColumnTransformer(
+            [
+                ("numbers", numbers, np.flatnonzero(~kinds)),
+                ("categories", make_pipeline(*steps), np.flatnonzero(kinds)),
+            ]
+        )
+
+    def _matrix(self, table: Mapping[str, _Values]) -> NDArray[np.float64]:
+        """The columns that are used as numbers, categories as positions among their values."""
+        absent = [plan.name for plan in self._used if plan.name not in table]
+        if absent:
+            raise DataError(
+                f"the table lacks the column{'s' if len(absent) > 1 else ''} {quoted(absent)}, "
+                "which the members were fitted on"
+            )
+        return np.column_stack([_numbers(table[plan.name], plan) for plan in self._used])
+
+
+# ---------------------------------------------------------------------- the values of a column
+
+
+@dataclass(frozen=True)
+class _Values:
+    """A column as numbers (NaN where missing) or as texts (None where missing)."""
+
+    numbers: NDArray[np.float64] | None = None
+    texts: list[str | None] | None = None
+    is_date: bool = False
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        if self.numbers is not None:
+            return np.isnan(self.numbers)
+        return np.array([text is None for text in self.texts or ()], dtype=bool)
+
+    @property
+    def distinct(self) -> int:
+        """Number of different values."""
+        if self.numbers is not None:
+            return len(np.unique(self.numbers[~np.isnan(self.numbers)]))
+        return len({*(self.texts or ())} - {None})
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+
+def is_table(X: object) -> bool:
+    """Whether it is a dataframe that narwhals knows, or a mapping of columns."""
+    if isinstance(X, Mapping):
+        return True
+    return bool(
+        nw.dependencies.is_into_dataframe(X) and not nw.dependencies.is_numpy_array(X)
+    )
+
+
+def read_columns(X: Any) -> dict[str, _Values]:
+    """The columns of a dataframe or of a mapping by name."""
+    if isinstance(X, Mapping):
+        if all(isinstance(values, _Values) for values in X.values()):
+            return dict(X)
+        table = {str(name): _from_values(str(name), values) for name, values in X.items()}
+    else:
+        frame = nw.from_native(X, eager_only=True)
+        table = {str(name): _from_series(str(name), frame[name]) for name in frame.columns}
+    if len({len(values) for values in table.values()}) > 1:
+        raise DataError("the columns of the table differ in length")
+    return table
+
+
+def _from_series(name: str, series: Any) -> _Values:
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return _from_values(name, series.cast(nw.Float64).to_numpy())
+    if dtype.is_temporal() and dtype != nw.Duration and dtype != nw.Time:
+        return _from_values(name, series.to_list())
+    if dtype == nw.Duration:
+        return _from_values(name, [_seconds(value) for value in series.to_list()])
+    return _from_values(name, series.to_list())
+
+
+def _seconds(duration: Any) -> float | None:
+    return None if is_missing(duration) else float(duration.total_seconds())
+
+
+def _from_values(name: str, values: Any) -> _Values:
+    array = np.asarray(values) if isinstance(values, np.ndarray) else None
+    if array is not None and array.dtype.kind == "M":
+        values = array.astype("datetime64[us]").tolist()
+    elif array is not None and array.dtype.kind in "iuf":
+        return _Values(_finite(name, array.astype(np.float64)))
+    cells = [None if is_missing(value) else value for value in values]
+    present = [cell for cell in cells if cell is not None]
+    if present and all(_is_number(cell) for cell in present):
+        numbers = [np.nan if cell is None else float(cell) for cell in cells]
+        return _Values(_finite(name, np.array(numbers)))
+    if present and all(isinstance(cell, date) for cell in present):
+        return _Values(np.array([_days(cell) for cell in cells]), is_date=True)
+    texts = [None if cell is None else str(cell).strip() or None for cell in cells]
+    days = _days_of_texts(texts)
+    return _Values(texts=texts) if days is None else _Values(days, is_date=True)
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
+
+
+def _finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise DataError(
+            f"column {name!r} holds {counted(int(infinite.sum()), 'infinite value')} (first in row "
+            f"{int(np.argmax(infinite))}); replace them, or leave the column out",
+        )
+    return numbers
+
+
+def _days(value: Any) -> float:
+    if value is None:
+        return np.nan
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return (moment - _EPOCH).total_seconds() / 86_400
+
+
+def _days_of_texts(texts: Iterable[str | None]) -> NDArray[np.float64] | None:
+    """Dates that are written as text, in days; None if some cell is not a date."""
+    texts = [*texts]
+    if not any(texts):
+        return None
+    readers: list[Callable[[str], datetime]] = [datetime.fromisoformat]
+    readers += [_reader(form) for form in _DATE_FORMATS]
+    for read in readers:
+        try:
+            return np.array(
+                [np.nan if text is None else _days(_dated(read, text)) for text in texts]
+            )
+        except ValueError:
+            continue
+    return None
+
+
+def _dated(read: Callable[[str], datetime], text: str) -> datetime:
+    # "20240131" and "1234" are numbers or codes, not dates
+    if not re.search(r"\d[-/.]\d", text):
+        raise ValueError(text)
+    return read(text)
+
+
+def _reader(form: str) -> Callable[[str], datetime]:
+    return lambda text: datetime.strptime(text, form)
+
+
+# ---------------------------------------------------------------------- what a column is
+
+
+def _plan(name: str, values: _Values, is_category: bool, asked: bool) -> ColumnPlan:
+    """The plan of one column; ``asked`` if the user named it, so that it is not left out."""
+    missing = int(values.missing.sum())
+    n, distinct = len(values), values.distinct
+
+    def plan(kind: ColumnKind, treatment: str = "", levels: tuple[str, ...] = ()) -> ColumnPlan:
+        used = kind in ("number", "date", "category")
+        return ColumnPlan(name, kind, used, treatment, missing, levels)
+
+    if distinct <= 1:
+        return plan("constant", "left out: the same value in every row")
+    if missing > MOST_MISSING * n and not asked:
+        return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
+    if is_category:
+        return plan("category", levels=_levels(values))
+    if values.is_date:
+        return plan("date")
+    if values.numbers is not None:
+        if looks_like_id_name(name) and not asked and distinct > MOST_LEVELS:
+            return plan("id", "left out: named like an id")
+        return plan("number")
+    if _all_differ(values) and n >= FEWEST_ROWS_OF_IDS and not asked:
+        return plan("id", "left out: differs in every row")
+    if looks_like_id_name(name) and not asked:
+        return plan("id", "left out: named like an id")
+    if distinct > MOST_LEVELS and not asked:
+        return plan("text", f"left out: {distinct} different texts")
+    return plan("category", levels=_levels(values))
+
+
+def _only_likely_ids(
+    plans: list[ColumnPlan], table: Mapping[str, _Values], asked: set[str]
+) -> list[ColumnPlan]:
+    """Mark columns of whole numbers that differ in every row as ids.
+
+    Counts can differ in every row too. So if several columns do, only a column that runs without
+    large gaps is an id.
+    """
+    suspects = [
+        plan.name
+        for plan in plans
+        if plan.kind == "number"
+        and plan.used
+        and plan.name not in asked
+        and _whole_and_different(table[plan.name])
+    ]
+    ids = {name for name in suspects if len(suspects) == 1 or _runs_on(table[name])}
+    return [
+        ColumnPlan(
+            plan.name, "id", False, "left out: whole numbers that differ in every row", plan.missing
+        )
+        if plan.name in ids
+        else plan
+        for plan in plans
+    ]
+
+
+def _whole_and_different(values: _Values) -> bool:
+    numbers = values.numbers
+    return (
+        numbers is not None
+        and len(numbers) >= FEWEST_ROWS_OF_IDS
+        and bool(np.all(numbers == np.round(numbers)))
+        and _all_differ(values)
+    )
+
+
+def _runs_on(values: _Values) -> bool:
+    """Whether numbers fill at least half of the range they span, as row numbers do."""
+    numbers = values.numbers
+    return numbers is not None and float(np.ptp(numbers)) < 2 * len(numbers)
+
+
+def _all_differ(values: _Values) -> bool:
+    return values.distinct == len(values)
+
+
+def looks_like_id_name(name: str) -> bool:
+    """Whether a column is named like an id: ``id``, ``customer_id``, ``SampleID``, or not at all.
+
+    Examples
+    --------
+    >>> from coterie.generate.tables import looks_like_id_name
+    >>> [looks_like_id_name(name) for name in ("id", "customer_id", "SampleID", "", "humid", "acid")]
+    [True, True, True, True, False, False]
+    """
+    return not name.strip() or bool(_ID_NAME.search(name) or _ID_ENDING.search(name))
+
+
+def _levels(values: _Values) -> tuple[str, ...]:
+    levels = sorted({*_texts(values)} - {None}, key=str)
+    return (*levels, *([_MISSING_LEVEL] if values.missing.any() else []))
+
+
+def _texts(values: _Values) -> list[Any]:
+    if values.texts is not None:
+        return values.texts
+    numbers = values.numbers if values.numbers is not None else np.empty(0)
+    return [None if np.isnan(number) else f"{number:g}" for number in numbers]
+
+
+def _is_measured(plan: ColumnPlan) -> bool:
+    return plan.used and plan.kind in ("number", "date")
+
+
+def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
+    """A column as floats: its numbers, or the positions of its texts among the levels."""
+    if plan.kind != "category":
+        if values.numbers is not None:
+            return values.numbers
+        raise DataError(
+            f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
+            f"such as {next(text for text in _texts(values) if text is not None)!r}"
+        )
+    position = {level: float(i) for i, level in enumerate(plan.levels)}
+    return np.array(
+        [position.get(_MISSING_LEVEL if text is None else text, -1.0) for text in _texts(values)]
+    )
+
+
+def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
+    """Whether at least half of several columns reach both ends of the range of all."""
+    if len(columns) < 2:
+        return False
+    lowest = np.array([np.nanmin(column) for column in columns])
+    highest = np.array([np.nanmax(column) for column in columns])
+    return (
+        float(np.mean(lowest == lowest.min())) >= 0.5
+        and float(np.mean(highest == highest.max())) >= 0.5
+    )
+
+
+def _described(
+    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation
+) -> list[ColumnPlan]:
+    """The plans with the treatment of the columns that are used, in words."""
+    described = []
+    for plan in plans:
+        treatment = plan.treatment
+        if plan.used and plan.kind == "category":
+            treatment = f"{len(plan.levels)} values: {listed(plan.levels, 4)}"
+        elif plan.used:
+            treatment = f"counted in days, {scaling}" if plan.kind == "date" else scaling
+            if plan.missing:
+                treatment += "; gaps: " + ("5 similar rows" if impute == "donors" else "the median")
+        described.append(
+            ColumnPlan(plan.name, plan.kind, plan.used, treatment, plan.missing, plan.levels)
+        )
+    return described

@@ -1,0 +1,105 @@
+"""How many clusters the members should have, for a given number of clusters of the consensus.
+
+Members with exactly k clusters give the steadiest consensus on tables, where clusters are clouds that
+touch each other. They fail where clusters are long, bent or of very different density, because k-means
+cuts through them. Members with many small clusters do not: no small cluster reaches across a gap. So small
+clusters are tried, and used where they show a gap that members with k clusters cut across
+(docs/ensembles.md compares both on real tables and on shapes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.core.random import child_seeds
+from coterie.ensemble import Ensemble
+from coterie.generate.members import make_pool
+from coterie.trust import ClusterVotes
+
+# rows on which small clusters are tried
+MOST_ROWS = 2_000
+# members that are tried
+TRIED_MEMBERS = 20
+N_POOLS = 2
+# small clusters reach across a gap this rarely, as a share of what chance would give
+MOST_CROSSING = 0.02
+# clusters on both sides of a gap have at least this share of the mean size; smaller ones are outliers
+LEAST_SHARE = 0.3
+
+
+def many_clusters(n_clusters: int, n: int) -> tuple[int, int]:
+    """The range of the number of clusters of members with many small clusters."""
+    high = max(2 * n_clusters, int(np.sqrt(n)))
+    return max(2 * n_clusters, high // 2), high
+
+
+def shows_gap(
+    X: Any, coarse: Ensemble, n_clusters: int, rng: np.random.Generator, n_jobs: int | None
+) -> bool:
+    """Whether members with many clusters show a gap that members with ``n_clusters`` cut across.
+
+    Parameters
+    ----------
+    X : array, shape (n, d)
+    coarse : Ensemble
+        Members with ``n_clusters`` clusters each, on the rows of X.
+    n_clusters : int
+    rng : numpy Generator
+    n_jobs : int or None
+    """
+    n = X.shape[0]
+    low, high = many_clusters(n_clusters, min(n, MOST_ROWS))
+    if n_clusters < 2 or low >= n:
+        return False
+    # one pool may show a gap by chance
+    return all(
+        _pool_shows_gap(X, coarse, n_clusters, (low, high), np.random.default_rng(seed), n_jobs)
+        for seed in child_seeds(rng, N_POOLS)
+    )
+
+
+def _pool_shows_gap(
+    X: Any,
+    coarse: Ensemble,
+    n_clusters: int,
+    sizes: tuple[int, int],
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> bool:
+    from coterie.solvers import LWEA
+
+    n = X.shape[0]
+    rows = np.arange(n)
+    if n > MOST_ROWS:
+        rows = np.sort(rng.choice(n, MOST_ROWS, replace=False))
+    fine = make_pool(X[rows], "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
+    if fine.n_microclusters < n_clusters:
+        return False
+    labels = LWEA(n_clusters).fit(fine).labels_
+    smallest = np.bincount(labels).min()
+    if smallest < LEAST_SHARE * len(rows) / n_clusters or crossing(fine, labels) > MOST_CROSSING:
+        return False
+    if coarse.n_microclusters < n_clusters:
+        return True
+    # samples with equal labels in the fine members may differ in the coarse ones: one stands for all
+    cut = LWEA(n_clusters).fit(coarse).labels_[rows]
+    by_row = cut[np.unique(fine.inverse, return_index=True)[1]]
+    return crossing(fine, by_row[fine.inverse]) > MOST_CROSSING
+
+
+def crossing(ensemble: Ensemble, labels: Any) -> float:
+    """How often clusters of members reach across a partition, as a share of what chance would give.
+
+    The chance that two samples of a member's cluster lie in different clusters of the partition,
+    divided by this chance for two samples drawn at random. 0 if no cluster of a member reaches across.
+    """
+    codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    votes = ClusterVotes.of(ensemble, codes)
+    shares = votes.shares
+    apart = 1.0 - np.asarray(shares.multiply(shares).sum(axis=1)).ravel()
+    within = float((apart * ensemble.cluster_sizes).sum() / ensemble.cluster_sizes.sum())
+    share = np.bincount(codes, weights=ensemble.sample_weight) / ensemble.weights.sum()
+    by_chance = 1.0 - float((share**2).sum())
+    return within / by_chance if by_chance > 0 else 0.0

@@ -1,0 +1,193 @@
+"""The verdict on a whole partition: how far a second run would agree, and what speaks against it.
+
+Confidence says how much the members of *one* run agree about a sample. It cannot see what all members
+share. The verdict looks at the whole: the members are split into two halves several times, both halves
+are combined by the same method, and the agreement of the two partitions (ARI) tells what a second run
+would give. A half has fewer members than a run, so the promise is rather too low than too high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.text import counted
+from coterie.ensemble import Ensemble
+from coterie.numerics.partitions import Overlaps
+
+Solve = Callable[[Ensemble], NDArray[np.int64]]
+# pairs of halves; their agreement varies, and the mean of six is steady enough (docs/trust.md)
+N_SPLITS = 6
+# distinct label rows that the halves are combined on; a sample of them where there are more
+MOST_ROWS = 1_000
+# what a number means in words
+NEARLY_THE_SAME = 0.9
+MOSTLY_THE_SAME = 0.75
+# a partition that sets fewer samples than this share apart from one large cluster says little
+TINY_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far a partition can be relied on.
+
+    Attributes
+    ----------
+    agreement : float
+        The ARI that a second run, with other random numbers, is expected to have with this
+        partition: 1 is the same partition, 0 is chance. NaN where it cannot be estimated, because
+        there are fewer than two members.
+    reliable : bool
+        Whether a second run would give at least mostly the same partition (0.75), and nothing else
+        speaks against it.
+    text : str
+        The verdict in words.
+    doubts : tuple of str
+        What speaks against the partition, one sentence each.
+
+    Examples
+    --------
+    >>> from coterie import LWEA
+    >>> labels = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    >>> verdict = LWEA(n_clusters=2).fit(labels).verdict_
+    >>> verdict.reliable, round(verdict.agreement, 2)
+    (True, 1.0)
+    >>> print(verdict)
+    A second run would give nearly the same partition (expected agreement 1.00).
+    """
+
+    agreement: float
+    reliable: bool
+    text: str
+    doubts: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    @classmethod
+    def of(
+        cls,
+        agreement: float,
+        doubts: Sequence[str] = (),
+        remarks: Sequence[str] = (),
+        *,
+        n_clusters: int = 2,
+    ) -> Verdict:
+        """The verdict for an agreement, the doubts about a partition, and further remarks."""
+        if n_clusters == 1:
+            text = "All samples are in one cluster, so there is nothing that could differ."
+            return cls(1.0, True, text)
+        steady = agreement >= MOSTLY_THE_SAME
+        words = _in_words(agreement)
+        if doubts and steady:
+            words = "Don't rely on this partition. " + words
+        text = " ".join([words, *doubts, *remarks])
+        return cls(float(agreement), bool(steady and not doubts), text, tuple(doubts))
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Verdict:
+        """The verdict of a record. Raises ValueError if a part is missing or of another kind."""
+        agreement, reliable, text = (record.get(name) for name in ("agreement", "reliable", "text"))
+        doubts = record.get("doubts", ())
+        if agreement is None:
+            agreement = float("nan")
+        if not (
+            isinstance(agreement, int | float)
+            and isinstance(reliable, bool)
+            and isinstance(text, str)
+            and isinstance(doubts, list | tuple)
+            and all(isinstance(doubt, str) for doubt in doubts)
+        ):
+            raise ValueError("the verdict is damaged")
+        return cls(float(agreement), reliable, text, tuple(doubts))
+
+
+def _in_words(agreement: float) -> str:
+    if np.isnan(agreement):
+        return "Whether a second run would agree is unknown: that needs two members or more."
+    number = f"expected agreement {agreement:.2f}"
+    if agreement >= NEARLY_THE_SAME:
+        return f"A second run would give nearly the same partition ({number})."
+    if agreement >= MOSTLY_THE_SAME:
+        return f"A second run would give mostly the same partition ({number})."
+    return f"Don't rely on this partition: a second run would give another one ({number})."
+
+
+def expected_agreement(
+    ensemble: Ensemble, solve: Solve, rng: np.random.Generator, n_splits: int = N_SPLITS
+) -> float:
+    """The mean ARI between partitions of two halves of the members.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    solve : callable
+        Maps an ensemble to a label per sample.
+    rng : numpy Generator
+    n_splits : int
+        Number of times that the members are split.
+
+    Returns
+    -------
+    float
+        NaN with fewer than two members, or where two halves never label a sample in common.
+    """
+    if ensemble.n_members < 2:
+        return float("nan")
+    order = ensemble.canonical_member_order
+    part = _some_rows(ensemble, rng)
+    scores = []
+    for _ in range(n_splits):
+        drawn = order[rng.permutation(part.n_members)]
+        middle = part.n_members // 2
+        # the halves of an odd number differ in size by one
+        one, other = (_partition(part, half, solve) for half in (drawn[:middle], drawn[middle:]))
+        both = (one >= 0) & (other >= 0)
+        if both.sum() > 1:
+            weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
+            overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
+            scores.append(float(overlaps.ari()[0]))
+    return float(np.mean(scores)) if scores else float("nan")
+
+
+def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
+    """The microclusters as samples with their weights; a sample of them where there are many."""
+    rows = np.arange(ensemble.n_microclusters)
+    if len(rows) > MOST_ROWS:
+        share = ensemble.weights / ensemble.weights.sum()
+        rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False, p=share))
+    return Ensemble.from_labels(
+        ensemble.labels[rows],
+        sample_weight=ensemble.weights[rows],
+        member_weight=ensemble.member_weight,
+        blank_samples="keep",
+    )
+
+
+def _partition(part: Ensemble, members: NDArray[np.int64], solve: Solve) -> NDArray[np.int64]:
+    """Labels of the samples by some of the members; -1 where these labelled none."""
+    rows = part.expand(part.labels[:, np.sort(members)])
+    heard = np.flatnonzero((rows >= 0).any(axis=1))
+    labels = np.full(part.n_samples, -1)
+    if len(heard):
+        weight = None if part.sample_weight is None else part.sample_weight[heard]
+        half = Ensemble.from_labels(
+            rows[heard], sample_weight=weight, member_weight=part.member_weight[np.sort(members)]
+        )
+        labels[heard] = solve(half)
+    return labels
+
+
+def size_doubt(sizes: NDArray[np.float64]) -> str | None:
+    """The doubt about a partition that only sets a few samples apart."""
+    total, largest = float(sizes.sum()), float(sizes.max())
+    if len(sizes) < 2 or (sizes >= TINY_SHARE * total).sum() > 1:
+        return None
+    return (
+        f"It only sets {counted(total - largest, 'sample')} of {counted(total, 'sample')} apart "
+        "from the rest."
+    )
