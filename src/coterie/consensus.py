@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtim
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -43,11 +43,11 @@ from coterie.generate.members import (
     is_clusterer,
     make_pool,
 )
-from coterie.generate.tables import TableEncoder, is_table
-from coterie.solvers.base import SOLVER, LabelConsensus
-from coterie.solvers.methods import configured, default_method, find_method
+from coterie.generate.tables import Preparation, TableEncoder, is_table
 from coterie.select.resolution import many_clusters, shows_gap
 from coterie.select.structure import cloud_doubt, column_doubt
+from coterie.solvers.base import SOLVER, LabelConsensus
+from coterie.solvers.methods import configured, default_method, find_method
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.verdict import expected_agreement, size_doubt
 
@@ -278,7 +278,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             find_method(self.solver)
         source = self._source_of(X)
         rng = generator(self.random_state)
-        for attribute in ("selection_", "encoder_", "gaps_"):
+        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation"):
             # Left by an earlier fit.
             self.__dict__.pop(attribute, None)
         seeds = child_seeds(rng, 4)
@@ -302,7 +302,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.converged_: bool = solver.converged_
         self.history_ = solver.history_
         self.n_iter_: int = solver.n_iter_
-        self.__dict__.pop("_features", None)
+        del self._features
         return self
 
     def _combined(
@@ -363,13 +363,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         agreement = expected_agreement(ensemble, solver.partition_of, rng)
         doubts = [size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))]
         remarks = []
-        if isinstance(getattr(self, "_features", None), np.ndarray):
-            X = self._features if self.gaps_ is None else self.gaps_.filled_by_mean(self._features)
-            doubts += [column_doubt(X, self._column_names())]
-            if not self._gap:
-                # outliers would widen the cloud
-                kept = ~self.set_aside_
-                doubts += [cloud_doubt(X[kept], solver.labels_[kept], rng)]
+        X = self._complete(self._features)
+        doubts += [column_doubt(X, self._column_names())]
+        if hasattr(self, "set_aside_"):
+            # outliers would widen the cloud
+            kept = ~self.set_aside_
+            doubts += [] if self._gap else [cloud_doubt(X[kept], solver.labels_[kept], rng)]
             if count := int(self.set_aside_.sum()):
                 remarks.append(
                     f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while "
@@ -419,10 +418,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         X : array, dataframe or sparse matrix, shape (n, d)
         """
         check_is_fitted(self, "labels_")
-        features = self._prepared(X, reset=False)
-        if self.gaps_ is None:
-            return features
-        return self.gaps_.of_new(features).filled_by_mean(features)
+        if self._preparation is not None:
+            return self._preparation(X)
+        return self._checked(X, reset=False)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
@@ -441,7 +439,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return X
         from coterie.scale import features_from_dask
 
-        return features_from_dask(X)
+        return features_from_dask(X, encode=self.prepare is not None)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         with explained_errors(X):
@@ -457,38 +455,42 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
 
-    def _prepared(self, X: Any, *, reset: bool) -> Any:
-        """Features of a table by the encoder, or the checked array."""
-        if reset:
-            encoder = self.prepare
-            if encoder == "auto":
-                encoder = TableEncoder() if is_table(X) else None
-            if encoder is not None:
-                self.encoder_: TableEncoder = clone(encoder).fit(X)
-                self.n_features_in_: int = self.encoder_.n_features_in_
-        if not hasattr(self, "encoder_"):
-            return self._checked(X, reset=reset)
-        features = self.encoder_.transform(X)
-        if reset and len(features) < 2:
+    def _prepared(self, X: Any, rng: np.random.Generator) -> Any:
+        """Features of the table to fit, with gaps; or the checked array."""
+        encoder = self.prepare
+        if encoder == "auto":
+            encoder = TableEncoder() if is_table(X) else None
+        self._preparation: Preparation | None = None
+        if encoder is None:
+            features = self._checked(X, reset=True)
+            if doubt := column_doubt(features, self._column_names()):
+                warnings.warn(
+                    f"{type(self).__name__}: {doubt} Scale the columns, for example with "
+                    "sklearn.preprocessing.StandardScaler, or give a data frame, which is scaled",
+                    UserWarning,
+                    stacklevel=6,
+                )
+            return features
+        self._preparation, features = Preparation.fit(X, encoder, rng)
+        self.encoder_: TableEncoder = self._preparation.encoder
+        self.n_features_in_: int = self.encoder_.n_features_in_
+        self.feature_names_in_: NDArray[Any] = self.encoder_.feature_names_in_
+        if len(features) < 2:
             raise ParameterError(f"n_samples={len(features)}: at least two samples are needed")
         return features
+
+    @property
+    def _gaps(self) -> Gaps | None:
+        """The gaps of the features, if there are any."""
+        has_gaps = self._preparation is not None and self._preparation.gaps.any
+        return self._preparation.gaps if has_gaps else None
 
     def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
         """Fit the members on rows in memory; with "auto", choose the number of clusters first.
 
         The members have their own seed, so that they are the same whether k is given or chosen.
         """
-        X = self._prepared(rows, reset=True)
-        self.gaps_: Gaps | None = None
-        if hasattr(self, "encoder_") and np.isnan(X).any():
-            self.gaps_ = Gaps.of(X, np.random.default_rng(seeds[0]))
-        elif not hasattr(self, "encoder_") and (doubt := column_doubt(X, self._column_names())):
-            warnings.warn(
-                f"{type(self).__name__}: {doubt} Scale the columns, for example with "
-                "sklearn.preprocessing.StandardScaler, or give a data frame, which is scaled",
-                UserWarning,
-                stacklevel=5,
-            )
+        X = self._prepared(rows, np.random.default_rng(seeds[0]))
         self._features = X
         self._n_clusters = self.n_clusters
         if isinstance(self.n_clusters, str | tuple):
@@ -510,7 +512,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return self._make_members(X, self._n_clusters, seeds[0], None) if self._gap else pool
 
     def _complete(self, X: Any) -> Any:
-        return X if self.gaps_ is None else self.gaps_.filled_by_mean(X)
+        return X if self._gaps is None else self._gaps.filled_by_mean(X)
 
     def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
         """The comparison of numbers of clusters, on members of many sizes."""
@@ -561,7 +563,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         aside: NDArray[np.bool_] | None,
     ) -> Pool:
         with self._explained_rows():
-            return make_pool(
+            pool = make_pool(
                 X,
                 self.generator,
                 self.n_members,
@@ -569,9 +571,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 np.random.default_rng(seed),
                 self.n_jobs,
                 self.callback,
-                gaps=self.gaps_,
+                gaps=self._gaps,
                 aside=aside,
             )
+        return replace(pool, prepare=self._preparation)
 
     @contextmanager
     def _explained_rows(self) -> Iterator[None]:

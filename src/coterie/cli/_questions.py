@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.cli._clustering import chosen_k
+from coterie.cli._clustering import asked_encoder, chosen_k
 from coterie.cli._label_files import read_label_files
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
@@ -28,6 +28,7 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, SampleError
 from coterie.core.text import counted, listed
+from coterie.generate.tables import table_features
 from coterie.io import check_writable, read_table, write_table
 from coterie.io.parquet import readable, require_pyarrow
 from coterie.result import Result
@@ -52,8 +53,8 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
         else:
             stages.begin(f"reading {files[0].name}")
             table = read_table(files[0], "features", arguments.id)
-            data, features, _ = table.features(arguments.columns, arguments.id, arguments.drop)
-            size = f"{counted(len(data), 'sample')}, {counted(len(features), 'feature')}"
+            data = table_features(table.mixed([arguments.id]), asked_encoder(arguments, table))
+            size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
     headline = f"{', '.join(path.name for path in files)}: {size}"
     show_selection(arguments, log, selection, file_facts(files), headline)

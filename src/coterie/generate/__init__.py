@@ -9,4 +9,11 @@ from coterie.generate.pools import (
 )
 from coterie.generate.tables import TableEncoder
 
-__all__ = ["TableEncoder", "feature_pool", "from_estimators", "kmeans_pool", "spectral_pool", "subsample_pool"]
+__all__ = [
+    "TableEncoder",
+    "feature_pool",
+    "from_estimators",
+    "kmeans_pool",
+    "spectral_pool",
+    "subsample_pool",
+]

@@ -41,6 +41,11 @@ class Gaps:
     columns: NDArray[np.int64]
     values: NDArray[np.float64]
 
+    @property
+    def any(self) -> bool:
+        """Whether there are gaps."""
+        return len(self.rows) > 0
+
     @classmethod
     def of(cls, X: NDArray[np.float64], rng: np.random.Generator) -> Gaps:
         """The gaps of X (NaN), with donors among its own rows."""

@@ -82,12 +82,15 @@ class Pool:
         -1 for rows that a member did not see.
     dtype : dtype
         Precision of the features. Clusterers accept new rows only in the precision of the fit.
+    prepare : callable or None
+        Turns rows as the user has them into the features that the members take.
     """
 
     plans: tuple[MemberPlan, ...]
     members: tuple[Any, ...]
     labels: Any
     dtype: np.dtype[Any]
+    prepare: Callable[[Any], NDArray[np.float64]] | None = None
 
     @property
     def member_names(self) -> tuple[str, ...]:

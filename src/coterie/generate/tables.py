@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -33,6 +35,7 @@ from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
 from coterie.ensemble.missing import is_missing
+from coterie.generate.gaps import Gaps
 
 Scale = Literal["auto", "standard", "robust", "none"]
 SCALES: tuple[Scale, ...] = ("auto", "standard", "robust", "none")
@@ -159,8 +162,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The first column of ids whose values all differ.
     transformer_ : ColumnTransformer
         The encoders and scalers.
-    n_features_in_ : int
-        Number of columns of the table.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number and names of the columns of the table.
 
     Examples
     --------
@@ -233,6 +236,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "name the columns to use with {columns}",
             )
         self.n_features_in_ = len(table)
+        self.feature_names_in_ = np.array([*table], dtype=object)
         self.transformer_ = self._transformer(table)
         self.transformer_.fit(self._matrix(table))
         return self
@@ -374,11 +378,39 @@ class _Values:
 
 def is_table(X: object) -> bool:
     """Whether it is a dataframe that narwhals knows, or a mapping of columns."""
-    if isinstance(X, Mapping):
-        return True
-    return bool(
-        nw.dependencies.is_into_dataframe(X) and not nw.dependencies.is_numpy_array(X)
-    )
+    # a sparse matrix of the kind "dictionary of keys" is a mapping, too
+    if sparse.issparse(X) or isinstance(X, np.ndarray):
+        return False
+    return isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X)
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How rows of a table become features: a fitted encoder, and donors for the gaps."""
+
+    encoder: TableEncoder
+    gaps: Gaps
+
+    @classmethod
+    def fit(
+        cls, X: Any, encoder: TableEncoder, rng: np.random.Generator
+    ) -> tuple[Preparation, NDArray[np.float64]]:
+        """The preparation of a table, and its features with gaps."""
+        fitted = clone(encoder).fit(X)
+        features = fitted.transform(X)
+        return cls(fitted, Gaps.of(features, rng)), features
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        """Features of new rows; a gap gets the mean of its donors."""
+        features = self.encoder.transform(X)
+        return self.gaps.of_new(features).filled_by_mean(features)
+
+
+def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.float64]:
+    """The features of a table without gaps, each filled by the mean of five similar rows."""
+    encoder = TableEncoder() if encoder is None else encoder
+    preparation, features = Preparation.fit(X, encoder, np.random.default_rng(0))
+    return preparation.gaps.filled_by_mean(features)
 
 
 def read_columns(X: Any) -> dict[str, _Values]:
@@ -388,7 +420,12 @@ def read_columns(X: Any) -> dict[str, _Values]:
             return dict(X)
         table = {str(name): _from_values(str(name), values) for name, values in X.items()}
     else:
-        frame = nw.from_native(X, eager_only=True)
+        try:
+            frame = nw.from_native(X, eager_only=True)
+        except DuplicateError:
+            raise DataError(
+                "X has columns of the same name; names of features must differ"
+            ) from None
         table = {str(name): _from_series(str(name), frame[name]) for name in frame.columns}
     if len({len(values) for values in table.values()}) > 1:
         raise DataError("the columns of the table differ in length")
@@ -614,9 +651,7 @@ def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
     )
 
 
-def _described(
-    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation
-) -> list[ColumnPlan]:
+def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) -> list[ColumnPlan]:
     """The plans with the treatment of the columns that are used, in words."""
     described = []
     for plan in plans:

@@ -60,6 +60,7 @@ def features_from_dask(
     memory_budget: Budget = None,
     client: Any = None,
     callback: Progress | None = None,
+    encode: bool = True,
 ) -> DaskFeatures:
     """Features in partitions, for ``ConsensusClustering.fit``.
 
@@ -90,6 +91,9 @@ def features_from_dask(
     callback : callable, optional
         Called with (partitions done, number of partitions) while the labels are compressed. The
         callback of the model follows the members.
+    encode : bool, default True
+        Whether a dataframe may hold categories, dates and gaps, which the model encodes. With False,
+        anything but numbers is refused with its partition, column and row.
 
     Examples
     --------
@@ -105,7 +109,7 @@ def features_from_dask(
     """
     given = {"sample": sample, "callback": callback}
     check_parameters("features_from_dask", given, {"sample": Integer(2), "callback": CALLBACK})
-    return DaskFeatures(_open(X, columns, id), sample, memory_budget, client, callback)
+    return DaskFeatures(_open(X, columns, id), sample, memory_budget, client, callback, encode)
 
 
 def _open(X: Any, columns: Sequence[str] | None, id: str | None) -> Source:
@@ -162,9 +166,9 @@ class DaskPool(Pool):
         Number of all rows.
     """
 
-    id: str | None
-    sampled: int
-    rows: int
+    id: str | None = None
+    sampled: int = 0
+    rows: int = 0
 
     def ensemble(
         self,
@@ -194,7 +198,7 @@ class DaskFeatures:
     ----------
     source : Source
         The dask dataframe or dask array, its partitions and columns.
-    sample, memory_budget, client, callback
+    sample, memory_budget, client, callback, encode
         As given to :func:`features_from_dask`.
     """
 
@@ -203,6 +207,7 @@ class DaskFeatures:
     memory_budget: Budget
     client: Any
     callback: Progress | None
+    encode: bool = True
     _drawn: dict[int, Any] = field(default_factory=dict, repr=False)
 
     # ------------------------------------------------------------------ what a fit asks for
@@ -229,9 +234,11 @@ class DaskFeatures:
         members = pool.members
         if batch is not None:
             members = self._follow_batches(members, batch)
-        labels = self._labelled(pool.plans, members)
+        labels = self._labelled(replace(pool, members=members))
         total, id = sum(self.lengths), self.source.layout.id
-        return DaskPool(pool.plans, members, labels, pool.dtype, id, len(drawn), total)
+        return DaskPool(
+            pool.plans, members, labels, pool.dtype, pool.prepare, id, len(drawn), total
+        )
 
     def ensemble(self, pool: DaskPool) -> Ensemble:
         """The labels of a pool, compressed; its samples are the distinct rows."""
@@ -285,7 +292,8 @@ class DaskFeatures:
     def draw(self, rng: np.random.Generator) -> Any:
         """A random sample of rows in their order; every partition is read and checked once per seed.
 
-        Anything that is not a number is rejected with its partition, column and row. ``rng`` does not
+        Without ``encode``, anything that is not a number is rejected with its partition, column and
+        row. ``rng`` does not
         advance: the seed comes from a child, so that members are drawn as they are in memory.
         """
         seed = int(rng.spawn(1)[0].integers(2**63))
@@ -306,7 +314,7 @@ class DaskFeatures:
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
-            delayed(_draw)(part, part_name, start, share, seed, self.columns)
+            delayed(_draw)(part, part_name, start, share, seed, self.columns, self.encode)
             for (part, part_name), start in zip(self.source.named_parts, starts[:-1], strict=True)
         ]
         drawn = gather(tasks, self.client)
@@ -330,12 +338,12 @@ class DaskFeatures:
 
     # ------------------------------------------------------------------ labels of all rows
 
-    def _labelled(self, plans: Sequence[MemberPlan], members: Sequence[Any]) -> Any:
+    def _labelled(self, pool: Pool) -> Any:
         """The labels of all rows, to be computed in the partitions."""
         from dask import delayed
 
-        fitted = delayed((light_plans(plans), tuple(members)), traverse=False)
-        names = [plan.name for plan in plans]
+        fitted = delayed(light(pool), traverse=False)
+        names = pool.member_names
         frame, id = self.source.collection, self.source.layout.id
         if not self.columns:
             blocks = [delayed(assign_members)(part, fitted) for part in self.source.parts]
@@ -439,7 +447,9 @@ def kmeans_pool_dask(
         plans = kmeans_plans(numbers, n_members, n_clusters, rng)
         return fit_members(numbers, plans, n_jobs=n_jobs, callback=callback)
 
-    features = features_from_dask(X, sample=sample, columns=columns, id=id, client=client)
+    features = features_from_dask(
+        X, sample=sample, columns=columns, id=id, client=client, encode=False
+    )
     return features.make_pool(fit, rng, batch=batch)
 
 
@@ -460,7 +470,7 @@ def predict_dask(
         raise ParameterError(
             f"X has {features.width} features, but the members were fitted on {n_features}"
         )
-    model = delayed((light_plans(pool.plans), pool.members, clusters), traverse=False)
+    model = delayed((light(pool), clusters), traverse=False)
     source, nothing = features.source, np.empty(0, np.int64)
     if not features.columns:
         blocks = [
@@ -473,9 +483,10 @@ def predict_dask(
     return source.collection.map_partitions(_predict, model, features.columns, meta=meta)
 
 
-def light_plans(plans: Sequence[MemberPlan]) -> tuple[MemberPlan, ...]:
-    """Plans without the parts that only fitting needs: the clusterer and the rows that it saw."""
-    return tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in plans)
+def light(pool: Pool) -> Pool:
+    """A pool without what only fitting needs: labels, clusterers and the rows that they saw."""
+    plans = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in pool.plans)
+    return Pool(plans, pool.members, None, pool.dtype, pool.prepare)
 
 
 # ---------------------------------------------------------------------- in the workers
@@ -502,9 +513,18 @@ def numbers_of(part: Any, columns: tuple[Any, ...], part_name: str) -> NDArray[A
 
 
 def _draw(
-    part: Any, part_name: str, start: int, share: float, seed: int, columns: tuple[Any, ...]
+    part: Any,
+    part_name: str,
+    start: int,
+    share: float,
+    seed: int,
+    columns: tuple[Any, ...],
+    encode: bool,
 ) -> tuple[NDArray[np.uint64], Any]:
-    numbers_of(part, columns, part_name)
+    if encode and columns:
+        refuse_absent(columns, [*part.columns], part_name)
+    else:
+        numbers_of(part, columns, part_name)
     hashes = position_hashes(start, len(part), seed)
     chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
     if share >= 1.0:
@@ -513,31 +533,25 @@ def _draw(
     return hashes[chosen], block
 
 
-def _label_frame(
-    frame: Any, members: tuple[Any, Any], columns: tuple[Any, ...], id: str | None
-) -> Any:
+def _label_frame(frame: Any, pool: Pool, columns: tuple[Any, ...], id: str | None) -> Any:
     import pandas as pd
 
-    plans, _ = members
-    labels = assign_members(frame[[*columns]], members)
-    table = pd.DataFrame(labels, index=frame.index, columns=[plan.name for plan in plans])
+    labels = assign_members(frame[[*columns]], pool)
+    table = pd.DataFrame(labels, index=frame.index, columns=[*pool.member_names])
     if id is not None:
         table.insert(0, id, frame[id])
     return table
 
 
-def assign_members(
-    X: Any, members: tuple[Sequence[MemberPlan], Sequence[Any]]
-) -> NDArray[np.int32]:
+def assign_members(X: Any, pool: Pool) -> NDArray[np.int32]:
     """Labels of some rows by every member. The labels of a row do not depend on the other rows."""
     from coterie.scale.centres import nearest_centres
 
-    plans, estimators = members
-    labels = np.empty((len(X), len(plans)), dtype=np.int32)
+    labels = np.empty((len(X), len(pool.plans)), dtype=np.int32)
     if len(X) == 0:
         return labels
-    features = as_features(X)
-    for j, (plan, estimator) in enumerate(zip(plans, estimators, strict=True)):
+    features = as_features(X) if pool.prepare is None else pool.prepare(X)
+    for j, (plan, estimator) in enumerate(zip(pool.plans, pool.members, strict=True)):
         centres = None
         if type(estimator) is KMeans:
             centres = np.ascontiguousarray(estimator.cluster_centers_.T, dtype=np.float64)
@@ -553,13 +567,15 @@ def assign_members(
 
 
 def _predict(
-    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], part_name: str = "a partition"
+    part: Any, model: tuple[Any, Any], columns: tuple[Any, ...], part_name: str = "a partition"
 ) -> Any:
-    plans, members, clusters = model
-    numbers = numbers_of(part, columns, part_name)
+    pool, clusters = model
+    rows = part[[*columns]] if columns else part
+    if pool.prepare is None:
+        rows = numbers_of(part, columns, part_name)
     labels = np.empty(0, dtype=np.int64)
-    if len(numbers):
-        labels = clusters(assign_members(numbers, (plans, members)))
+    if len(rows):
+        labels = clusters(assign_members(rows, pool))
     if not columns:
         return labels
     import pandas as pd

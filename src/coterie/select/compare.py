@@ -30,6 +30,7 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
+from coterie.generate.tables import is_table, table_features
 from coterie.numerics.partitions import by_first_appearance
 from coterie.select._recommend import (
     DECIDING,
@@ -90,7 +91,8 @@ def select_k(
     Parameters
     ----------
     ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
-        A bare array is taken as features: wrap labels with ``Ensemble.from_labels``. From features,
+        A bare array is taken as features: wrap labels with ``Ensemble.from_labels``. A dataframe is
+        encoded and scaled by :class:`coterie.generate.TableEncoder`. From features,
         k-means members are generated. Their numbers of clusters lie between 2 and twice the largest
         k, or the square root of n if that is larger.
     k : iterable of int, default 2 .. 10
@@ -146,7 +148,7 @@ def select_k(
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
         return select(ensemble_or_X, ks, plan, rng, solver=solver, callback=callback)
-    X = as_features(ensemble_or_X)
+    X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
     ks = checked_ks(k, X.shape[0])
     seed = int(child_seeds(rng, 1)[0])
 
