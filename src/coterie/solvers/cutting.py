@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.random import child_seeds
+from coterie.core.text import counted
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
@@ -282,8 +283,8 @@ def warn_if_unfinished(
     if n_components != n_clusters:
         how = "merged" if n_components > n_clusters else "split"
         warnings.warn(
-            f"{method} arrived at {n_components} components instead of {n_clusters} clusters; "
-            f"they were {how} to {n_clusters}. {advice}",
+            f"{method} arrived at {counted(n_components, 'component')} instead of "
+            f"{counted(n_clusters, 'cluster')}; {how} into {n_clusters}. {advice}",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
