@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from coterie.core.text import plain
 from coterie.ensemble import Ensemble
+from coterie.plot.arrange import block_means, pooled_coassociation
 from coterie.report._reading import Reading
 from coterie.report._sentences import THINNEST
 from coterie.select.criteria import CRITERIA
@@ -82,12 +84,12 @@ def _matrix(reading: Reading) -> dict[str, Any]:
         {
             "name": "Co-association",
             "top": 1.0,
-            "values": triangle(blocks.coassociation(reading.ensemble), 1.0),
+            "values": triangle(pooled_coassociation(reading.ensemble, blocks.inside), 1.0),
         }
     ]
     learned = reading.result.matrix
     if learned is not None:
-        values = blocks.average(learned)
+        values = block_means(learned, blocks.inside)
         top = max(float(values.max()), np.finfo(np.float64).tiny)
         name = plain(reading.result.matrix_name or "learned matrix")
         views.append(
@@ -232,10 +234,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
 
 def cross_table(one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     """Number of samples in each pair of parts of two partitions, given how often each sample counts."""
-    columns = int(other.max()) + 1
-    pairs = one.astype(np.int64) * columns + other
-    sums = np.bincount(pairs, weights=counts, minlength=(int(one.max()) + 1) * columns)
-    return sums.astype(counts.dtype).reshape(-1, columns)
+    return np.asarray(sparse.coo_array((counts, (one, other))).toarray())
 
 
 def _agreement(reading: Reading) -> dict[str, Any] | None:

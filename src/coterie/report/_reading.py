@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
@@ -146,12 +145,8 @@ class Reading:
     def histograms(self) -> NDArray[Any]:
         """Samples per cluster and bin of confidence, c x 20."""
         bins = np.minimum((self.result.sample_confidence * BINS).astype(np.int64), BINS - 1)
-        flat = np.bincount(
-            self.result.labels * BINS + bins,
-            weights=self.counts,
-            minlength=self.result.n_clusters * BINS,
-        )
-        return self.ensemble.as_counts(flat).reshape(self.result.n_clusters, BINS)
+        shape = (self.result.n_clusters, BINS)
+        return sparse.coo_array((self.counts, (self.result.labels, bins)), shape).toarray()
 
     @cached_property
     def histogram_clusters(self) -> list[int]:
@@ -283,19 +278,17 @@ def _parts(
     if len(rows) < 2:
         return None
     together = mean_coassociation(ensemble, sparse.csr_array(ensemble.incidence[rows]))
-    pairs = weighted_linkage(1.0 - together, weight).pairs
+    dendrogram = weighted_linkage(1.0 - together, weight)
     held = weight.copy()
     last = None
-    for step, (low, high) in enumerate(pairs.tolist()):
+    for step, (low, high) in enumerate(dendrogram.pairs.tolist()):
         if min(held[low], held[high]) >= LEAST_PART * weight.sum():
             last = step
         held[low] += held[high]
     if last is None:
         return None
-    before = pairs[:last]
-    graph = sparse.coo_array((np.ones(last), (before[:, 0], before[:, 1])), (len(rows), len(rows)))
-    group = connected_components(graph, directed=False)[1]
-    one, other = (np.flatnonzero(group == group[side]) for side in pairs[last])
+    group = dendrogram.cut(len(rows) - last)
+    one, other = (np.flatnonzero(group == group[side]) for side in dendrogram.pairs[last])
     if weight[one].sum() < weight[other].sum():
         one, other = other, one
     return rows[one], rows[other]
