@@ -213,14 +213,11 @@ def _mark_clusters(ax: Axes, spans: Spans, names: list[Any], *, by_cluster: bool
     start, stop = edges[first], np.append(edges[first[1:]], edges[-1])
     colours = [palette(len(names))[label] for label in spans.label[first]]
     near, far = -STRIP * edges[-1], -0.2 * STRIP * edges[-1]
-    for across in (True, False):
-        corners = [
-            [(a, near), (b, near), (b, far), (a, far)]
-            if across
-            else [(near, a), (near, b), (far, b), (far, a)]
-            for a, b in zip(start, stop, strict=True)
-        ]
-        strip = PolyCollection(corners, facecolors=colours, linewidths=0)
+    top = np.array(
+        [[(a, near), (b, near), (b, far), (a, far)] for a, b in zip(start, stop, strict=True)]
+    )
+    for corners in (top, top[..., ::-1]):
+        strip = PolyCollection([*corners], facecolors=colours, linewidths=0)
         ax.add_collection(strip, autolim=False)
     ax.set_xlim(near, edges[-1])
     ax.set_ylim(edges[-1], near)
