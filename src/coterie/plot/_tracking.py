@@ -69,12 +69,12 @@ def tracking(
         recommended = labels.recommended if recommended is None else recommended
         labels = labels.labels
     else:
-        require_selection("plot.tracking", "labels", labels)
+        require_selection("plot.tracking: labels", labels)
     check_parameters("plot.tracking", {"recommended": recommended}, {"recommended": K})
     columns = _columns(labels)
     n = len(columns[0])
     words = _names(ks, columns)
-    weight = weights("plot.tracking", "sample_weight", sample_weight, n)
+    weight = weights("plot.tracking: sample_weight", sample_weight, n)
     weight = weight / weight.sum()
     overlaps = [
         sparse.coo_array((weight, (left, right))).toarray() for left, right in pairwise(columns)
@@ -123,7 +123,7 @@ def _columns(labels: Any) -> list[IntArray]:
     if 0 in rows.shape:
         raise ParameterError("plot.tracking: labels is empty: there is nothing to draw")
     return [
-        label_codes("plot.tracking", f"labels, row {i}", row, None)[0] for i, row in enumerate(rows)
+        label_codes(f"plot.tracking: labels, row {i}", row, None)[0] for i, row in enumerate(rows)
     ]
 
 

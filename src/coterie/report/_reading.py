@@ -158,11 +158,10 @@ class Reading:
     @cached_property
     def medians(self) -> NDArray[np.float64]:
         """Median confidence of each cluster."""
-        order = np.lexsort((self.result.sample_confidence, self.result.labels))
-        ends = np.cumsum(np.bincount(self.result.labels, minlength=self.result.n_clusters))
-        parts = np.split(order, ends[:-1])
-        confidence = self.result.sample_confidence
-        return np.array([weighted_median(confidence[part], self.counts[part]) for part in parts])
+        confidence, counts = self.result.sample_confidence, self.counts
+        return np.array(
+            [weighted_median(confidence[part], counts[part]) for part in self._parts(confidence)]
+        )
 
     @cached_property
     def agreement(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -181,13 +180,14 @@ class Reading:
             return np.arange(n)
         # multiples of the golden ratio modulo one are spread evenly over any order of the rows
         spread = np.arange(n, dtype=np.uint64) * np.uint64(2654435769) % np.uint64(2**32)
-        sizes = np.bincount(self.result.labels, minlength=self.result.n_clusters)
-        quota = np.maximum(np.floor(sizes / n * POINTS), 1).astype(np.int64)
-        order = np.lexsort((spread, self.result.labels))
-        starts = np.cumsum(sizes) - sizes
-        rank = np.empty(n, dtype=np.int64)
-        rank[order] = np.arange(n) - np.repeat(starts, sizes)
-        return np.flatnonzero(rank < quota[self.result.labels])[:POINTS]
+        chosen = [part[: max(int(len(part) / n * POINTS), 1)] for part in self._parts(spread)]
+        return np.sort(np.concatenate(chosen))[:POINTS]
+
+    def _parts(self, key: NDArray[Any]) -> list[NDArray[np.int64]]:
+        """The samples of each cluster, ordered by a key."""
+        labels = self.result.labels
+        ends = np.cumsum(np.bincount(labels, minlength=self.result.n_clusters))
+        return np.split(np.lexsort((key, labels)), ends[:-1])
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
     for cluster in np.argsort(-sizes, kind="stable")[:MERGED_CLUSTERS].tolist():
         rows = np.flatnonzero(labels == cluster)
         rows = rows[np.argsort(-weight[rows], kind="stable")[:MERGED_ROWS]]
-        parts = _parts(ensemble, rows, weight[rows])
+        parts = _halves(ensemble, rows, weight[rows])
         if parts is None:
             continue
         one, other = (np.asarray(ensemble.incidence[part].T @ weight[part]) for part in parts)
@@ -271,7 +271,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
     return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
 
 
-def _parts(
+def _halves(
     ensemble: Ensemble, rows: NDArray[np.int64], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """The two sides of the last large merge of a dendrogram, the heavier first."""

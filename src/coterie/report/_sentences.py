@@ -33,18 +33,24 @@ def no_structure(reading: Reading) -> bool:
 
 def headline(reading: Reading) -> list[str]:
     """The result in two or three sentences."""
+    sentences = _verdict(reading)
+    if (scores := reading.truth_scores) is not None:
+        sentences.append(
+            f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
+            f"accuracy {percent(scores['accuracy'])}."
+        )
+    return sentences
+
+
+def _verdict(reading: Reading) -> list[str]:
     result = reading.result
     n = counted(reading.n, "sample")
     if result.n_clusters == 1:
         alone = f"all {n} are in one cluster."
-        first = f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()
-        return [first, *_against_truth(reading)]
+        return [f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()]
     clusters = counted(result.n_clusters, "cluster")
     if no_structure(reading):
-        return [
-            f"No stable structure: do not trust the {clusters} of {n} below.",
-            *_against_truth(reading),
-        ]
+        return [f"No stable structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
     if median >= SURE:
         how = "most assignments sure"
@@ -52,31 +58,20 @@ def headline(reading: Reading) -> list[str]:
         how = "assignments fairly sure"
     else:
         how = "most assignments unsure"
-    first = f"{clusters} of {n}, {how} (median confidence {median:.2f})."
-    return [first, *_weakest(reading), *_against_truth(reading)]
+    return [f"{clusters} of {n}, {how} (median confidence {median:.2f}).", _weakest(reading)]
 
 
-def _weakest(reading: Reading) -> list[str]:
+def _weakest(reading: Reading) -> str:
     table = reading.clusters
     confidence = table["confidence"]
     lowest = int(np.argmin(confidence))
     rival = int(table["nearest"][lowest])
     if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
-        return ["No cluster is much less sure than the others."]
+        return "No cluster is much less sure than the others."
     sentence = f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f})"
     if table["separation"][lowest] > 0:
         sentence += f"; its samples are most often put together with those of cluster {rival}"
-    return [f"{sentence}."]
-
-
-def _against_truth(reading: Reading) -> list[str]:
-    scores = reading.truth_scores
-    if scores is None:
-        return []
-    return [
-        f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
-        f"accuracy {percent(scores['accuracy'])}."
-    ]
+    return f"{sentence}."
 
 
 def tiles(reading: Reading) -> list[tuple[str, str, str]]:

@@ -86,7 +86,7 @@ def score_map(
         },
     )
     down, across = [*rows], [*columns]
-    drawn = numbers(SCORE_MAP, "values", values, (len(down), len(across)), nan=True)
+    drawn = numbers(f"{SCORE_MAP}: values", values, (len(down), len(across)), nan=True)
     if np.isnan(drawn).all():
         raise ParameterError(f"{SCORE_MAP}: values holds no result: there is nothing to draw")
     own, ax = ax is None, axes(ax, (5.4, 4.2))
@@ -263,7 +263,7 @@ def matrices(
         raise ParameterError(f"{MATRICES}: named is empty: there is no matrix to draw")
     n = ensemble.n_microclusters
     given = {
-        str(name): numbers(MATRICES, f"named[{name!r}]", values, (n, n))
+        str(name): numbers(f"{MATRICES}: named[{name!r}]", values, (n, n))
         for name, values in named.items()
     }
     for name in difference or ():
@@ -307,7 +307,7 @@ def matrices(
 def _arranged(
     given: dict[str, FloatArray], labels: Any, ensemble: Ensemble, max_rows: int
 ) -> tuple[dict[str, FloatArray], FloatArray, Spans, bool]:
-    codes, names = label_codes(MATRICES, "labels", labels, ensemble.n_samples)
+    codes, names = label_codes(f"{MATRICES}: labels", labels, ensemble.n_samples)
     spans = Spans.of(ensemble.inverse, codes, ensemble.sample_counts)
     first = next(iter(given.values()))
     # the matrix exists already, so average linkage is affordable within each class
