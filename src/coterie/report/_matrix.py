@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import memory_budget
-from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.plot.arrange import Spans, bin_weights
@@ -85,14 +84,15 @@ def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 def _display_order(votes: ClusterVotes) -> tuple[NDArray[np.int64], str]:
     """Microclusters with similar clusters side by side and similar rows inside, and how in words."""
-    ensemble, labels, n_clusters = votes.ensemble, votes.labels, votes.n_clusters
+    ensemble, labels = votes.ensemble, votes.labels
     n = len(labels)
-    rank = np.empty(n_clusters, dtype=np.int64)
-    rank[_order_of_clusters(votes)] = np.arange(n_clusters)
+    clusters = _order_of_clusters(votes)
     if n <= DENDROGRAM_ROWS and 24 * n * n <= memory_budget():
-        inner = _dendrogram_rank(ensemble, labels)
-        order = np.lexsort((inner, rank[labels]))
-        return order, "by the average-link dendrogram of the co-association"
+        shares, weight = coassociation(ensemble), ensemble.sizes
+        groups = [np.flatnonzero(labels == cluster) for cluster in clusters]
+        ordered = [rows[leaves(shares[np.ix_(rows, rows)], weight[rows])] for rows in groups]
+        return np.concatenate(ordered), "by the average-link dendrogram of the co-association"
+    rank = np.argsort(clusters)
     own, rival_support, rival = votes.support
     # rows that lean to a cluster are drawn on the side of that cluster
     towards = rank[np.where(rival < 0, labels, rival)]
@@ -107,17 +107,6 @@ def _order_of_clusters(votes: ClusterVotes) -> NDArray[np.int64]:
         return np.arange(votes.n_clusters)
     between = mean_coassociation(votes.ensemble, sparse.csr_array(votes.overlap.T))
     return leaves(between, np.asarray(votes.overlap.sum(axis=0), dtype=np.float64))
-
-
-def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Position of each microcluster among the leaves of its cluster's dendrogram."""
-    shares = coassociation(ensemble)
-    weight = ensemble.sizes
-    rank = np.zeros(len(labels), dtype=np.int64)
-    for cluster in np.unique(labels):
-        rows = np.flatnonzero(labels == cluster)
-        rank[rows[leaves(shares[np.ix_(rows, rows)], weight[rows])]] = np.arange(len(rows))
-    return rank
 
 
 def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -65,11 +65,6 @@ class Reading:
         return self.ensemble.sample_counts
 
     @cached_property
-    def n(self) -> int | float:
-        """Number of samples, counted by weight."""
-        return self.ensemble.total_count
-
-    @cached_property
     def weighted(self) -> bool:
         """Whether samples have weights, and are counted by them."""
         return self.ensemble.sample_weight is not None

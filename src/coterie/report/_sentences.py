@@ -44,7 +44,7 @@ def headline(reading: Reading) -> list[str]:
 
 def _verdict(reading: Reading) -> list[str]:
     result = reading.result
-    n = counted(reading.n, "sample")
+    n = counted(reading.ensemble.total_count, "sample")
     if result.n_clusters == 1:
         alone = f"all {n} are in one cluster."
         return [f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()]
@@ -77,7 +77,7 @@ def _weakest(reading: Reading) -> str:
 def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     """The numbers at the top: value, name, and a remark."""
     result, ensemble = reading.result, reading.ensemble
-    n = reading.n
+    n = reading.ensemble.total_count
     rows = counted(ensemble.n_microclusters, "distinct label row")
     numbers = [
         (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
@@ -177,7 +177,7 @@ def _merged(reading: Reading) -> list[str]:
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:
     """What the page shows in aggregate to stay small."""
-    n, rows = reading.n, reading.ensemble.n_samples
+    n, rows = reading.ensemble.total_count, reading.ensemble.n_samples
     what = _rows(reading)
     parts = []
     blocks = len(reading.blocks.cluster)
@@ -207,11 +207,11 @@ def by_weight(reading: Reading) -> str:
     """How weighted samples are counted on this page, or nothing where there are no weights."""
     if not reading.weighted:
         return ""
-    rows = reading.ensemble.n_samples
+    rows, n = reading.ensemble.n_samples, reading.ensemble.total_count
     return (
         f"Samples are counted by weight: {counted(rows, 'weighted row')} "
-        f"{'represents' if rows == 1 else 'represent'} {counted(reading.n, 'sample')}. The map and "
-        "the search show weighted rows; all other numbers and pictures count samples."
+        f"{'represents' if rows == 1 else 'represent'} {counted(n, 'sample')}. The map and the search "
+        "show weighted rows; all other numbers and pictures count samples."
     )
 
 
@@ -231,7 +231,7 @@ def captions(reading: Reading) -> dict[str, str]:
 
 def _matrix(reading: Reading) -> str:
     result, blocks = reading.result, reading.blocks
-    n, size = reading.n, len(blocks.cluster)
+    n, size = reading.ensemble.total_count, len(blocks.cluster)
     between, inside = reading.between[1], reading.clusters["cohesion"]
     one = result.n_clusters == 1
     text = "How often members put two samples together. "
@@ -260,12 +260,12 @@ def _map(reading: Reading) -> str:
     n, drawn = reading.ensemble.n_samples, len(reading.points)
     what = _rows(reading)
     which = f"{drawn:,} of the {n:,} {what}" if drawn < n else f"The {n:,} {what}"
+    coordinates = f"Coordinates: {plain(reading.result.coordinates_name)}."
     if reading.result.n_clusters == 1:
-        return f"{which}. Coordinates: {plain(reading.result.coordinates_name)}."
+        return f"{which}. {coordinates}"
     return (
-        f"{which}, coloured by cluster; fainter points are less sure. "
-        f"Coordinates: {plain(reading.result.coordinates_name)}. Each number marks the middle of the "
-        "more certain half of a cluster."
+        f"{which}, coloured by cluster; fainter points are less sure. {coordinates} Each number "
+        "marks the middle of the more certain half of a cluster."
     )
 
 
