@@ -254,12 +254,11 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
 
 def _settings(model: LabelConsensus) -> dict[str, Any]:
     """The parameters as values that an h5ad file can store."""
-    settings: dict[str, Any] = {}
-    for name, value in model.get_params(deep=False).items():
-        if value is None or name in NOT_SETTINGS:
-            continue
-        plain = isinstance(value, bool | int | float | str)
-        settings[name] = value if plain else " ".join(str(value).split())
+    settings = {
+        name: value if isinstance(value, bool | int | float | str) else " ".join(str(value).split())
+        for name, value in model.get_params(deep=False).items()
+        if value is not None and name not in NOT_SETTINGS
+    }
     if isinstance(model.random_state, int | np.integer):
         settings["random_state"] = int(model.random_state)
     return settings

@@ -224,9 +224,8 @@ def _mark_clusters(ax: Axes, spans: Spans, names: list[Any], *, by_cluster: bool
     ax.spines[:].set_visible(False)
     if not by_cluster:
         return
-    for wall in start[1:]:
-        ax.hlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
-        ax.vlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
+    ax.hlines(start[1:], 0.0, edges[-1], color=INK, linewidth=0.4)
+    ax.vlines(start[1:], 0.0, edges[-1], color=INK, linewidth=0.4)
     wide = (stop - start) >= NARROWEST_NAMED * edges[-1]
     ax.set_yticks(
         ((start + stop) / 2)[wide],

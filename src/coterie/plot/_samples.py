@@ -115,13 +115,11 @@ def _rows_of_bars(
         middle = weighted_median(sure[inside], weight[inside])
         ax.plot([middle, middle], [floor, floor + ROW_HEIGHT], color=INK, linewidth=1.4)
         words.append(f"{shown(name)}  ({weight[inside].sum():,.4g})")
-    ax.set_yticks(np.arange(len(names))[::-1], words)
+    ax.set_yticks(np.arange(len(names))[::-1], words, verticalalignment="bottom")
     ax.set_ylim(0.0, len(names))
     ax.tick_params(axis="y", length=0)
     for floor in range(1, len(names)):
         ax.axhline(floor, color="#DDDDDD", linewidth=0.6, zorder=0)
-    for text in ax.get_yticklabels():
-        text.set_verticalalignment("bottom")
     ax.set_ylabel(f"cluster ({unit})")
     title = "each cluster scaled to its own height; line: median"
     if len(names) == 1:
