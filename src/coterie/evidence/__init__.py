@@ -1,12 +1,6 @@
 """Evidence: pure functions of an Ensemble, at the level of microclusters."""
 
-from coterie.evidence.coassociation import (
-    coassociation,
-    coassociation_counts,
-    coassociation_operator,
-    observed_counts,
-    weighted_coassociation,
-)
+from coterie.evidence.coassociation import coassociation, weighted_coassociation
 from coterie.evidence.contingency import contingency
 from coterie.evidence.enhancement import enhance
 from coterie.evidence.links import approximate_simrank, connected_triple, simrank
@@ -21,13 +15,10 @@ __all__ = [
     "cluster_reliability",
     "cluster_support",
     "coassociation",
-    "coassociation_counts",
-    "coassociation_operator",
     "connected_triple",
     "contingency",
     "enhance",
     "locally_weighted_coassociation",
-    "observed_counts",
     "propagated_cluster_similarity",
     "propagated_similarity",
     "simrank",

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from coterie.core.budget import Budget
-from coterie.core.errors import ParameterError
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evidence.coassociation import by_member, require_dense
+from coterie.evidence.coassociation import require_dense
 
 
-def transitions(
-    ensemble: Ensemble,
-    member_values: ArrayLike | None = None,
-    *,
-    memory_budget: Budget = None,
-) -> NDArray[np.float64]:
+def transitions(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
     """Mean over members of the connectivity divided by cluster size, N x N between single samples.
 
     Entry (u, v) is the chance to step from a sample of u to one given sample of v; cluster sizes
     count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. Only the
-    members that label a sample are picked for it.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    member_values : array of m numbers, optional
-        Relative chance of each member; by default its ``member_weight``.
+    members that label a sample are picked for it, in proportion to their ``member_weight``.
 
     Examples
     --------
@@ -43,14 +31,7 @@ def transitions(
     from coterie.numerics.pairs import weighted_agreements
 
     require_dense(ensemble, 8, "The transition matrix", memory_budget)
-    chance = ensemble.member_weight
-    if member_values is not None:
-        chance = by_member(ensemble, member_values)
-        if not (chance > 0).all():
-            raise ParameterError(
-                f"member_values must be positive, but the least of them is {chance.min():g}"
-            )
-    values = chance[ensemble.member_of_cluster] / ensemble.cluster_sizes
+    values = ensemble.weight_of_cluster / ensemble.cluster_sizes
     steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
-    steps /= (ensemble.observed @ chance)[:, None]
+    steps /= ensemble.observed_weight[:, None]
     return steps
