@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from coterie.ensemble.compress import (
     distinct_rows_of_matrix,
 )
 from coterie.ensemble.missing import MissingValues
+
+if TYPE_CHECKING:
+    from coterie.numerics.rows import RowTable
 
 Column = NDArray[Any] | Categorical | list[Any]
 
@@ -131,18 +134,24 @@ class Lookup:
         """From the codes and categories of an ensemble."""
         return cls(_narrow(codes, categories), tuple(categories), tuple(values))
 
-    def expand(self, rows: DistinctRows, part_name: str, first_row: int) -> list[NDArray[Any]]:
-        """The values of each row of a block."""
+    def numbered(self) -> RowTable:
+        """The label rows by their numbers, for the blocks of one part."""
         from coterie.numerics.rows import RowTable
 
+        numbers = RowTable(len(self.categories))
+        numbers.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
+        return numbers
+
+    def expand(
+        self, rows: DistinctRows, numbers: RowTable, part_name: str, first_row: int
+    ) -> list[NDArray[Any]]:
+        """The values of each row of a block."""
         sought = np.empty(rows.codes.shape, dtype=np.int32)
         for j, known in enumerate(self.categories):
             _, (_, new_codes) = _union([known, rows.categories[j]], keep_first=True)
             sought[:, j] = np.append(new_codes, np.int32(-1))[rows.codes[:, j]]
-        numbered = RowTable(len(self.categories))
-        numbered.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
         ids = np.empty(len(sought), dtype=np.int32)
-        numbered.add(sought, ids)
+        numbers.add(sought, ids)
         if (unknown := ids >= len(self.codes)).any():
             row = first_row + int(np.argmax(unknown[rows.inverse]))
             raise LabelError(
