@@ -148,8 +148,11 @@ class Lookup:
         """The values of each row of a block."""
         sought = np.empty(rows.codes.shape, dtype=np.int32)
         for j, known in enumerate(self.categories):
-            _, (_, new_codes) = _union([known, rows.categories[j]], keep_first=True)
-            sought[:, j] = np.append(new_codes, np.int32(-1))[rows.codes[:, j]]
+            union, (own, other) = _union([known, rows.categories[j]])
+            # A label that the ensemble does not have gets a code that it does not have.
+            code_of = np.full(len(union), len(known), dtype=np.int32)
+            code_of[own] = np.arange(len(known))
+            sought[:, j] = np.append(code_of[other], np.int32(-1))[rows.codes[:, j]]
         ids = np.empty(len(sought), dtype=np.int32)
         numbers.add(sought, ids)
         if (unknown := ids >= len(self.codes)).any():
@@ -176,40 +179,18 @@ def _narrow(
     return codes.astype(np.int8 if most <= 127 else np.int16 if most <= 32767 else np.int32)
 
 
-def _union(
-    given: Sequence[NDArray[Any]], *, keep_first: bool = False
-) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
-    """The union of several lists of labels, and the new code of each label in each list.
-
-    Whole numbers are sorted, other labels are in order of appearance. With ``keep_first`` the labels
-    of the first list keep their codes.
-    """
+def _union(given: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The union of several lists of labels, and the new code of each label in each list."""
     first = given[0]
     if first.dtype.kind != "O" and all(
         values.dtype == first.dtype and np.array_equal(values, first) for values in given[1:]
     ):
         return first, [np.arange(len(first), dtype=np.int32)] * len(given)
     filled = [values for values in given if len(values)]
-    if not keep_first and all(is_plain_integer(values) for values in filled):
-        whole = [values.astype(np.int64) for values in given]
-        known: NDArray[Any] = np.unique(np.concatenate(whole))
-        return known, [np.searchsorted(known, values).astype(np.int32) for values in whole]
-    # In Python True equals 1, but as labels they differ.
-    code_of: dict[tuple[type, Any], int] = {}
-    codes_of = [
-        np.array(
-            [code_of.setdefault((type(value), value), len(code_of)) for value in values.tolist()],
-            dtype=np.int32,
-        )
-        for values in given
-    ]
-    kinds = {values.dtype.kind for values in filled}
-    labels = [value for _, value in code_of]
-    if kinds <= {"i", "u"}:
-        known = np.array(labels)
-    elif kinds == {"b"}:
-        known = np.array(labels, dtype=np.bool_)
-    else:
-        known = np.empty(len(labels), dtype=object)
-        known[:] = labels
-    return known, codes_of
+    if not filled:
+        return first, [np.empty(0, dtype=np.int32)] * len(given)
+    # NumPy would turn numbers among text into text.
+    if len({values.dtype.kind for values in filled}) > 1:
+        filled = [values.astype(object) for values in filled]
+    codes, known = encode(np.concatenate(filled), "labels", MissingValues.named(None))
+    return known, np.split(codes, np.cumsum([len(values) for values in given])[:-1])
