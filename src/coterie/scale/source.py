@@ -479,24 +479,10 @@ def per_row(
     names: str | list[str],
     id: str | None = None,
 ) -> Any:
-    """What a function computes for all rows, lazily and in their partitions.
+    """What ``function(part, model, part_name)`` computes for all rows, lazily, in their partitions.
 
-    Parameters
-    ----------
-    source : Source
-    function : callable
-        Called with a part, the model and the name of the part; returns one row per row of the part.
-    model : object
-    empty : ndarray
-        The result for no rows.
-    names : str or list of str
-        Name of the series, or names of the columns, if the source is a dataframe.
-    id : str, optional
-        A column of the dataframe to copy before the others.
-
-    Returns
-    -------
-    dask series or dataframe for a dask dataframe, else dask array
+    A dask series or dataframe, with these names and the id, if the source is a dataframe; else a dask
+    array. ``empty`` is the result for no rows.
     """
     from dask import delayed
 
