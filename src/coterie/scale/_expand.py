@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.errors import DataError, LabelError, SchedulerError
 from coterie.core.params import CALLBACK, check_parameters
+from coterie.core.text import repeated
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
@@ -219,17 +220,16 @@ def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) 
 
 
 def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict[str, NDArray[Any]]:
-    columns = {} if layout.id is None else {str(layout.id): np.empty(0)}
+    columns: list[tuple[str, NDArray[Any]]] = []
     for name, array in values.items():
-        several = (
-            {f"{name}_{q}": array[:, q] for q in range(array.shape[1])} if array.ndim == 2 else {}
-        )
-        for column, content in (several or {name: array}).items():
-            if column in columns:
-                raise LabelError(f"two columns would be named {column!r}; names must differ")
-            columns[column] = content
-    columns.pop(str(layout.id), None)
-    return columns
+        if array.ndim == 2:
+            columns += [(f"{name}_{q}", column) for q, column in enumerate(array.T)]
+        else:
+            columns.append((name, array))
+    names = [name for name, _ in columns] + ([] if layout.id is None else [str(layout.id)])
+    if twice := repeated(names):
+        raise LabelError(f"two columns would be named {twice[0]!r}; names must differ")
+    return dict(columns)
 
 
 def _check_target(target: Path, overwrite: bool) -> None:

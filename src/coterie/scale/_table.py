@@ -87,28 +87,22 @@ def distinct_rows(
 
 def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     """The distinct rows of tables of neighbouring partitions, in their order."""
-    from coterie.numerics.rows import number_rows
-
     if len(tables) == 1:
         return tables[0]
-    n_members = tables[0].codes.shape[1]
-    codes = np.empty((sum(len(table.codes) for table in tables), n_members), dtype=np.int32)
-    categories = []
-    for j in range(n_members):
+    columns = []
+    for j in range(tables[0].codes.shape[1]):
         known, codes_of = _union([table.categories[j] for table in tables])
-        begin = 0
-        for table, new_codes in zip(tables, codes_of, strict=True):
-            # A missing label has the code -1 and selects the last entry.
-            target = np.append(new_codes, np.int32(-1))
-            codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
-            begin += len(table.codes)
-        categories.append(known)
-    # Rows are looked up by hash and then compared, so that rows with equal hashes stay distinct.
-    rows, ids = number_rows(codes)
-    counts = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
+        # A missing label has the code -1 and selects the last entry.
+        codes = [
+            np.append(new_codes, np.int32(-1))[table.codes[:, j]]
+            for table, new_codes in zip(tables, codes_of, strict=True)
+        ]
+        columns.append((np.concatenate(codes), known))
+    rows = distinct_rows_of_columns(columns)
+    counts = np.zeros(len(rows.codes), dtype=np.int64)
+    np.add.at(counts, rows.inverse, np.concatenate([table.counts for table in tables]))
     blank = next((table.blank for table in tables if table.blank is not None), None)
-    return LabelTable(_narrow(rows, categories), counts, tuple(categories), blank)
+    return LabelTable(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
 
 
 @dataclass(frozen=True)
