@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from coterie.core.budget import Budget
@@ -170,7 +170,6 @@ class DaskPool(Pool):
     def ensemble(
         self,
         *,
-        member_weight: ArrayLike | None = None,
         memory_budget: Budget = None,
         client: Any = None,
         callback: Progress | None = None,
@@ -180,7 +179,6 @@ class DaskPool(Pool):
             self.labels,
             columns=self.member_names,
             id=self.id,
-            member_weight=member_weight,
             memory_budget=memory_budget,
             client=client,
             callback=callback,
