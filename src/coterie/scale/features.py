@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from coterie.core.budget import Budget
@@ -38,6 +38,7 @@ from coterie.scale.source import (
     is_array,
     is_frame,
     open_labels,
+    per_row,
     read_frame,
     refuse_absent,
 )
@@ -169,7 +170,6 @@ class DaskPool(Pool):
     def ensemble(
         self,
         *,
-        member_weight: ArrayLike | None = None,
         memory_budget: Budget = None,
         client: Any = None,
         callback: Progress | None = None,
@@ -179,7 +179,6 @@ class DaskPool(Pool):
             self.labels,
             columns=self.member_names,
             id=self.id,
-            member_weight=member_weight,
             memory_budget=memory_budget,
             client=client,
             callback=callback,
@@ -332,17 +331,15 @@ class DaskFeatures:
 
     def _labelled(self, plans: Sequence[MemberPlan], members: Sequence[Any]) -> Any:
         """The labels of all rows, to be computed in the partitions."""
-        from dask import delayed
-
-        fitted = delayed((light_plans(plans), tuple(members)), traverse=False)
         names = [plan.name for plan in plans]
-        frame, id = self.source.collection, self.source.layout.id
-        if not self.columns:
-            blocks = [delayed(assign_members)(part, fitted) for part in self.source.parts]
-            return as_array(blocks, self.lengths, np.empty((0, len(names)), dtype=np.int32))
-        meta = frame._meta[[] if id is None else [id]]
-        meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
-        return frame.map_partitions(_label_frame, fitted, self.columns, id, meta=meta)
+        return per_row(
+            replace(self.source, rows=tuple(self.lengths)),
+            partial(_label, columns=self.columns),
+            (light_plans(plans), tuple(members)),
+            np.empty((0, len(names)), dtype=np.int32),
+            names,
+            self.source.layout.id,
+        )
 
     def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
         """Update the centres of members fitted on a sample with all rows, in mini-batches.
@@ -452,25 +449,15 @@ def predict_dask(
     feature_names: Sequence[str] | None,
 ) -> Any:
     """Lazy clusters of rows in partitions; ``clusters`` maps the members' labels to clusters."""
-    from dask import delayed
-
     columns = None if feature_names is None or is_array(X) else [*feature_names]
     features = features_from_dask(X, columns=columns)
     if features.width != n_features:
         raise ParameterError(
             f"X has {features.width} features, but the members were fitted on {n_features}"
         )
-    model = delayed((light_plans(pool.plans), pool.members, clusters), traverse=False)
-    source, nothing = features.source, np.empty(0, np.int64)
-    if not features.columns:
-        blocks = [
-            delayed(_predict)(part, model, (), part_name) for part, part_name in source.named_parts
-        ]
-        return as_array(blocks, source.rows, nothing)
-    import pandas as pd
-
-    meta = pd.Series(nothing, source.collection._meta.index[:0], name="cluster")
-    return source.collection.map_partitions(_predict, model, features.columns, meta=meta)
+    model = light_plans(pool.plans), pool.members, clusters
+    predict = partial(_predict, columns=features.columns)
+    return per_row(features.source, predict, model, np.empty(0, np.int64), "cluster")
 
 
 def light_plans(plans: Sequence[MemberPlan]) -> tuple[MemberPlan, ...]:
@@ -513,17 +500,10 @@ def _draw(
     return hashes[chosen], block
 
 
-def _label_frame(
-    frame: Any, members: tuple[Any, Any], columns: tuple[Any, ...], id: str | None
-) -> Any:
-    import pandas as pd
-
-    plans, _ = members
-    labels = assign_members(frame[[*columns]], members)
-    table = pd.DataFrame(labels, index=frame.index, columns=[plan.name for plan in plans])
-    if id is not None:
-        table.insert(0, id, frame[id])
-    return table
+def _label(
+    part: Any, members: tuple[Any, Any], part_name: str, columns: tuple[Any, ...]
+) -> NDArray[np.int32]:
+    return assign_members(part[[*columns]] if columns else part, members)
 
 
 def assign_members(
@@ -553,15 +533,10 @@ def assign_members(
 
 
 def _predict(
-    part: Any, model: tuple[Any, Any, Any], columns: tuple[Any, ...], part_name: str = "a partition"
-) -> Any:
+    part: Any, model: tuple[Any, Any, Any], part_name: str, columns: tuple[Any, ...]
+) -> NDArray[np.int64]:
     plans, members, clusters = model
     numbers = numbers_of(part, columns, part_name)
-    labels = np.empty(0, dtype=np.int64)
-    if len(numbers):
-        labels = clusters(assign_members(numbers, (plans, members)))
-    if not columns:
-        return labels
-    import pandas as pd
-
-    return pd.Series(labels, index=part.index, name="cluster")
+    if len(numbers) == 0:
+        return np.empty(0, dtype=np.int64)
+    return clusters(assign_members(numbers, (plans, members)))
