@@ -33,11 +33,12 @@ from speed.inputs import members, repeated
 from units import best_of
 
 from coterie import CESHL, PCE, TRCE, Ensemble
-from coterie.evidence import coassociation_counts, locally_weighted_coassociation
+from coterie.evidence import locally_weighted_coassociation
 from coterie.evidence.enhancement.kernels import sweep
 from coterie.evidence.reliability import cluster_reliability
 from coterie.numerics.laplacian_kernels import dense_components
 from coterie.numerics.linkage import weighted_linkage
+from coterie.numerics.pairs import agreement_counts
 from coterie.numerics.rows import RowTable
 from coterie.solvers import ceshl, pce, spce, trce
 from coterie.solvers.methods import find_method
@@ -154,10 +155,10 @@ def of_samples(n: int) -> Iterator[Kernel]:
 def of_evidence(ensemble: Ensemble) -> Iterator[Kernel]:
     n, incidence = ensemble.n_microclusters, ensemble.incidence
     listed = entries_listed(ensemble)
-    counts = coassociation_counts(ensemble)
+    counts = agreement_counts(ensemble.labels)
     yield Kernel(
         "co-association",
-        best_of(lambda: coassociation_counts(ensemble)),
+        best_of(lambda: agreement_counts(ensemble.labels)),
         moved=0,
         made=counts.nbytes,
         operations=listed,
@@ -217,7 +218,7 @@ def entries_listed(ensemble: Ensemble) -> float:
 
 def pairs_linked(ensemble: Ensemble) -> float:
     """Number of pairs that are in some base cluster together."""
-    return float((coassociation_counts(ensemble) > 0).sum())
+    return float((agreement_counts(ensemble.labels) > 0).sum())
 
 
 def sweep_of_ec_cms(ensemble: Ensemble) -> Kernel:

@@ -103,7 +103,7 @@ def conditions(facts: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
     lines = [
         f"Started {facts['started'][:10]} on {facts['processor']} ({facts['cores']} cores), "
-        f"Python {facts['python']}, {versions}. Caps of a run: {facts['caps']['seconds']:g} s, "
+        f"Python {facts['python']}, {versions}. Limits per run: {facts['caps']['seconds']:g} s, "
         f"{facts['caps']['memory'] / 1e9:g} GB."
     ]
     if facts["absent"]:

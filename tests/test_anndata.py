@@ -203,8 +203,8 @@ def test_a_failure_writes_nothing():
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ("leidan_1.0", r"adata.obs has no column 'leidan_1.0'; did you mean 'leiden_1.0'\?"),
-        (["leiden_0.2", "louvain_1"], "adata.obs has no column 'louvain_1'"),
+        ("leidan_1.0", r"no column of adata.obs matches 'leidan_1.0'; did you mean 'leiden_1.0'\?"),
+        (["leiden_0.2", "louvain_1"], "no column of adata.obs matches 'louvain_1'"),
         ("louvain_*", r"no column of adata.obs matches 'louvain_\*' \(it has: n_genes, leiden_0.2"),
         ([], "keys is empty"),
         ([3], "keys must be names of columns of adata.obs, but contains 3"),

@@ -21,7 +21,6 @@ from coterie.core.text import listed
 from coterie.ensemble import Ensemble
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import default_method, solver_of
-from coterie.trust import soft_labels
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
 CONFIDENCE, SOFT = "_confidence", "_soft"
@@ -60,7 +59,7 @@ def ensemble(
     ('leiden_0.5', 'leiden_1')
     """
     _check_adata(adata)
-    return _ensemble(adata, _columns(adata, keys, skip=()), missing, member_weight)
+    return _members(adata, keys, missing, member_weight)
 
 
 def combine(
@@ -156,7 +155,7 @@ def combine(
             "overwrite=True"
         )
     own = (key_added, key_added + CONFIDENCE)
-    members = _ensemble(adata, _columns(adata, keys, skip=own), missing, member_weight)
+    members = _members(adata, keys, missing, member_weight, skip=own)
     if solver is None:
         model = solver_of(default_method(n_clusters, members.n_microclusters))
     else:
@@ -166,8 +165,7 @@ def combine(
     if model.random_state is None:
         model.set_params(random_state=random_state)
     model.fit(members)
-    memberships = soft_labels(members, model.labels_) if soft else None
-    _write(adata, key_added, model, memberships)
+    _write(adata, key_added, model, model.soft_labels() if soft else None)
     return model
 
 
@@ -180,8 +178,14 @@ def _check_adata(adata: Any) -> None:
         )
 
 
-def _columns(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> list[str]:
-    """Columns of obs that match the names and patterns, in the order of the columns."""
+def _members(
+    adata: Any,
+    keys: str | Iterable[str],
+    missing: Any,
+    member_weight: ArrayLike | None,
+    skip: tuple[str, ...] = (),
+) -> Ensemble:
+    """The ensemble of the columns of obs that match the names and patterns, in their order."""
     columns = [str(name) for name in adata.obs.columns]
     wanted = [keys] if isinstance(keys, str) else [*keys]
     if not wanted:
@@ -196,30 +200,23 @@ def _columns(adata: Any, keys: str | Iterable[str], skip: tuple[str, ...]) -> li
             raise ParameterError(
                 f"keys contains {key!r}, which the result would overwrite; choose another key_added"
             )
-        if key in columns:
-            chosen.add(key)
-            continue
-        if not any(character in key for character in "*?["):
-            raise ParameterError(
-                f"adata.obs has no column {key!r}{nearest(key, columns)} (it has: {listed(columns)})"
-            )
         # an earlier result of the same name is not a member
         matches = {name for name in columns if fnmatchcase(name, key) and name not in skip}
+        # a name may hold a bracket, which is not a pattern then
+        matches = {key} if key in columns else matches
         if not matches:
             raise ParameterError(
-                f"no column of adata.obs matches {key!r} (it has: {listed(columns)})"
+                f"no column of adata.obs matches {key!r}{nearest(key, columns)} (it has: "
+                f"{listed(columns)})"
             )
         chosen |= matches
-    return [name for name in columns if name in chosen]
-
-
-def _ensemble(
-    adata: Any, names: list[str], missing: Any, member_weight: ArrayLike | None
-) -> Ensemble:
     # the index of obs becomes the sample ids, unless cells share a name; a solver that cannot handle
     # cells without any label raises its own error
     return Ensemble.from_labels(
-        adata.obs[names], missing=missing, member_weight=member_weight, blank_samples="keep"
+        adata.obs[[name for name in columns if name in chosen]],
+        missing=missing,
+        member_weight=member_weight,
+        blank_samples="keep",
     )
 
 
@@ -257,12 +254,11 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
 
 def _settings(model: LabelConsensus) -> dict[str, Any]:
     """The parameters as values that an h5ad file can store."""
-    settings: dict[str, Any] = {}
-    for name, value in model.get_params(deep=False).items():
-        if value is None or name in NOT_SETTINGS:
-            continue
-        plain = isinstance(value, bool | int | float | str)
-        settings[name] = value if plain else " ".join(str(value).split())
+    settings = {
+        name: value if isinstance(value, bool | int | float | str) else " ".join(str(value).split())
+        for name, value in model.get_params(deep=False).items()
+        if value is not None and name not in NOT_SETTINGS
+    }
     if isinstance(model.random_state, int | np.integer):
         settings["random_state"] = int(model.random_state)
     return settings

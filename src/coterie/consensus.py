@@ -116,8 +116,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, "auto", (low, high) or None, default None
         Number of clusters. "auto" chooses it from 2 to 10 with :func:`coterie.select.select_k`, a
-        pair from that range, or one cluster if the data have no structure. None leaves the choice to the solver; the default
-        solver is then EAC, which takes the longest lifetime.
+        pair from that range, or one cluster if the data have no structure. None leaves the choice to
+        the solver; the default solver is then EAC, which takes the longest lifetime.
     n_members : int, default 50
         Number of clusterings to generate. With 50, two runs on the same table differ less than half as
         much as two starts of k-means.
@@ -482,8 +482,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     @property
     def _gaps(self) -> Gaps | None:
         """The gaps of the features, if there are any."""
-        has_gaps = self._preparation is not None and self._preparation.gaps.any
-        return self._preparation.gaps if has_gaps else None
+        gaps = None if self._preparation is None else self._preparation.gaps
+        return gaps if gaps is not None and gaps.any else None
 
     def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
         """Fit the members on rows in memory; with "auto", choose the number of clusters first.
@@ -492,11 +492,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """
         X = self._prepared(rows, np.random.default_rng(seeds[0]))
         self._features = X
-        self._n_clusters = self.n_clusters
         if isinstance(self.n_clusters, str | tuple):
             self.selection_: Selection = self._choose(X, np.random.default_rng(seeds[1]))
-            self._n_clusters = self.selection_.recommended
+            self._n_clusters: int | None = self.selection_.recommended
             _warn_of_choice(self.selection_)
+        else:
+            self._n_clusters = self.n_clusters
         pool = self._make_members(X, self._n_clusters, seeds[0], None)
         self._gap = (
             isinstance(self._n_clusters, int)

@@ -22,7 +22,7 @@ from coterie.io import read_table
 from coterie.io.arrays import UNREADABLE, npy_header, read_arrays
 from coterie.io.mat import read_shapes
 from coterie.io.read import check_kind
-from coterie.io.table import Column, FileTable
+from coterie.io.table import Column, FileTable, damaged
 from coterie.io.write import whole_file
 from coterie.numerics.partitions import by_first_appearance
 from coterie_bench._published import data_key
@@ -195,7 +195,7 @@ def _sizes(path: Path) -> dict[str, int]:
                     shape, _ = npy_header(file)
                     sizes[entry.filename.removesuffix(".npy")] = math.prod(shape)
     except UNREADABLE as error:
-        raise DataError(f"{path} is damaged or cut short: {error}") from None
+        raise damaged(path, error) from None
     return sizes
 
 

@@ -17,7 +17,7 @@ arithmetic NMI: with it, LWEA on the paper's own draws gives the printed values 
 two of these exclude the geometric mean. The other four papers are assumed to divide by the larger
 entropy, as the stored scores do.
 
-Two tables are not from a paper: ``stored`` has the means that the authors keep beside their programs,
+Two tables are not from a paper: ``stored`` has the means that the authors keep with their programs,
 and ``program`` has the scores of those programs' labels on the same ensembles as ours.
 
 An empty ``sd`` means that none is printed. Numbers are omitted if their cell in the printed table is

@@ -41,7 +41,7 @@ _METRICS = {
 }
 # numbers of the authors that are not printed in a paper
 BESIDE = {
-    "stored": "the means that the authors keep beside their program, over ten ensembles",
+    "stored": "the means that the authors keep with their program, over ten ensembles",
     "program": "the scores of the authors' program on the given ensembles",
 }
 # fewest pairs for which a two-sided Wilcoxon test can give p < 0.05: 2 / 2^6
@@ -157,8 +157,8 @@ def _sections(summary: Summary, wide: bool) -> Iterator[_Section]:
         "Time and memory",
         2,
         (
-            "Default settings: median time, and maximum memory above that before the run. (17/20) "
-            "means that 17 of 20 runs succeeded; the others do not count.",
+            "Default settings: median time, and maximum memory in addition to what was in use "
+            "before the run. (17/20) means that 17 of 20 runs succeeded; the others do not count.",
         ),
     )
     yield from _cost_sections(summary.costs)
@@ -185,9 +185,9 @@ def _legend(summary: Summary) -> Iterator[str]:
     if any(line.comparison for line in lines):
         few = any(cell.repetitions < ENOUGH for cell in summary.cells)
         yield (
-            '"less X" is the mean difference to the reference X over the runs, both at their default '
-            "settings. ++ or -- means that the paired t-test and the Wilcoxon test are both "
-            f"significant (p < {ALPHA:g}, Holm-corrected over the table), + or - that one of them is, "
+            'The column "less X" is the mean difference from the reference X over the runs, both at '
+            "their default settings. ++ or -- means that the paired t-test and the Wilcoxon test are "
+            f"both significant (p < {ALPHA:g}, Holm-corrected over the table), + or - that one of them is, "
             "? that neither was possible. Runs that draw from one pool are not independent: take the "
             "marks as hints."
             + f" With fewer than {ENOUGH_WORD} runs the Wilcoxon test cannot reach this p, so there is "
@@ -197,16 +197,16 @@ def _legend(summary: Summary) -> Iterator[str]:
         f"{line.method} of {line.ablation_of}" for line in lines if line.ablation_of
     )
     if parts:
-        yield f"Ablations, marked -: {', '.join(parts)}."
+        yield f"Ablations (a method without one of its parts), marked -: {', '.join(parts)}."
     shown = {(row.paper, row.table): None for line in lines for row in line.published}
     if shown:
         tables = ", ".join(
             f"{PAPERS[paper]} Table {table}" for paper, table in shown if table not in BESIDE
         )
         if tables:
-            yield f'"{PUBLISHED}" are the papers\' own numbers ({tables}).'
+            yield f'"{PUBLISHED}" holds the papers\' own numbers ({tables}).'
         for table in dict.fromkeys(table for _, table in shown if table in BESIDE):
-            yield f'"{table}" in the column "{PUBLISHED}" are {BESIDE[table]}.'
+            yield f'"{table}" in the column "{PUBLISHED}" marks {BESIDE[table]}.'
 
 
 def _cell_section(cell: Cell, paper: str, wide: bool) -> _Section:
@@ -354,7 +354,7 @@ def _ranking_section(ranking: Ranking) -> _Section:
         close = rank - best < ranking.critical_difference
         row = [method, f"{rank:.2f}", "yes" if close else "no"]
         rows.append((*row, str(without) if without else "") if with_gaps else tuple(row))
-    head = ["method", "mean rank", "may equal the first"]
+    head = ["method", "mean rank", "not significantly worse than the first"]
     if math.isnan(ranking.critical_difference):
         rows = [(row[0], row[1], *row[3:]) for row in rows]
         del head[2]
@@ -375,7 +375,7 @@ def _ranking_section(ranking: Ranking) -> _Section:
 def _friedman_words(ranking: Ranking) -> str:
     test = ranking.friedman
     if test.note:
-        return f"Friedman test {test.note}."
+        return f"{test.note[0].upper()}{test.note[1:]}."
     return (
         f"Friedman test: chi-square {test.statistic:.2f}, p {_p_value(test.p)}. Ranks that differ by "
         f"less than {ranking.critical_difference:.2f} are not significantly different "

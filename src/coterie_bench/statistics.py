@@ -202,19 +202,20 @@ def friedman(scores: ArrayLike) -> Friedman:
     >>> test.statistic, round(test.p, 3)
     (6.5, 0.039)
     >>> friedman([[0.9, 0.8, 0.7]]).note
-    'not tested: one data set'
+    'no Friedman test: one data set'
     """
     ranks = ranks_of(scores)
     n_data, n_methods = ranks.shape
     note = ""
     if n_methods < 2:
-        note = "not tested: fewer than two methods"
+        note = "fewer than two methods"
     elif n_data < 2:
-        note = "not tested: one data set" if n_data else "not tested: no data set has a result"
+        note = "one data set" if n_data else "no data set has a result"
     elif np.all(ranks == ranks[0, 0]):
-        note = "not tested: all methods are equal on every data set"
+        note = "all methods are equal on every data set"
     if note:
-        return Friedman(float("nan"), float("nan"), n_data, n_methods, note)
+        reason = f"no Friedman test: {note}"
+        return Friedman(float("nan"), float("nan"), n_data, n_methods, reason)
     centred = ranks - (n_methods + 1) / 2
     # without ties the denominator is n_data * k (k + 1) / 12, the usual constant
     statistic = float(np.sum(centred.sum(axis=0) ** 2) * (n_methods - 1) / np.sum(centred**2))

@@ -121,8 +121,6 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     yield "evidence_quality", (evidence_quality, quality)
     with_theta, with_decay = {**of_ensemble, "theta": 0.4}, {**of_ensemble, "decay": 0.8}
     yield "coassociation", (evidence.coassociation, {**of_ensemble, "memory_budget": None})
-    yield "coassociation_counts", (evidence.coassociation_counts, of_ensemble)
-    yield "observed_counts", (evidence.observed_counts, of_ensemble)
     yield "contingency", (evidence.contingency, of_ensemble)
     yield "cluster_reliability", (evidence.cluster_reliability, with_theta)
     yield "locally_weighted", (evidence.locally_weighted_coassociation, with_theta)
@@ -135,9 +133,8 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     walked = {**of_ensemble, "n_neighbors": 2, "n_steps": 2}
     yield "trajectory_similarity", (evidence.trajectory_similarity, walked)
     valued = {**of_ensemble, "member_values": [1.0] * 4}
-    yield "transitions", (evidence.transitions, valued)
+    yield "transitions", (evidence.transitions, {**of_ensemble, "memory_budget": None})
     yield "weighted_coassociation", (evidence.weighted_coassociation, valued)
-    yield "coassociation_operator", (evidence.coassociation_operator, valued)
     supported = {**of_ensemble, "labels": np.zeros(ENSEMBLE.n_microclusters, int), "n_clusters": 1}
     yield "cluster_support", (evidence.cluster_support, supported)
     parted = {**of_ensemble, "labels": PARTITION}

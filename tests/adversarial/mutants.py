@@ -61,7 +61,9 @@ _OF = {
     "ensemble.canonical": "ensemble",
     "ensemble.compress": "ensemble",
     "evidence.base_clusters": "evidence/test_base_clusters.py evidence/test_budget.py",
-    "evidence.coassociation": "evidence/test_coassociation.py evidence/test_budget.py",
+    "evidence.coassociation": (
+        "evidence/test_coassociation.py evidence/test_transition.py evidence/test_budget.py"
+    ),
     "evidence.contingency": (
         "evidence/test_contingency.py evidence/test_agreement.py solvers/test_voting.py"
     ),
@@ -76,7 +78,6 @@ _OF = {
     "evidence.reliability": "evidence/test_reliability.py evidence/test_budget.py",
     "evidence.support": "evidence/test_transition.py",
     "evidence.trajectories": "evidence/test_trajectories.py evidence/test_budget.py",
-    "evidence.transition": "evidence/test_transition.py evidence/test_budget.py",
     "numerics.laplacian_kernels": "numerics/test_laplacian_kernels.py numerics/test_laplacian.py",
     "numerics.linkage": "numerics/test_linkage.py",
     "numerics.nearest": "numerics/test_nearest.py",

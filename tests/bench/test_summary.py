@@ -220,7 +220,7 @@ def test_data_that_are_not_finished_do_not_rank():
     ]
     (ranking,) = summarise(runs, spec(method("eac"), method("cspa"))).rankings
     assert (ranking.data, ranking.unfinished) == (("a",), ("b",))
-    assert ranking.friedman.note == "not tested: one data set"
+    assert ranking.friedman.note == "no Friedman test: one data set"
 
 
 def test_parts_of_a_method_do_not_rank():

@@ -128,12 +128,12 @@ def test_missing_values_and_weights_pass_through():
         (
             {"north": {"name": [1], "c": [0]}},
             {},
-            "north has no column 'id'; its columns are name, c",
+            r"north has no column 'id' \(its columns are name, c\)",
         ),
         (
             [{"id": [1], "c": [0]}, {"id": [1], "d": [0]}],
             {"label": "c"},
-            "table_1 has no column 'c'; its columns are id, d",
+            r"table_1 has no column 'c' \(its columns are id, d\)",
         ),
         ([{"id": [1]}], {}, "table_0 has no column of labels beside the id 'id'"),
         (

@@ -51,7 +51,7 @@ def test_likeness_is_that_of_the_own_cluster_and_nothing_where_none_is(ensemble)
 def test_the_mean_is_over_the_members_that_saw_both(ensemble):
     weight = np.arange(1.0, ensemble.n_members + 1)
     weighted = Ensemble.from_labels(ensemble.labels, member_weight=weight)
-    similarity = symmetric(weighted.n_base_clusters)
+    similarity = symmetric(weighted.n_base_clusters) / 2
     expected = np.zeros((weighted.n_microclusters,) * 2)
     for a, one in enumerate(weighted.labels):
         for b, two in enumerate(weighted.labels):
@@ -60,5 +60,6 @@ def test_the_mean_is_over_the_members_that_saw_both(ensemble):
             alike = similarity[own + one[both], own + two[both]]
             if len(both):
                 expected[a, b] = np.average(alike, weights=weighted.member_weight[both])
+    np.fill_diagonal(expected, 1.0)
     found = mean_over_members(weighted, similarity, "The mean")
     assert found == pytest.approx(expected, abs=1e-12)

@@ -19,8 +19,6 @@ from coterie.evidence.links import linked_clusters
 
 DENSE = [
     evidence.coassociation,
-    evidence.coassociation_counts,
-    evidence.observed_counts,
     evidence.locally_weighted_coassociation,
     evidence.transitions,
 ]
@@ -38,7 +36,7 @@ def test_refused_by_argument(thousand, function):
     text = str(error.value)
     assert "for N = 1,000 microclusters needs" in text
     assert "the memory budget is 976.6 KiB" in text
-    assert "or use coassociation_operator" in text
+    assert "or take a method that is linear in N" in text
     assert f"or the environment variable {ENVIRONMENT_VARIABLE}." in text
 
 
@@ -46,8 +44,6 @@ def test_refused_by_argument(thousand, function):
     ("function", "needs"),
     [
         (evidence.coassociation, "N = 1,000 microclusters needs 15.3 MiB"),
-        (evidence.coassociation_counts, "N = 1,000 microclusters needs 1.9 MiB"),
-        (evidence.observed_counts, "N = 1,000 microclusters needs 1.9 MiB"),
         (evidence.locally_weighted_coassociation, "N = 1,000 microclusters needs 15.3 MiB"),
         (evidence.transitions, "N = 1,000 microclusters needs 7.6 MiB"),
         (evidence.simrank, "N = 1,000 microclusters needs 68.7 MiB"),
@@ -155,11 +151,6 @@ def test_a_method_with_too_many_rows_names_those_that_can(method):
     text = str(error.value)
     assert "for N = 50,000 microclusters needs" in text
     assert "linear in N, such as PCE or CESHL" in text
-
-
-def test_the_operator_needs_no_budget(monkeypatch, thousand):
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "1")
-    assert (evidence.coassociation_operator(thousand) @ np.ones(1000)).sum() == 1000
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_matrices_of_samples_are_compressed_without_loss(ensemble, seed):
     rows = ensemble.inverse
     matrix = values[np.ix_(rows, rows)]
     np.fill_diagonal(matrix, 0.9)
-    between, own = given_similarity(ensemble, matrix, "evidence")
+    between, own = given_similarity(ensemble, matrix)
     again = between[np.ix_(rows, rows)]
     np.fill_diagonal(again, own[rows])
     np.testing.assert_array_equal(again, matrix)
@@ -28,7 +28,7 @@ def test_matrices_of_samples_are_compressed_without_loss(ensemble, seed):
 
 def test_matrices_of_microclusters_are_taken_as_they_are():
     ensemble = Ensemble.from_labels([[0], [0], [1]])
-    between, own = given_similarity(ensemble, [[0.6, 0.1], [0.1, 0.8]], "evidence")
+    between, own = given_similarity(ensemble, [[0.6, 0.1], [0.1, 0.8]])
     assert between.tolist() == [[0.6, 0.1], [0.1, 0.8]]
     assert own.tolist() == [1.0, 1.0]
 
@@ -53,9 +53,9 @@ def test_a_matrix_that_splits_a_microcluster_is_refused():
     ensemble = Ensemble.from_labels([[0], [0], [1]])
     matrix = np.array([[1.0, 0.7, 0.1], [0.7, 1.0, 0.4], [0.1, 0.4, 1.0]])
     with pytest.raises(ParameterError, match="differs between samples that have the same labels"):
-        given_similarity(ensemble, matrix, "evidence")
+        given_similarity(ensemble, matrix)
 
 
 def test_a_matrix_of_another_size_is_refused():
     with pytest.raises(ParameterError, match=r"3 x 3 .samples. or 2 x 2 .microclusters."):
-        given_similarity(Ensemble.from_labels([[0], [0], [1]]), np.eye(5), "evidence")
+        given_similarity(Ensemble.from_labels([[0], [0], [1]]), np.eye(5))

@@ -15,12 +15,12 @@ from tests.strategies import label_matrices
 
 @given(labels=label_matrices(), seed=st.integers(0, 100))
 def test_transitions(labels, seed):
-    ensemble = Ensemble.from_labels(labels)
-    values = np.random.default_rng(seed).random(ensemble.n_members) + 0.1
-    for given_values, used in ((None, np.ones(ensemble.n_members)), (values, values)):
-        found = transitions(ensemble, given_values)
+    chance = np.random.default_rng(seed).random(labels.shape[1]) + 0.1
+    for weight in (np.ones(labels.shape[1]), chance):
+        ensemble = Ensemble.from_labels(labels, member_weight=weight)
+        found = transitions(ensemble)
         samples = found[np.ix_(ensemble.inverse, ensemble.inverse)]
-        assert np.allclose(samples, naive.transitions(labels, used), rtol=1e-12)
+        assert np.allclose(samples, naive.transitions(labels, weight), rtol=1e-12)
         assert np.allclose(found @ ensemble.weights, 1.0)
 
 

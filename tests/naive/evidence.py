@@ -90,16 +90,16 @@ def locally_weighted(labels, theta):
     return matrix
 
 
-def transitions(labels, member_values):
+def transitions(labels, member_weight):
     """Chance to step to each sample: choose a member that saw you, then one of your cluster."""
     n, m = labels.shape
     steps = np.zeros((n, n))
     for i in range(n):
-        chance = sum(member_values[j] for j in range(m) if labels[i, j] >= 0)
+        chance = sum(member_weight[j] for j in range(m) if labels[i, j] >= 0)
         for j in range(m):
             if labels[i, j] >= 0:
                 mates = labels[:, j] == labels[i, j]
-                steps[i, mates] += member_values[j] / chance / mates.sum()
+                steps[i, mates] += member_weight[j] / chance / mates.sum()
     return steps
 
 

@@ -13,9 +13,8 @@ import hashlib
 import numba
 import numpy as np
 from coterie import EAC, Ensemble
-from coterie.evidence import (
-    coassociation, coassociation_counts, locally_weighted_coassociation, observed_counts, transitions,
-)
+from coterie.evidence import coassociation, locally_weighted_coassociation, transitions
+from coterie.numerics.pairs import agreement_counts, observation_counts
 
 rng = np.random.default_rng(0)
 labels = rng.integers(-1, 5, (700, 12))
@@ -25,8 +24,8 @@ for threads in (1, 2):
     numba.set_num_threads(threads)
     assert numba.get_num_threads() == threads
     found = [
-        coassociation_counts(ensemble), observed_counts(ensemble), coassociation(ensemble),
-        locally_weighted_coassociation(ensemble), transitions(ensemble),
+        agreement_counts(ensemble.labels), observation_counts(ensemble.labels),
+        coassociation(ensemble), locally_weighted_coassociation(ensemble), transitions(ensemble),
     ]
     for linkage in ("average", "complete", "single"):
         model = EAC(7, linkage=linkage).fit(ensemble)

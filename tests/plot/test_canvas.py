@@ -10,10 +10,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from coterie import Ensemble, ParameterError, plot
-from coterie.plot.canvas import ENTRIES, legend_beside, shown
-from coterie.plot.colours import OKABE_ITO, _apart, _rgb, _views
+from coterie.plot.canvas import ENTRIES, shown
+from coterie.plot.colours import OKABE_ITO
 from coterie_bench import pictures
 from coterie_bench.evidence_quality import evidence_quality
+from tests.naive.palette import apart, distances, rgb, views
 
 LABELS = np.array([[0, 0], [0, 0], [1, 1], [1, 0]])
 HISTORY = [{"pass": 1, "objective": 1.0, "residual": 0.1}]
@@ -148,7 +149,6 @@ def test_a_long_legend_is_cut_and_says_so_beside_the_data():
     assert words[-1] == f"and {50 - ENTRIES + 1} more"
     ax.figure.draw_without_rendering()
     assert ax.get_legend().get_window_extent().x0 > ax.get_window_extent().x1
-    assert legend_beside(ax, [], []) is None
 
 
 # ---------------------------------------------------------------- colours
@@ -163,10 +163,16 @@ def test_the_palette_begins_with_okabe_and_ito_and_grows_without_changing():
     assert len(set(long)) == 70
 
 
+def test_the_palette_follows_its_rule():
+    reached, possible = distances(plot.palette(120), first=6)
+    # candidates are rounded to 256 levels only when they are written
+    assert reached == pytest.approx(possible, abs=0.005)
+
+
 def test_colours_differ_for_all_three_kinds_of_eye():
-    colours = [_views(_rgb(colour)[None]) for colour in plot.palette(12)]
+    colours = [views(rgb(colour)[None]) for colour in plot.palette(12)]
     nearest = min(
-        float(_apart(one, other)[0]) for i, one in enumerate(colours) for other in colours[:i]
+        float(apart(one, other)[0]) for i, one in enumerate(colours) for other in colours[:i]
     )
     # a difference of 0.02 in OKLab is about the least that is noticed side by side
     assert nearest > 0.05

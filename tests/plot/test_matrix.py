@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import coassociation
 from coterie.plot import matrix
-from coterie.plot.arrange import Spans, bin_shares, block_means, leaf_order, pooled_coassociation
+from coterie.plot.arrange import Spans, bin_weights, block_means, leaf_order, pooled_coassociation
 from tests.builders import noisy_members
 from tests.naive import evidence as naive
 from tests.strategies import label_matrices
@@ -130,9 +130,9 @@ def test_bins_hold_the_mean_over_pairs_of_samples(labels, bins, data):
     ensemble = Ensemble.from_labels(labels)
     order = np.array(data.draw(st.permutations(range(ensemble.n_microclusters))))
     spans = Spans(order, np.zeros_like(order), ensemble.weights[order].astype(float))
-    shares = bin_shares(spans, bins, ensemble.n_microclusters)
-    assert shares.toarray().sum(axis=1) == pytest.approx(1.0)
-    means = block_means(coassociation(ensemble), shares)
+    inside = bin_weights(spans, bins, ensemble.n_microclusters)
+    assert inside.toarray().sum(axis=1) == pytest.approx(n / bins)
+    means = block_means(coassociation(ensemble), inside)
     # every sample cut into `bins` equal pieces: n pieces fill a bin exactly
     pieces = np.repeat(np.repeat(order, ensemble.weights[order]), bins)
     fine = coassociation(ensemble)[np.ix_(pieces, pieces)]
@@ -145,9 +145,9 @@ def test_without_the_matrix_the_means_are_the_same():
     ensemble = Ensemble.from_labels(labels, member_weight=[1, 2, 1, 1, 3, 1, 1, 1])
     order = np.arange(ensemble.n_microclusters)
     spans = Spans(order, np.zeros_like(order), ensemble.weights.astype(float))
-    shares = bin_shares(spans, 20, len(order))
-    assert pooled_coassociation(ensemble, shares) == pytest.approx(
-        block_means(coassociation(ensemble), shares)
+    inside = bin_weights(spans, 20, len(order))
+    assert pooled_coassociation(ensemble, inside) == pytest.approx(
+        block_means(coassociation(ensemble), inside)
     )
 
 
@@ -156,7 +156,7 @@ def test_with_missing_labels_a_bin_pools_what_members_saw():
     ensemble = Ensemble.from_labels(labels)
     rows = ensemble.inverse.astype(np.int64)
     spans = Spans(rows, np.zeros_like(rows), np.ones(4))
-    pooled = pooled_coassociation(ensemble, bin_shares(spans, 2, ensemble.n_microclusters))
+    pooled = pooled_coassociation(ensemble, bin_weights(spans, 2, ensemble.n_microclusters))
     # first bin with the second: member 0 saw 2 pairs, 1 together; member 1 saw 2 pairs, 1 together
     assert pooled[0, 1] == pytest.approx(2 / 4)
 

@@ -7,6 +7,7 @@ import pytest
 
 from coterie import EAC, Ensemble
 from coterie.evidence.coassociation import coassociation, mean_coassociation
+from coterie.plot.arrange import block_means, pooled_coassociation
 from coterie.report import _matrix
 from coterie.report._matrix import Blocks
 from coterie.report._reading import Reading
@@ -36,23 +37,23 @@ def blocks_of(ensemble, n_clusters=3, limit=_matrix.BLOCKS):
 def test_blocks_hold_every_sample_once_and_one_cluster_each(limit, weights):
     ensemble = random_ensemble(weights=weights)
     reading, blocks = blocks_of(ensemble, limit=limit)
-    share = blocks.share.toarray()
-    assert len(share) == min(limit, int(ensemble.weights.sum()))
-    np.testing.assert_allclose(share.sum(axis=0), ensemble.weights)
+    inside = blocks.inside.toarray()
+    assert len(inside) == min(limit, int(ensemble.weights.sum()))
+    np.testing.assert_allclose(inside.sum(axis=0), ensemble.weights)
     for cluster in range(3):
         rows = blocks.cluster == cluster
         assert (
-            share[np.ix_(rows, reading.result.cluster_votes.labels != cluster)].max(initial=0)
+            inside[np.ix_(rows, reading.result.cluster_votes.labels != cluster)].max(initial=0)
             < 1e-9
         )
-        own = share[rows].sum(axis=1)
+        own = inside[rows].sum(axis=1)
         np.testing.assert_allclose(own, own[0])
 
 
 def test_few_samples_are_drawn_one_by_one():
     ensemble = random_ensemble(n=25)
     _, blocks = blocks_of(ensemble)
-    np.testing.assert_allclose(blocks.weight, 1.0)
+    np.testing.assert_allclose(blocks.inside.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("dendrogram", [True, False])
@@ -62,10 +63,11 @@ def test_block_means_are_means_over_pairs_of_samples(monkeypatch, dendrogram):
     ensemble = random_ensemble(weights=True)
     _, blocks = blocks_of(ensemble, limit=11)
     matrix = coassociation(ensemble)
-    share = blocks.share.toarray()
-    expected = share @ matrix @ share.T / np.outer(blocks.weight, blocks.weight)
-    np.testing.assert_allclose(blocks.coassociation(ensemble), expected)
-    np.testing.assert_allclose(blocks.average(matrix), expected)
+    inside = blocks.inside.toarray()
+    weight = inside.sum(axis=1)
+    expected = inside @ matrix @ inside.T / np.outer(weight, weight)
+    np.testing.assert_allclose(pooled_coassociation(ensemble, blocks.inside), expected)
+    np.testing.assert_allclose(block_means(matrix, blocks.inside), expected)
 
 
 def test_with_missing_labels_a_mean_runs_over_what_members_saw():
@@ -90,5 +92,5 @@ def test_with_missing_labels_a_mean_runs_over_what_members_saw():
 def test_more_clusters_than_blocks():
     ensemble = Ensemble.from_labels(np.arange(40)[:, None] * np.ones((1, 3), dtype=int))
     _, blocks = blocks_of(ensemble, n_clusters=40, limit=9)
-    assert blocks.share.shape == (9, 40)
-    np.testing.assert_allclose(blocks.weight, 40 / 9)
+    assert blocks.inside.shape == (9, 40)
+    np.testing.assert_allclose(blocks.inside.sum(axis=1), 40 / 9)

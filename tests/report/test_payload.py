@@ -151,7 +151,7 @@ def test_weights_count_as_repeated_samples():
         selection = select_k(ensemble, range(2, 5), solver=EAC(), random_state=0)
         both.append(Reading(Result.of(EAC(3).fit(ensemble), selection=selection)))
     one, other = both
-    assert one.n == other.n == weight.sum()
+    assert one.ensemble.total_count == other.ensemble.total_count == weight.sum()
     assert one.medians.tolist() == other.medians.tolist()
     assert sentences.tiles(one)[1:] == sentences.tiles(other)[1:]
     assert sentences.headline(one) == sentences.headline(other)

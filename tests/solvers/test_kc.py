@@ -82,7 +82,7 @@ def test_complete_rows_are_always_told_apart(labels, data):
 
 
 def test_rows_that_missing_labels_make_equal_are_split_with_a_warning():
-    with pytest.warns(ConvergenceWarning, match="KC arrived at 1 components instead of 2 clusters"):
+    with pytest.warns(ConvergenceWarning, match="KC arrived at 1 component instead of 2 clusters"):
         assert KC(2, random_state=0).fit_predict([[0, 0], [0, -1]]).tolist() == [0, 1]
 
 

@@ -198,7 +198,7 @@ def test_degenerate_inputs(labels, c, expected, gamma):
 
 def test_too_few_passes_warn_and_the_callback_sees_every_pass():
     seen = []
-    with pytest.warns(ConvergenceWarning, match="SCCBG arrived at 1 components instead of 2"):
+    with pytest.warns(ConvergenceWarning, match="SCCBG arrived at 1 component instead of 2"):
         SCCBG(2, gamma=0.01, max_iter=3, callback=seen.append).fit(T6)
     assert [record["pass"] for record in seen] == [1, 2, 3]
     assert [record["age"] for record in seen] == [0.5, 1.0, 2.0]

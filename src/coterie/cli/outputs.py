@@ -14,7 +14,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.cli.arguments import UsageError
 from coterie.io import check_writable, write_table
@@ -56,7 +55,7 @@ class RunLog:
         model: Any,
         *,
         input: dict[str, Any],
-        X: NDArray[np.float64] | None = None,
+        X: Any = None,
         selection: Selection | None = None,
         truth: Any = None,
     ) -> Result:

@@ -26,10 +26,10 @@ from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.random import generator
-from coterie.core.text import counted, listed
+from coterie.core.text import absent_column, counted, listed
 from coterie.ensemble import Ensemble
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import absent_column, not_numbers
+from coterie.io.table import not_numbers
 from coterie.io.write import check_writable
 from coterie.result import Result
 

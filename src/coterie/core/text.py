@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
+
+from coterie.core.params import nearest
 
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
@@ -102,3 +105,14 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
 def quoted(names: Iterable[str], limit: int = 5) -> str:
     """Names in quotes for a message."""
     return listed([repr(name) for name in names], limit)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Names that occur more than once, in order."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
+def absent_column(where: object, name: str, present: Iterable[str]) -> str:
+    """The message about a column that a table does not have."""
+    columns = [*present]
+    return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"

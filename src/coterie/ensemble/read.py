@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.errors import LabelError
+from coterie.core.text import absent_column, repeated
 from coterie.ensemble.columns import Categorical, encode
 from coterie.ensemble.ids import checked_ids, id_array, kind_of_ids, refuse_id_columns
 from coterie.ensemble.missing import Missing, MissingValues
@@ -152,7 +152,7 @@ def with_suffixes(names: Sequence[str]) -> list[str]:
 def _table_ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
     """The ids of one table, of the same kind as those of the tables before."""
     if id not in columns:
-        raise LabelError(f"{table} has no column {id!r}; its columns are {', '.join(columns)}")
+        raise LabelError(absent_column(table, id, columns))
     column: Any = columns[id]
     values = column.cells() if isinstance(column, Categorical) else column
     ids = checked_ids(values, f"{table}, column {id!r}")
@@ -178,9 +178,7 @@ def _label_columns(
         wanted = [str(name) for name in label] if several else [str(label)]
     for column in wanted:
         if column not in columns:
-            raise LabelError(
-                f"{table} has no column {column!r}; its columns are {', '.join(columns)}"
-            )
+            raise LabelError(absent_column(table, column, columns))
     if not wanted:
         raise LabelError(f"{table} has no column of labels beside the id {id!r}")
     return wanted
@@ -227,8 +225,8 @@ def table_columns(table: object, name: str) -> dict[str, object] | None:
             attribute = "column_names" if hasattr(table, "column_names") else "columns"
             columns, values = [*getattr(table, attribute)], []
     texts = [str(column) for column in columns]
-    if (twice := _repeated(texts)) is not None:
-        raise LabelError(f"{name} has two columns named {twice!r}; names must differ")
+    if twice := repeated(texts):
+        raise LabelError(f"{name} has two columns named {twice[0]!r}; names must differ")
     return dict(zip(texts, values, strict=True))
 
 
@@ -291,15 +289,9 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
         raise LabelError(
             f"names must hold {count} names, one per member, but holds {len(member_names)}"
         )
-    if (twice := _repeated(member_names)) is not None:
-        raise LabelError(f"two members are named {twice!r}; names must differ")
+    if twice := repeated(member_names):
+        raise LabelError(f"two members are named {twice[0]!r}; names must differ")
     return member_names
-
-
-def _repeated(names: Sequence[str]) -> str | None:
-    """The first name that occurs more than once, if there is one."""
-    counts = Counter(names)
-    return next((name for name in names if counts[name] > 1), None)
 
 
 # ---------------------------------------------------------------------- tables and arrays refused

@@ -30,10 +30,8 @@ def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) ->
 
     Parameters
     ----------
-    truth, labels : sequence, array or series
-        Labels of any hashable kind.
-    sample_weight : array, optional
-        Number of identical samples that each sample represents.
+    truth, labels, sample_weight
+        As in :func:`scores`.
 
     Examples
     --------
@@ -54,13 +52,11 @@ def nmi(
 
     Parameters
     ----------
-    truth, labels : sequence, array or series
-        Labels of any hashable kind.
+    truth, labels, sample_weight
+        As in :func:`scores`.
     average : {"arithmetic", "max", "min", "geometric"}, default "arithmetic"
         The average of the two entropies to divide by. Papers differ here, so report which one was
         used.
-    sample_weight : array, optional
-        Number of identical samples that each sample represents.
 
     Examples
     --------
@@ -78,10 +74,8 @@ def ari(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> floa
 
     Parameters
     ----------
-    truth, labels : sequence, array or series
-        Labels of any hashable kind.
-    sample_weight : array, optional
-        Number of identical samples that each sample represents.
+    truth, labels, sample_weight
+        As in :func:`scores`.
 
     Examples
     --------
@@ -97,10 +91,8 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
 
     Parameters
     ----------
-    truth, labels : sequence, array or series
-        Labels of any hashable kind.
-    sample_weight : array, optional
-        Number of identical samples that each sample represents.
+    truth, labels, sample_weight
+        As in :func:`scores`.
 
     Examples
     --------
@@ -119,10 +111,8 @@ def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> f
 
     Parameters
     ----------
-    truth, labels : sequence, array or series
-        Labels of any hashable kind.
-    sample_weight : array, optional
-        Number of identical samples that each sample represents.
+    truth, labels, sample_weight
+        As in :func:`scores`.
 
     Examples
     --------

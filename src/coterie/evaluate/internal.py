@@ -156,12 +156,19 @@ def pac(
     check_parameters("pac", {"lower": lower, "upper": upper}, domain)
     if not lower < upper:
         raise ParameterError(f"pac: lower must be below upper, but is {lower} with upper {upper}")
-    weights = ensemble.sizes
     together = coassociation(ensemble, memory_budget=memory_budget)
+    return ambiguous_share(together, ensemble.sizes, lower, upper)
+
+
+def ambiguous_share(
+    together: NDArray[np.float64], weights: NDArray[np.float64], lower: float, upper: float
+) -> float:
+    """The :func:`pac` of a co-association matrix."""
     ambiguous = 0.0
     for begin in range(0, len(weights), BLOCK):
         rows = slice(begin, begin + BLOCK)
-        between = (together[rows] > lower) & (together[rows] < upper)
+        # the tolerance keeps shares such as 18 / 20, which are not exact, on the right side
+        between = (together[rows] > lower + 1e-9) & (together[rows] < upper - 1e-9)
         ambiguous += float(weights[rows] @ (between @ weights))
     # the diagonal is 1 and never ambiguous, so each pair was counted twice
     total = _pairs_between(weights) + _pairs_inside(weights)

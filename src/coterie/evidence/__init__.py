@@ -1,12 +1,6 @@
 """Evidence: pure functions of an Ensemble, at the level of microclusters."""
 
-from coterie.evidence.coassociation import (
-    coassociation,
-    coassociation_counts,
-    coassociation_operator,
-    observed_counts,
-    weighted_coassociation,
-)
+from coterie.evidence.coassociation import coassociation, transitions, weighted_coassociation
 from coterie.evidence.contingency import contingency
 from coterie.evidence.enhancement import enhance
 from coterie.evidence.links import approximate_simrank, connected_triple, simrank
@@ -14,20 +8,16 @@ from coterie.evidence.propagation import propagated_cluster_similarity, propagat
 from coterie.evidence.reliability import cluster_reliability, locally_weighted_coassociation
 from coterie.evidence.support import cluster_support
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.evidence.transition import transitions
 
 __all__ = [
     "approximate_simrank",
     "cluster_reliability",
     "cluster_support",
     "coassociation",
-    "coassociation_counts",
-    "coassociation_operator",
     "connected_triple",
     "contingency",
     "enhance",
     "locally_weighted_coassociation",
-    "observed_counts",
     "propagated_cluster_similarity",
     "propagated_similarity",
     "simrank",

@@ -83,13 +83,13 @@ def mean_over_members(
     """Mean similarity of the base clusters that hold two microclusters, member by member, N x N.
 
     The mean is over the members that labelled both, weighted by ``member_weight``; 0 where there are
-    none.
+    none. At most 1, which is also the diagonal.
 
     Parameters
     ----------
     ensemble : Ensemble
     similarity : ndarray, shape (k, k)
-        Symmetric.
+        Symmetric, in [0, 1].
     purpose : str
         Name of the matrix in the error when memory is short.
 
@@ -107,4 +107,6 @@ def mean_over_members(
     require_dense(ensemble, per_pair, purpose, memory_budget)
     alike = np.ascontiguousarray(likeness_to_base_clusters(ensemble, similarity).T)
     weighted = sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster))
-    return share_of_seen(ensemble, np.asarray(weighted @ alike))
+    mean = share_of_seen(ensemble, np.asarray(weighted @ alike))
+    np.fill_diagonal(mean, 1.0)
+    return np.minimum(mean, 1.0, out=mean)

@@ -1,7 +1,7 @@
 """Co-association: how often members put two microclusters together.
 
-Integer counts, dense or on the support only; the share among the members that saw both; sums
-weighted by member; and the matrix as an operator that is never formed.
+The share among the members that saw both, sums weighted by member, and the transition probabilities
+of a walk that picks a member, then a sample of the same cluster in it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
 
 from coterie.core.budget import Budget, require
 from coterie.core.errors import ParameterError
@@ -19,8 +18,8 @@ from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = (
-    "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
-    "linear in N, such as PCE or CESHL, or use coassociation_operator."
+    "Make fewer distinct rows (fewer members, or members with fewer clusters), or take a method that "
+    "is linear in N, such as PCE or CESHL."
 )
 # base clusters per product, which bounds the dense part
 COLUMNS = 4096
@@ -32,50 +31,6 @@ def require_dense(
     """Refuse N x N arrays that would exceed the budget."""
     n = ensemble.n_microclusters
     require(bytes_per_pair * n * n, f"{purpose} for N = {n:,} microclusters", ADVICE, budget)
-
-
-def coassociation_counts(
-    ensemble: Ensemble, *, memory_budget: Budget = None
-) -> NDArray[np.int16] | NDArray[np.int32]:
-    """Members that put each pair of microclusters together, as an N x N integer array.
-
-    Compare these integers, not shares, with thresholds such as "all members agree".
-
-    Examples
-    --------
-    >>> from coterie import Ensemble
-    >>> from coterie.evidence import coassociation_counts
-    >>> coassociation_counts(Ensemble.from_labels([[0, 0], [0, 1], [1, 1]]))
-    array([[2, 0, 1],
-           [0, 2, 1],
-           [1, 1, 2]], dtype=int16)
-    """
-    require_ensemble(ensemble)
-    from coterie.numerics.pairs import agreement_counts, count_bytes
-
-    per_pair = count_bytes(ensemble.n_members)
-    require_dense(ensemble, per_pair, "The co-association counts", memory_budget)
-    return agreement_counts(ensemble.labels)
-
-
-def observed_counts(
-    ensemble: Ensemble, *, memory_budget: Budget = None
-) -> NDArray[np.int16] | NDArray[np.int32]:
-    """Members that label both of each pair of microclusters, as an N x N integer array.
-
-    Examples
-    --------
-    >>> from coterie import Ensemble
-    >>> from coterie.evidence import observed_counts
-    >>> observed_counts(Ensemble.from_labels([[0, 0], [1, -1]])).tolist()
-    [[2, 1], [1, 1]]
-    """
-    require_ensemble(ensemble)
-    from coterie.numerics.pairs import count_bytes, observation_counts
-
-    per_pair = count_bytes(ensemble.n_members)
-    require_dense(ensemble, per_pair, "The observed counts", memory_budget)
-    return observation_counts(ensemble.labels)
 
 
 def weighted_coassociation(
@@ -91,9 +46,19 @@ def weighted_coassociation(
     >>> weighted_coassociation(ensemble, [0.75, 0.25]).tolist()
     [[1.0, 0.75], [0.75, 1.0]]
     """
+    require_ensemble(ensemble)
     from coterie.numerics.pairs import weighted_agreements
 
-    values = by_member(ensemble, member_values)
+    values = as_numbers("member_values", member_values)
+    if values.shape != (ensemble.n_members,):
+        raise ParameterError(
+            f"member_values must hold one number per member ({ensemble.n_members}), "
+            f"but has shape {values.shape}"
+        )
+    finite = np.isfinite(values)
+    if not finite.all():
+        j = int(np.argmin(finite))
+        raise ParameterError(f"member_values must be finite, but entry {j} is {values[j]}")
     require_dense(ensemble, 8, "The weighted co-association", memory_budget)
     per_cluster = values[ensemble.member_of_cluster]
     return weighted_agreements(ensemble.labels, per_cluster, ensemble.cluster_starts)
@@ -128,6 +93,33 @@ def coassociation(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArra
         )
     np.fill_diagonal(shares, 1.0)
     return shares
+
+
+def transitions(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[np.float64]:
+    """Mean over members of the connectivity divided by cluster size, N x N between single samples.
+
+    Entry (u, v) is the chance to step from a sample of u to one given sample of v; cluster sizes
+    count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. Only the
+    members that label a sample are picked for it, in proportion to their ``member_weight``.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence import transitions
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])
+    >>> transitions(ensemble).round(3).tolist()
+    [[0.417, 0.167], [0.167, 0.667]]
+    >>> (transitions(ensemble) @ ensemble.weights).round(12).tolist()
+    [1.0, 1.0]
+    """
+    require_ensemble(ensemble)
+    from coterie.numerics.pairs import weighted_agreements
+
+    require_dense(ensemble, 8, "The transition matrix", memory_budget)
+    values = ensemble.weight_of_cluster / ensemble.cluster_sizes
+    steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
+    steps /= ensemble.observed_weight[:, None]
+    return steps
 
 
 def bytes_of_coassociation(ensemble: Ensemble) -> int:
@@ -183,49 +175,3 @@ def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[
     seen = (observed * ensemble.member_weight) @ observed.T
     means = share(together, seen)
     return np.clip((means + means.T) / 2, 0.0, 1.0)
-
-
-def coassociation_operator(
-    ensemble: Ensemble, member_values: ArrayLike | None = None
-) -> LinearOperator:
-    """The matrix sum_i a_i S^(i) as an operator: products cost O(N m), the matrix is never formed.
-
-    With the default values 1 the matrix is that of :func:`coassociation_counts`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from coterie import Ensemble
-    >>> from coterie.evidence import coassociation_operator
-    >>> coassociation_operator(Ensemble.from_labels([[0, 0], [0, 1]])) @ np.array([1.0, 1.0])
-    array([3., 3.])
-    """
-    require_ensemble(ensemble)
-    values = np.ones(ensemble.n_members) if member_values is None else member_values
-    per_cluster = by_member(ensemble, values)[ensemble.member_of_cluster]
-    incidence = ensemble.incidence
-    transposed = sparse.csr_array(incidence.T)
-
-    def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        if vectors.ndim == 1:
-            return np.asarray(incidence @ (per_cluster * (transposed @ vectors)))
-        return np.asarray(incidence @ (per_cluster[:, None] * (transposed @ vectors)))
-
-    n = ensemble.n_microclusters
-    return LinearOperator((n, n), matvec=product, rmatvec=product, matmat=product, dtype=np.float64)
-
-
-def by_member(ensemble: Ensemble, values: ArrayLike) -> NDArray[np.float64]:
-    """One finite number per member."""
-    require_ensemble(ensemble)
-    array = as_numbers("member_values", values)
-    if array.shape != (ensemble.n_members,):
-        raise ParameterError(
-            f"member_values must hold one number per member ({ensemble.n_members}), "
-            f"but has shape {array.shape}"
-        )
-    finite = np.isfinite(array)
-    if not finite.all():
-        j = int(np.argmin(finite))
-        raise ParameterError(f"member_values must be finite, but entry {j} is {array[j]}")
-    return array

@@ -54,25 +54,18 @@ def member_agreements(ensemble: Ensemble) -> FloatArray:
     NaN where two members have no sample in common; the diagonal is 1.
     """
     m, k = ensemble.n_members, ensemble.n_base_clusters
-    member = ensemble.member_of_cluster
+    member, width = ensemble.member_of_cluster, int(ensemble.n_clusters_per_member.max())
     agreement = np.empty((m, m))
     for rows, table in contingency_by_members(ensemble):
         entries = table.tocoo()
         row, column = (index.astype(np.int64) for index in entries.coords)
-        first, own = member[rows.start], member[rows] - member[rows.start]
-        count = int(own[-1]) + 1
-        # one table per pair of members: a cluster of the first in all tables of its member
-        in_table, in_column = row * m + member[column], own[row] * k + column
-        overlaps = Overlaps(
-            weight=entries.data,
-            row=in_table,
-            column=in_column,
-            row_sizes=np.bincount(in_table, entries.data, len(own) * m).astype(np.float64),
-            column_sizes=np.bincount(in_column, entries.data, count * k).astype(np.float64),
-            row_table=np.add.outer(own * m, np.arange(m)).ravel(),
-            column_table=np.add.outer(np.arange(count) * m, member).ravel(),
-            n_tables=count * m,
-        )
+        own = member[rows.start + row]
+        first, count = int(own[0]), int(own[-1] - own[0]) + 1
+        # one table per pair of members, all with as many rows as the widest member has clusters
+        in_table = ((own - first) * m + member[column]) * width
+        in_table += rows.start + row - ensemble.cluster_starts[own]
+        tables = sparse.coo_array((entries.data, (in_table, column)), shape=(count * m * width, k))
+        overlaps = Overlaps.of_tables(tables, np.arange(count * m + 1) * width)
         agreement[first : first + count] = overlaps.nmi().reshape(count, m)
     # both halves to the last digit
     agreement = np.triu(agreement, 1)

@@ -42,7 +42,7 @@ def checked_similarity(values: object, name: str) -> NDArray[np.float64]:
 
 
 def given_similarity(
-    ensemble: Ensemble, values: object, name: str
+    ensemble: Ensemble, values: object
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A similarity matrix of samples or of microclusters, on microclusters.
 
@@ -52,8 +52,6 @@ def given_similarity(
     values : array
         n x n in the order of the samples, equal for samples with equal labels; or, where N < n,
         N x N in the order of the ensemble's microclusters.
-    name : str
-        Name of the matrix in errors.
 
     Returns
     -------
@@ -67,18 +65,17 @@ def given_similarity(
     >>> from coterie import Ensemble
     >>> from coterie.evidence.given import given_similarity
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0]])
-    >>> between, own = given_similarity(
-    ...     ensemble, [[1, 0.7, 0.2], [0.7, 1, 0.2], [0.2, 0.2, 1]], "evidence")
+    >>> between, own = given_similarity(ensemble, [[1, 0.7, 0.2], [0.7, 1, 0.2], [0.2, 0.2, 1]])
     >>> between.tolist(), own.tolist()
     ([[0.7, 0.2], [0.2, 1.0]], [1.0, 1.0])
     """
-    matrix = checked_similarity(values, name)
+    matrix = checked_similarity(values, "evidence")
     n, size, inverse = ensemble.n_samples, ensemble.n_microclusters, ensemble.inverse
     if len(matrix) == size < n:
         return matrix.copy(), np.ones(size)
     if len(matrix) != n:
         raise ParameterError(
-            f"{name} must be {n} x {n} (samples) or {size} x {size} (microclusters), "
+            f"evidence must be {n} x {n} (samples) or {size} x {size} (microclusters), "
             f"but is {len(matrix)} x {len(matrix)}"
         )
     counts = np.bincount(inverse, minlength=size)
@@ -93,7 +90,7 @@ def given_similarity(
         apart = np.abs(matrix[sample] - expected)
         if apart.max() > ROUNDING:
             raise ParameterError(
-                f"{name} differs between samples that have the same labels (row {sample}, column "
+                f"evidence differs between samples that have the same labels (row {sample}, column "
                 f"{int(np.argmax(apart))}), so it cannot be reduced to distinct label rows; "
                 "coterie.enhance(matrix, confidence=ensemble) works on single samples"
             )

@@ -128,11 +128,9 @@ def connected_triple(
     similarity = linked_clusters(ensemble, memory_budget=memory_budget)
     similarity *= decay
     np.fill_diagonal(similarity, 1.0)
-    mean = mean_over_members(
+    return mean_over_members(
         ensemble, similarity, "The connected-triple similarity", memory_budget=memory_budget
     )
-    np.fill_diagonal(mean, 1.0)
-    return np.minimum(mean, 1.0, out=mean)
 
 
 def simrank(

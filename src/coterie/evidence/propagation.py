@@ -106,8 +106,6 @@ def propagated_similarity(
     """
     similarity = propagated_cluster_similarity(ensemble, n_steps, memory_budget=memory_budget)
     np.fill_diagonal(similarity, 1.0)
-    mean = mean_over_members(
+    return mean_over_members(
         ensemble, similarity, "The propagated similarity", memory_budget=memory_budget
     )
-    np.fill_diagonal(mean, 1.0)
-    return np.minimum(mean, 1.0, out=mean)

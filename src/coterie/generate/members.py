@@ -23,7 +23,7 @@ from coterie.core.random import child_seeds, fix_signs
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.gaps import Gaps
-from coterie.numerics.eigen import extreme_eigenpairs, leading_eigenpairs
+from coterie.numerics.eigen import largest_eigenpairs
 
 Progress = Callable[[int, int], None]
 ClusterCount = int | Literal["sqrt"] | tuple[int, int]
@@ -485,18 +485,12 @@ class GaussianSpectral(ClusterMixin, BaseEstimator):
         scale = 1.0 / np.sqrt(kernel.sum(axis=1))
         kernel *= scale
         kernel *= scale[:, None]
-        rows = _leading_vectors(kernel, self.n_clusters)
+        n = len(kernel)
+        _, vectors = largest_eigenpairs(
+            lambda: kernel, kernel.__matmul__, n, self.n_clusters, by_products=n > DENSE_ORDER
+        )
+        rows = fix_signs(vectors)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
         means = KMeans(n_clusters=self.n_clusters, n_init=3, random_state=self.random_state)
         self.labels_ = means.fit_predict(rows)
         return self
-
-
-def _leading_vectors(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    n = len(matrix)
-    if n > DENSE_ORDER:
-        pairs = leading_eigenpairs(lambda vector: matrix @ vector, n, count)
-        if pairs is not None:
-            return fix_signs(pairs[1])
-    _, vectors = extreme_eigenpairs(matrix, count)
-    return fix_signs(vectors[:, ::-1])

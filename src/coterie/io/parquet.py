@@ -12,9 +12,9 @@ import numpy as np
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import CoterieError, DataError
-from coterie.core.text import quoted
+from coterie.core.text import quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, damaged, repeated
+from coterie.io.table import Column, FileTable, damaged
 
 ROWS_AT_A_TIME = 2**16
 # bytes of a Python string in addition to its characters

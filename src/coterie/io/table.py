@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import require
 from coterie.core.errors import DataError
-from coterie.core.params import nearest
-from coterie.core.text import listed, quoted
+from coterie.core.text import absent_column, listed, quoted, repeated
 from coterie.ensemble.columns import first_non_label
 from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
@@ -221,12 +219,6 @@ def _is_number_written_otherwise(text: str) -> bool:
     return number is not None and number.is_integer()
 
 
-def absent_column(where: object, name: str, present: Iterable[str]) -> str:
-    """The message about a column that a table does not have."""
-    columns = [*present]
-    return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"
-
-
 def not_numbers(path: object, names: Sequence[str], kind: str = "text") -> DataError:
     """The error about columns of features that hold something else."""
     one = len(names) == 1
@@ -241,11 +233,6 @@ def not_numbers(path: object, names: Sequence[str], kind: str = "text") -> DataE
 def damaged(name: object, error: BaseException) -> DataError:
     """The error about a file that its reader cannot read, with the reader's reason in one line."""
     return DataError(f"{name} is damaged or cut short: {' '.join(str(error).split())}")
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """Names that occur more than once, in order."""
-    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def as_number(value: object) -> float | None:

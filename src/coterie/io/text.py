@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
-from coterie.core.text import counted, quoted
+from coterie.core.text import counted, quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, as_number, repeated
+from coterie.io.table import Column, FileTable, as_number
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # rows of a block; larger ones are slower: they outlive the garbage collector's young generation

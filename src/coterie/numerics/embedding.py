@@ -12,7 +12,9 @@ from scipy import sparse
 from scipy.linalg import qr, svd
 
 from coterie.core.random import fix_signs
-from coterie.numerics.eigen import gram_eigenpairs, largest_eigenpairs
+from coterie.core.types import FloatArray
+from coterie.numerics.eigen import largest_eigenpairs
+from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 
 # up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
 DENSE = 1000
@@ -20,8 +22,6 @@ DENSE = 1000
 MOST_GROUPS = 20
 # how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
-# squared singular values below this are rounding
-ROUNDING = 1e-10
 # number of rows of features that are centred at once
 BLOCK = 65536
 
@@ -61,35 +61,33 @@ class _Scatter:
     """
 
     rows: Any
-    mean: NDArray[np.float64]
+    mean: FloatArray
 
-    def scores(self, axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, axes: FloatArray) -> FloatArray:
         """Coordinates of the centred rows on some axes."""
         if sparse.issparse(self.rows):
             return np.asarray(self.rows @ axes) - self.mean @ axes
         return np.concatenate([block @ axes for block in self._blocks()], axis=0)
 
-    def form(self) -> NDArray[np.float64]:
+    def form(self) -> FloatArray:
         if sparse.issparse(self.rows):
             square = np.asarray((self.rows.T @ self.rows).toarray())
             return square - self.rows.shape[0] * np.outer(self.mean, self.mean)
         return np.asarray(sum(block.T @ block for block in self._blocks()))
 
-    def times(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    def times(self, vector: FloatArray) -> FloatArray:
         if sparse.issparse(self.rows):
             scores = self.scores(vector)
             return np.asarray(self.rows.T @ scores) - self.mean * scores.sum()
         return np.asarray(sum(block.T @ (block @ vector) for block in self._blocks()))
 
-    def _blocks(self) -> Iterator[NDArray[np.float64]]:
+    def _blocks(self) -> Iterator[FloatArray]:
         for begin in range(0, len(self.rows), BLOCK):
             yield self.rows[begin : begin + BLOCK] - self.mean
 
 
 def spectral_plane(
-    incidence: sparse.csr_array,
-    row_weights: NDArray[np.float64],
-    column_weights: NDArray[np.float64],
+    incidence: sparse.csr_array, row_weights: FloatArray, column_weights: FloatArray
 ) -> tuple[NDArray[np.float32], int]:
     """Two spectral coordinates of the rows of an incidence, N x 2, and the number of groups they show.
 
@@ -112,45 +110,42 @@ def spectral_plane(
     >>> plane.shape
     (3, 2)
     """
-    linked = np.diff(incidence.indptr) > 0
-    vectors, values, scale = _singular(incidence[linked], row_weights[linked], column_weights)
-    n_groups = _groups(values)
-    plane = np.zeros((len(linked), 2))
+    spectrum, share = _spectrum(incidence, row_weights, column_weights)
+    n_groups = _groups(spectrum.values)
     if n_groups <= 3:
-        plain = fix_signs(vectors[:, 1:3] / scale[:, None])
-        plane[linked, : plain.shape[1]] = plain
-    else:
-        member = _memberships(vectors[:, :n_groups])
-        plane[linked] = member @ _on_circle(member, scale**2)
-        group = np.full(len(linked), -1)
-        group[linked] = np.argmax(member, axis=1)
-        for number in range(n_groups):
-            inside = group == number
-            spread = _spread(incidence[inside], row_weights[inside], column_weights)
-            plane[inside] += ROOM * np.sin(np.pi / n_groups) * spread
+        return _two_coordinates(spectrum).astype(np.float32), n_groups
+    linked = share > 0
+    member = _memberships(spectrum.rows[linked, :n_groups] * np.sqrt(share[linked, None]))
+    plane = np.zeros((len(linked), 2))
+    plane[linked] = member @ _on_circle(member, share[linked])
+    group = np.full(len(linked), -1)
+    group[linked] = np.argmax(member, axis=1)
+    for number in range(n_groups):
+        inside = group == number
+        spread = _spread(incidence[inside], row_weights[inside], column_weights)
+        plane[inside] += ROOM * np.sin(np.pi / n_groups) * spread
     return plane.astype(np.float32), n_groups
 
 
-def _singular(
-    incidence: sparse.csr_array,
-    row_weights: NDArray[np.float64],
-    column_weights: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Leading left singular vectors, the squared values, and the roots of the rows' marginals."""
-    by_row = np.asarray(incidence @ column_weights) * row_weights
-    by_column = np.asarray(incidence.T @ row_weights) * column_weights
-    left = row_weights / np.sqrt(by_row)
-    right = column_weights / np.sqrt(by_column)
-    scaled = sparse.csr_array(incidence.multiply(left[:, None]).multiply(right[None, :]))
-    by_products = scaled.shape[1] > DENSE
-    values, axes = gram_eigenpairs(scaled.T, MOST_GROUPS + 1, by_products=by_products)
-    kept = values > ROUNDING
-    values, axes = values[kept], axes[:, kept]
-    scale = np.sqrt(by_row / by_row.sum())
-    return np.asarray(scaled @ axes) / np.sqrt(values), values, scale
+def _spectrum(
+    incidence: sparse.csr_array, row_weights: FloatArray, column_weights: FloatArray
+) -> tuple[BipartiteSpectrum, FloatArray]:
+    """Leading vectors of the rows and columns, and the share of each row in all links."""
+    links = sparse.csr_array(incidence.multiply(column_weights))
+    by_row = np.asarray(links.sum(axis=1)) * row_weights
+    total = by_row.sum()
+    return bipartite_spectrum(links, row_weights / total, MOST_GROUPS + 1), by_row / total
 
 
-def _groups(values: NDArray[np.float64]) -> int:
+def _two_coordinates(spectrum: BipartiteSpectrum) -> FloatArray:
+    """The coordinates of the rows after the trivial one; 0 where there are fewer than two."""
+    plane = np.zeros((len(spectrum.rows), 2))
+    vectors = fix_signs(spectrum.rows[:, 1:3])
+    plane[:, : vectors.shape[1]] = vectors
+    return plane
+
+
+def _groups(values: FloatArray) -> int:
     """Number of groups, at least two: the values drop most after this many."""
     if len(values) <= 2:
         return len(values)
@@ -160,7 +155,7 @@ def _groups(values: NDArray[np.float64]) -> int:
     return 2 + int(np.argmax(values[1:-1] - values[2:]))
 
 
-def _memberships(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _memberships(vectors: FloatArray) -> FloatArray:
     """Share of each row in each group; there are as many groups as vectors."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     p = unit.shape[1]
@@ -170,7 +165,7 @@ def _memberships(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(member / member.sum(axis=1, keepdims=True))
 
 
-def _on_circle(member: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _on_circle(member: FloatArray, weights: FloatArray) -> FloatArray:
     """Position of each group on a circle, similar groups side by side."""
     p = member.shape[1]
     alike = member.T @ (member * weights[:, None])
@@ -184,18 +179,11 @@ def _on_circle(member: NDArray[np.float64], weights: NDArray[np.float64]) -> NDA
 
 
 def _spread(
-    incidence: sparse.csr_array,
-    row_weights: NDArray[np.float64],
-    column_weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    incidence: sparse.csr_array, row_weights: FloatArray, column_weights: FloatArray
+) -> FloatArray:
     """Offsets of the rows of one group from its centre, N x 2, inside the unit circle."""
-    out = np.zeros((len(row_weights), 2))
-    used = np.asarray(incidence.sum(axis=0)) > 0
     if len(row_weights) < 2:
-        return out
-    vectors, _, scale = _singular(incidence[:, used], row_weights, column_weights[used])
-    plain = fix_signs(vectors[:, 1:3] / scale[:, None])
-    out[:, : plain.shape[1]] = plain
-    length = np.linalg.norm(out, axis=1, keepdims=True)
+        return np.zeros((len(row_weights), 2))
+    offsets = _two_coordinates(_spectrum(incidence, row_weights, column_weights)[0])
     # keeps every row inside the unit circle; most rows have a length of a few at most
-    return out / (length + 1.0)
+    return offsets / (np.linalg.norm(offsets, axis=1, keepdims=True) + 1.0)

@@ -46,7 +46,7 @@ def _weighted_agreements(members, values, starts, begins, rows, out):
 def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
     """N x N: members that give both the same label."""
     n, m = labels.shape
-    out = np.empty((n, n), dtype=_count_type(m))
+    out = np.empty((n, n), dtype=np.int16 if m <= np.iinfo(np.int16).max else np.int32)
     narrow = np.min_scalar_type(-max(m, int(labels.max(initial=0))) - 1)
     _agreements(_by_member(labels).astype(narrow), out)
     return out
@@ -75,15 +75,6 @@ def weighted_observations(
 ) -> NDArray[np.float64]:
     """N x N: sum of the values of the members that label both (values by member)."""
     return weighted_agreements(_seen(labels), values, np.arange(len(values)))
-
-
-def count_bytes(m: int) -> int:
-    """Bytes per pair of a matrix of counts over m members."""
-    return np.dtype(_count_type(m)).itemsize
-
-
-def _count_type(m: int) -> type[np.int16] | type[np.int32]:
-    return np.int16 if m <= np.iinfo(np.int16).max else np.int32
 
 
 def _seen(labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -135,19 +135,10 @@ def partition_hypergraph(
         One where a vertex lies in a net, else zero.
     vertex_weights, net_weights : array, shapes (N,) and (k,)
         Positive.
-    n_parts : int
-        At most N.
-    seed : int
-        The same seed gives the same parts.
     objective : {"cut", "connectivity"}, default "cut"
         Whether a cut net costs its weight once, or once for each part beyond the first.
-    imbalance : float, default 0.05
-        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
-
-    Returns
-    -------
-    labels : ndarray, shape (N,)
-        Part of each vertex, 0 .. n_parts - 1; no part is empty.
+    n_parts, seed, imbalance
+        As in :func:`partition_graph`, which also describes the result.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def convergence(
     """
     records = _records(history)
     numbered = [record.get("pass", i) for i, record in enumerate(records, 1)]
-    passes = numbers("plot.convergence", "history: pass", numbered, (len(records),))
+    passes = numbers("plot.convergence: history: pass", numbered, (len(records),))
     ax = axes(ax, (5.6, 4.6))
     from matplotlib.ticker import MaxNLocator
 
@@ -76,7 +76,7 @@ def convergence(
         for wall in _stage_changes(records, passes):
             panel.axvline(wall, color=QUIET, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
     if tol is not None:
-        level = float(numbers("plot.convergence", "tol", tol, ()))
+        level = float(numbers("plot.convergence: tol", tol, ()))
         if level > 0:
             lower.axhline(level, color=QUIET, linewidth=1.0, zorder=0)
             lower.annotate(
@@ -95,7 +95,7 @@ def convergence(
 
 
 def _records(history: Any) -> list[Mapping[str, Any]]:
-    refuse_records("plot.convergence", "history", history, "history")
+    refuse_records("plot.convergence: history", history, "history")
     if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
         raise ParameterError(
             "plot.convergence: history must be a list with one record per pass, such as a solver's "
@@ -119,7 +119,7 @@ def _column(records: list[Mapping[str, Any]], name: str) -> FloatArray:
                 f"plot.convergence: history[{i}] has no {name!r}; it has {', '.join(record)}"
             )
     values = [record[name] for record in records]
-    return numbers("plot.convergence", f"history: {name}", values, (len(records),))
+    return numbers(f"plot.convergence: history: {name}", values, (len(records),))
 
 
 def _stage_changes(records: list[Mapping[str, Any]], passes: FloatArray) -> list[float]:

@@ -29,22 +29,22 @@ TICKS = 10
 # ------------------------------------------------------------------ a Selection or arrays in
 
 
-def _argument(owner: str, name: str, value: Any, ks: Any, field: str) -> Any:
+def _argument(name: str, value: Any, ks: Any, field: str) -> Any:
     """The argument; where it is None, the field of the Selection given as ks."""
     if value is None:
         value = getattr(ks, field, None)
     if value is None:
-        raise ParameterError(f"{owner}: {name} is needed, unless the first argument is a Selection")
+        raise ParameterError(f"{name} is needed, unless the first argument is a Selection")
     return value
 
 
 def _read_ks(owner: str, ks: Any, recommended: int | None) -> tuple[IntArray, int | None]:
     """The numbers of clusters, ascending, and the recommended one."""
-    require_selection(owner, "ks", ks)
+    require_selection(f"{owner}: ks", ks)
     if recommended is None:
         recommended = getattr(ks, "recommended", None)
     check_parameters(owner, {"recommended": recommended}, {"recommended": K})
-    given = numbers(owner, "ks", getattr(ks, "ks", ks), (None,))
+    given = numbers(f"{owner}: ks", getattr(ks, "ks", ks), (None,))
     if (given != np.rint(given)).any() or (given < 1).any():
         raise ParameterError(f"{owner}: ks must be whole numbers of at least 1, but is {ks!r:.60}")
     if (np.diff(given) <= 0).any():
@@ -120,11 +120,11 @@ def criteria(
         {"null": null, "votes": votes, "columns": columns},
         {"null": MAPPING, "votes": MAPPING, "columns": Integer(1, 1000, optional=True)},
     )
-    given = _argument("plot.criteria", "values", values, ks, "criteria")
-    criterion_values = numbers_by_name("plot.criteria", "values", given, len(counts))
+    given = _argument("plot.criteria: values", values, ks, "criteria")
+    criterion_values = numbers_by_name("plot.criteria: values", given, len(counts))
     if not criterion_values:
         raise ParameterError("plot.criteria: values is empty: there is no criterion to draw")
-    null_values = numbers_by_name("plot.criteria", "null", null, len(counts))
+    null_values = numbers_by_name("plot.criteria: null", null, len(counts))
     for argument, names in (("null", null_values), ("votes", votes)):
         stray = [name for name in names if name not in criterion_values]
         if stray:
@@ -231,17 +231,17 @@ def cdf(
     [0.6, 0.7, 1.0]
     """
     counts, recommended = _read_ks("plot.cdf", ks, recommended)
-    grid = _argument("plot.cdf", "grid", grid, ks, "cdf_grid")
-    values = _argument("plot.cdf", "values", values, ks, "cdf")
-    points = numbers("plot.cdf", "grid", grid, (None,))
-    curves = numbers("plot.cdf", "values", values, (len(counts), len(points)), nan=True)
+    grid = _argument("plot.cdf: grid", grid, ks, "cdf_grid")
+    values = _argument("plot.cdf: values", values, ks, "cdf")
+    points = numbers("plot.cdf: grid", grid, (None,))
+    curves = numbers("plot.cdf: values", values, (len(counts), len(points)), nan=True)
     if (np.diff(points) < 0).any():
         raise ParameterError("plot.cdf: grid must be ascending, but is not")
     ax = axes(ax, (6.4, 4.2))
     from matplotlib import colormaps
 
     if ambiguous is not None:
-        low, high = numbers("plot.cdf", "ambiguous", ambiguous, (2,)).tolist()
+        low, high = numbers("plot.cdf: ambiguous", ambiguous, (2,)).tolist()
         ax.axvspan(low, high, color="#F3F3F3", linewidth=0, zorder=0)
     handles: list[Artist] = []
     # from pale to deep blue, in the order of k
@@ -300,8 +300,8 @@ def delta_area(
     [0.5, 0.2, 0.02]
     """
     counts, recommended = _read_ks("plot.delta_area", ks, recommended)
-    values = _argument("plot.delta_area", "values", values, ks, "delta_area")
-    gains = numbers("plot.delta_area", "values", values, (len(counts),), nan=True)
+    values = _argument("plot.delta_area: values", values, ks, "delta_area")
+    gains = numbers("plot.delta_area: values", values, (len(counts),), nan=True)
     ax = axes(ax, (5.2, 3.6))
     ax.plot(counts, gains, color=OKABE_ITO[0], marker="o", markersize=5)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=0)

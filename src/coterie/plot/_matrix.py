@@ -134,7 +134,7 @@ def _read_matrix(
     labels: Any,
 ) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
     """The matrix (None: the co-association), its ensemble, the spans, and the distinct labels."""
-    refuse_records("plot.matrix", "source", source, "ensemble")
+    refuse_records("plot.matrix: source", source, "ensemble")
     values, of = None, ensemble
     if isinstance(source, Ensemble):
         if ensemble is not None:
@@ -146,12 +146,12 @@ def _read_matrix(
         if ensemble is not None:
             require_ensemble(ensemble, "plot.matrix: ensemble")
         size = None if ensemble is None else ensemble.n_microclusters
-        values = symmetric("plot.matrix", "source", source, size)
+        values = symmetric("plot.matrix: source", source, size)
     rows: NDArray[Any]
     if of is None:
         assert values is not None
         rows = np.arange(len(values))
-        heavy = weights("plot.matrix", "weights", given_weights, len(rows))
+        heavy = weights("plot.matrix: weights", given_weights, len(rows))
     elif given_weights is not None:
         raise ParameterError(
             "plot.matrix: an Ensemble has its own weights; give weights only with an array and "
@@ -164,7 +164,7 @@ def _read_matrix(
     codes: IntArray = np.zeros(len(rows), dtype=np.int64)
     names: list[Any] = []
     if labels is not None:
-        codes, names = label_codes("plot.matrix", "labels", labels, len(rows))
+        codes, names = label_codes("plot.matrix: labels", labels, len(rows))
     return values, of, Spans.of(rows, codes, heavy), names
 
 
@@ -213,23 +213,19 @@ def _mark_clusters(ax: Axes, spans: Spans, names: list[Any], *, by_cluster: bool
     start, stop = edges[first], np.append(edges[first[1:]], edges[-1])
     colours = [palette(len(names))[label] for label in spans.label[first]]
     near, far = -STRIP * edges[-1], -0.2 * STRIP * edges[-1]
-    for across in (True, False):
-        corners = [
-            [(a, near), (b, near), (b, far), (a, far)]
-            if across
-            else [(near, a), (near, b), (far, b), (far, a)]
-            for a, b in zip(start, stop, strict=True)
-        ]
-        strip = PolyCollection(corners, facecolors=colours, linewidths=0)
+    top = np.array(
+        [[(a, near), (b, near), (b, far), (a, far)] for a, b in zip(start, stop, strict=True)]
+    )
+    for corners in (top, top[..., ::-1]):
+        strip = PolyCollection([*corners], facecolors=colours, linewidths=0)
         ax.add_collection(strip, autolim=False)
     ax.set_xlim(near, edges[-1])
     ax.set_ylim(edges[-1], near)
     ax.spines[:].set_visible(False)
     if not by_cluster:
         return
-    for wall in start[1:]:
-        ax.hlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
-        ax.vlines(wall, 0.0, edges[-1], color=INK, linewidth=0.4)
+    ax.hlines(start[1:], 0.0, edges[-1], color=INK, linewidth=0.4)
+    ax.vlines(start[1:], 0.0, edges[-1], color=INK, linewidth=0.4)
     wide = (stop - start) >= NARROWEST_NAMED * edges[-1]
     ax.set_yticks(
         ((start + stop) / 2)[wide],
@@ -330,8 +326,8 @@ def _read_agreement(
                 "plot.member_agreement: an Ensemble has its own names; give names only with an array"
             )
         return member_agreement_of(source), source.members
-    refuse_records("plot.member_agreement", "source", source, "ensemble")
-    agreement = symmetric("plot.member_agreement", "source", source, nan=True)
+    refuse_records("plot.member_agreement: source", source, "ensemble")
+    agreement = symmetric("plot.member_agreement: source", source, nan=True)
     if names is None:
         names = [f"member_{j}" for j in range(len(agreement))]
     members = tuple(str(name) for name in names)

@@ -63,9 +63,9 @@ def confidence(
     [1, 3]
     """
     check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1, MOST_BARS)})
-    refuse_records("plot.confidence", "values", values, "sample_confidence")
-    sure = shares("plot.confidence", "values", values, None)
-    weight = weights("plot.confidence", "sample_weight", sample_weight, len(sure))
+    refuse_records("plot.confidence: values", values, "sample_confidence")
+    sure = shares("plot.confidence: values", values, None)
+    weight = weights("plot.confidence: sample_weight", sample_weight, len(sure))
     edges = np.linspace(0.0, 1.0, bins + 1)
     unit = "samples" if sample_weight is None else "weight"
     if labels is None:
@@ -77,7 +77,7 @@ def confidence(
         ax.set_title(f"median {middle:.2f} of {len(sure):,} samples", loc="left", fontsize="medium")
         ax.set_ylabel(unit)
     else:
-        codes, names = label_codes("plot.confidence", "labels", labels, len(sure))
+        codes, names = label_codes("plot.confidence: labels", labels, len(sure))
         ax = axes(ax, (6.0, float(np.clip(1.1 + 0.5 * len(names), 2.6, 16.0))))
         _rows_of_bars(ax, sure, weight, codes, names, edges, unit)
     ax.set_xlim(0.0, 1.0)
@@ -115,13 +115,11 @@ def _rows_of_bars(
         middle = weighted_median(sure[inside], weight[inside])
         ax.plot([middle, middle], [floor, floor + ROW_HEIGHT], color=INK, linewidth=1.4)
         words.append(f"{shown(name)}  ({weight[inside].sum():,.4g})")
-    ax.set_yticks(np.arange(len(names))[::-1], words)
+    ax.set_yticks(np.arange(len(names))[::-1], words, verticalalignment="bottom")
     ax.set_ylim(0.0, len(names))
     ax.tick_params(axis="y", length=0)
     for floor in range(1, len(names)):
         ax.axhline(floor, color="#DDDDDD", linewidth=0.6, zorder=0)
-    for text in ax.get_yticklabels():
-        text.set_verticalalignment("bottom")
     ax.set_ylabel(f"cluster ({unit})")
     title = "each cluster scaled to its own height; line: median"
     if len(names) == 1:
@@ -176,14 +174,12 @@ def embedding(
         {"max_points": max_points, "random_state": random_state},
         {"max_points": Integer(1), "random_state": SEED},
     )
-    points = numbers("plot.embedding", "coordinates", coordinates, (None, 2))
+    points = numbers("plot.embedding: coordinates", coordinates, (None, 2))
     n = len(points)
     codes, names = np.zeros(n, dtype=np.int64), [None]
     if labels is not None:
-        codes, names = label_codes("plot.embedding", "labels", labels, n)
-    sure = (
-        np.ones(n) if confidence is None else shares("plot.embedding", "confidence", confidence, n)
-    )
+        codes, names = label_codes("plot.embedding: labels", labels, n)
+    sure = np.ones(n) if confidence is None else shares("plot.embedding: confidence", confidence, n)
     drawn = np.arange(n)
     if n > max_points:
         drawn = np.sort(generator(random_state).choice(n, max_points, replace=False))

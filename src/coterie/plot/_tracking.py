@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from coterie.core.errors import ParameterError
 from coterie.core.params import check_parameters
@@ -67,18 +69,17 @@ def tracking(
         recommended = labels.recommended if recommended is None else recommended
         labels = labels.labels
     else:
-        require_selection("plot.tracking", "labels", labels)
+        require_selection("plot.tracking: labels", labels)
     check_parameters("plot.tracking", {"recommended": recommended}, {"recommended": K})
-    columns, sizes = _columns(labels)
+    columns = _columns(labels)
     n = len(columns[0])
-    words = _names(ks, sizes)
-    weight = weights("plot.tracking", "sample_weight", sample_weight, n)
+    words = _names(ks, columns)
+    weight = weights("plot.tracking: sample_weight", sample_weight, n)
     weight = weight / weight.sum()
     overlaps = [
-        _overlap(columns[i], columns[i + 1], weight, (sizes[i], sizes[i + 1]))
-        for i in range(len(columns) - 1)
+        sparse.coo_array((weight, (left, right))).toarray() for left, right in pairwise(columns)
     ]
-    heights = [_sums(column, weight, k) for column, k in zip(columns, sizes, strict=True)]
+    heights = [np.bincount(column, weight).astype(np.float64) for column in columns]
     orders = _orders(heights, overlaps)
     colours = _inherited(overlaps, orders)
     floors = [_floors(height, order) for height, order in zip(heights, orders, strict=True)]
@@ -113,7 +114,7 @@ def tracking(
 # ------------------------------------------------------------------ reading
 
 
-def _columns(labels: Any) -> tuple[list[IntArray], list[int]]:
+def _columns(labels: Any) -> list[IntArray]:
     rows = np.asarray(labels)
     if rows.ndim != 2:
         raise ParameterError(
@@ -121,32 +122,21 @@ def _columns(labels: Any) -> tuple[list[IntArray], list[int]]:
         )
     if 0 in rows.shape:
         raise ParameterError("plot.tracking: labels is empty: there is nothing to draw")
-    coded = [
-        label_codes("plot.tracking", f"labels, row {i}", row, None) for i, row in enumerate(rows)
+    return [
+        label_codes(f"plot.tracking: labels, row {i}", row, None)[0] for i, row in enumerate(rows)
     ]
-    return [codes for codes, _ in coded], [len(names) for _, names in coded]
 
 
-def _names(ks: ArrayLike | None, sizes: list[int]) -> list[str]:
+def _names(ks: ArrayLike | None, columns: list[IntArray]) -> list[str]:
     if ks is None:
-        return [str(size) for size in sizes]
+        return [str(column.max() + 1) for column in columns]
     given = np.asarray(ks)
-    if given.shape != (len(sizes),):
+    if given.shape != (len(columns),):
         raise ParameterError(
-            f"plot.tracking: ks must hold {len(sizes)} names, one per row of labels, "
+            f"plot.tracking: ks must hold {len(columns)} names, one per row of labels, "
             f"but has shape {given.shape}"
         )
     return [shown(name) for name in given.tolist()]
-
-
-def _overlap(
-    left: IntArray, right: IntArray, weight: FloatArray, shape: tuple[int, int]
-) -> FloatArray:
-    return _sums(left * shape[1] + right, weight, shape[0] * shape[1]).reshape(shape)
-
-
-def _sums(codes: IntArray, weight: FloatArray, count: int) -> FloatArray:
-    return np.bincount(codes, weight, count).astype(np.float64)
 
 
 # ------------------------------------------------------------------ positions and colours

@@ -150,38 +150,39 @@ def bin_count(spans: Spans, n_rows: int, most: int) -> tuple[int, bool]:
     return most, True
 
 
-def bin_shares(spans: Spans, bins: int, n_rows: int) -> sparse.csr_array:
-    """Share of each bin's weight in each row of the matrix, bins x rows."""
+def bin_weights(spans: Spans, bins: int | FloatArray, n_rows: int) -> sparse.csr_array:
+    """Weight that each row of the matrix has in each bin, bins x rows.
+
+    Either a number of equal bins or their walls, as in ``numpy.histogram``.
+    """
     edges = spans.edges
-    walls = np.linspace(0.0, edges[-1], bins + 1)
+    walls = np.linspace(0.0, edges[-1], bins + 1) if isinstance(bins, int) else bins
     cuts = np.union1d(edges, walls)
     # rounding may separate a wall from an equal edge, but the gap between them has almost no weight
     middle, length = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
     run = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(spans.row) - 1)
-    bin_of = np.clip(np.searchsorted(walls, middle, side="right") - 1, 0, bins - 1)
-    overlap = sparse.coo_array((length, (bin_of, spans.row[run])), shape=(bins, n_rows))
-    table = sparse.csr_array(overlap)
-    scale = sparse.dia_array((1.0 / np.asarray(table.sum(axis=1))[None], [0]), shape=(bins, bins))
-    return sparse.csr_array(scale @ table)
+    bin_of = np.clip(np.searchsorted(walls, middle, side="right") - 1, 0, len(walls) - 2)
+    return sparse.csr_array((length, (bin_of, spans.row[run])), shape=(len(walls) - 1, n_rows))
 
 
-def block_means(values: FloatArray, shares: sparse.csr_array) -> FloatArray:
-    """Mean of the matrix over the pairs of two bins."""
-    return np.asarray(shares @ np.asarray(shares @ values).T).T
+def block_means(values: FloatArray, inside: sparse.csr_array) -> FloatArray:
+    """Mean of the matrix over the pairs of two bins, given the weight of each row in each bin."""
+    weight = np.asarray(inside.sum(axis=1))
+    return np.asarray(inside @ np.asarray(inside @ values).T).T / np.outer(weight, weight)
 
 
 def pooled_coassociation(
-    ensemble: Ensemble, shares: sparse.csr_array, budget: Budget = None
+    ensemble: Ensemble, inside: sparse.csr_array, budget: Budget = None
 ) -> FloatArray:
     """Mean co-association between bins without the matrix of microclusters."""
-    bins = shares.shape[0]
+    bins = inside.shape[0]
     require(
         8.0 * bins * (2 * ensemble.n_base_clusters + 3 * bins),
         f"A picture of {bins:,} bins and {ensemble.n_base_clusters:,} base clusters",
         "Ask for fewer rows.",
         budget,
     )
-    return mean_coassociation(ensemble, sparse.csr_array(shares @ ensemble.incidence))
+    return mean_coassociation(ensemble, sparse.csr_array(inside @ ensemble.incidence))
 
 
 # ------------------------------------------------------------------ the whole arrangement
@@ -228,8 +229,8 @@ def arrange(
         else:
             spans = spans.take(np.lexsort((spans.row, spans.label)))
     bins, pooled = bin_count(spans, n_rows, max_rows)
-    shares = bin_shares(spans, bins, n_rows)
+    inside = bin_weights(spans, bins, n_rows)
     if values is not None:
-        return Arrangement(block_means(values, shares), spans, pooled)
+        return Arrangement(block_means(values, inside), spans, pooled)
     assert ensemble is not None
-    return Arrangement(pooled_coassociation(ensemble, shares, memory_budget), spans, pooled)
+    return Arrangement(pooled_coassociation(ensemble, inside, memory_budget), spans, pooled)

@@ -68,12 +68,10 @@ def plain(ax: Axes) -> None:
 
 def legend_beside(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], title: str | None = None
-) -> Legend | None:
+) -> Legend:
     """A legend to the right of the Axes. A long one ends with the number of entries left out."""
     from matplotlib.lines import Line2D
 
-    if not handles:
-        return None
     kept, words = list(handles), list(names)
     if len(kept) > ENTRIES:
         left_out = len(kept) - ENTRIES + 1
@@ -95,13 +93,11 @@ def legend_beside(
 
 def legend_under(
     ax: Axes, handles: Sequence[Artist], names: Sequence[str], *, drop: float = UNDER
-) -> Legend | None:
+) -> Legend:
     """A legend in as many columns as fit, its top ``drop`` points below the Axes."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.transforms import ScaledTranslation
 
-    if not handles:
-        return None
     # a character of the legend's font is about half as wide as it is high
     height = float(FontProperties(size="small").get_size_in_points())
     entry = (max(len(name) for name in names) * 0.55 + 4.2) * height

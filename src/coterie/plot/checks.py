@@ -1,4 +1,7 @@
-"""Checks of the arguments of a picture; every error names the function and the argument."""
+"""Checks of the arguments of a picture.
+
+The name of an argument begins with its function, as in ``"plot.cdf: grid"``, so that every error says both.
+"""
 
 from __future__ import annotations
 
@@ -22,49 +25,49 @@ MAPPING = Kind(
 )
 
 
-def refuse_records(owner: str, name: str, given: object, field: str) -> None:
+def refuse_records(name: str, given: object, field: str) -> None:
     """Reject None, and a model or a Result if one of its fields is expected."""
     kind = type(given).__name__
     if hasattr(given, "get_params"):
         if not hasattr(given, "labels_"):
             raise ParameterError(
-                f"{owner}: {name} is a {kind} that is not fitted; fit it and pass its {field}_"
+                f"{name} is a {kind} that is not fitted; fit it and pass its {field}_"
             )
-        raise ParameterError(f"{owner}: {name} is a {kind}; pass its {field}_ instead")
+        raise ParameterError(f"{name} is a {kind}; pass its {field}_ instead")
     if hasattr(given, "sample_confidence"):
-        raise ParameterError(f"{owner}: {name} is a {kind}; pass its {field} instead")
+        raise ParameterError(f"{name} is a {kind}; pass its {field} instead")
     if given is None:
         raise ParameterError(
-            f"{owner}: {name} is None; pass the {field}_ of a fitted model or the {field} of a Result"
+            f"{name} is None; pass the {field}_ of a fitted model or the {field} of a Result"
         )
 
 
-def require_selection(owner: str, name: str, given: Any) -> None:
+def require_selection(name: str, given: Any) -> None:
     """Reject None and models. A model has a Selection only if it chose k itself."""
     if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
         description = "None" if given is None else f"a {type(given).__name__} that did not choose k"
         raise ParameterError(
-            f"{owner}: {name} is {description}; pass the Selection that select_k returns, or the "
+            f"{name} is {description}; pass the Selection that select_k returns, or the "
             'selection_ of a ConsensusClustering("auto")'
         )
-    refuse_records(owner, name, given, "selection")
+    refuse_records(name, given, "selection")
 
 
 def numbers(
-    owner: str, name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
+    name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:
     """The array as floats of this shape (None: any length); finite, or NaN where ``nan`` allows it."""
-    array = as_numbers(f"{owner}: {name}", given)
+    array = as_numbers(name, given)
     fits = array.ndim == len(shape) and all(
         want is None or want == have for want, have in zip(shape, array.shape, strict=True)
     )
     if not fits:
         wanted = " x ".join("any" if want is None else f"{want:,}" for want in shape)
-        raise ParameterError(f"{owner}: {name} must have shape {wanted}, but has {array.shape}")
+        raise ParameterError(f"{name} must have shape {wanted}, but has {array.shape}")
     if array.size == 0:
-        raise ParameterError(f"{owner}: {name} is empty: there is nothing to draw")
+        raise ParameterError(f"{name} is empty: there is nothing to draw")
     wrong = np.isinf(array) if nan else ~np.isfinite(array)
-    _refuse_entries(f"{owner}: {name} must be finite", array, wrong)
+    _refuse_entries(f"{name} must be finite", array, wrong)
     return array
 
 
@@ -77,53 +80,51 @@ def _refuse_entries(rule: str, array: FloatArray, wrong: NDArray[np.bool_]) -> N
 
 
 def symmetric(
-    owner: str, name: str, given: ArrayLike, size: int | None = None, *, nan: bool = False
+    name: str, given: ArrayLike, size: int | None = None, *, nan: bool = False
 ) -> FloatArray:
     """The array as a symmetric matrix, of this size if one is given."""
-    array = numbers(owner, name, given, (None, None), nan=nan)
+    array = numbers(name, given, (None, None), nan=nan)
     side = len(array) if size is None else size
-    array = numbers(owner, name, array, (side, side), nan=nan)
+    array = numbers(name, array, (side, side), nan=nan)
     tolerance = 1e-6 * max(float(np.abs(np.nan_to_num(array)).max()), 1e-300)
     if not np.allclose(array, array.T, rtol=0.0, atol=tolerance, equal_nan=True):
-        raise ParameterError(f"{owner}: {name} must be symmetric, but is not")
+        raise ParameterError(f"{name} must be symmetric, but is not")
     return array
 
 
 def numbers_by_name(
-    owner: str, name: str, given: Mapping[str, ArrayLike], length: int
+    name: str, given: Mapping[str, ArrayLike], length: int
 ) -> dict[str, FloatArray]:
     """A vector of this length per name; NaN is allowed."""
     if not isinstance(given, Mapping):
         raise ParameterError(
-            f"{owner}: {name} must be a mapping of name to numbers, but is {type(given).__name__}"
+            f"{name} must be a mapping of name to numbers, but is {type(given).__name__}"
         )
     return {
-        str(key): numbers(owner, f"{name}[{key!r}]", values, (length,), nan=True)
+        str(key): numbers(f"{name}[{key!r}]", values, (length,), nan=True)
         for key, values in given.items()
     }
 
 
-def shares(owner: str, name: str, given: ArrayLike, length: int | None) -> FloatArray:
+def shares(name: str, given: ArrayLike, length: int | None) -> FloatArray:
     """A vector of numbers between 0 and 1."""
-    values = numbers(owner, name, given, (length,))
+    values = numbers(name, given, (length,))
     # rounding may push a share slightly above one
     wrong = (values < -1e-9) | (values > 1 + 1e-9)
-    _refuse_entries(f"{owner}: {name} must lie in [0, 1]", values, wrong)
+    _refuse_entries(f"{name} must lie in [0, 1]", values, wrong)
     return np.clip(values, 0.0, 1.0)
 
 
-def weights(owner: str, name: str, given: ArrayLike | None, length: int) -> FloatArray:
+def weights(name: str, given: ArrayLike | None, length: int) -> FloatArray:
     """Positive weights, one by default."""
     if given is None:
         return np.ones(length)
-    values = numbers(owner, name, given, (length,))
-    _refuse_entries(f"{owner}: {name} must be positive", values, values <= 0)
+    values = numbers(name, given, (length,))
+    _refuse_entries(f"{name} must be positive", values, values <= 0)
     return values
 
 
-def label_codes(
-    owner: str, name: str, given: Any, length: int | None
-) -> tuple[NDArray[np.int64], list[Any]]:
+def label_codes(name: str, given: Any, length: int | None) -> tuple[NDArray[np.int64], list[Any]]:
     """Labels as integer codes, and the label of each code in natural order.
 
     A missing label (None, NaN) is an error; -1 is an ordinary label.
@@ -131,18 +132,16 @@ def label_codes(
     # numpy converts data frame columns, categoricals and arrow arrays
     values = np.asarray(given) if hasattr(given, "__array__") else given
     try:
-        codes, categories = encode(values, name, MissingValues.named(None))
+        codes, categories = encode(values, "labels", MissingValues.named(None))
     except LabelError as error:
-        raise ParameterError(f"{owner}: {name}: {error}") from None
+        raise ParameterError(f"{name}: {error}") from None
     if length is not None and len(codes) != length:
-        raise ParameterError(
-            f"{owner}: {name} must hold {length:,} labels, but holds {len(codes):,}"
-        )
+        raise ParameterError(f"{name} must hold {length:,} labels, but holds {len(codes):,}")
     if len(codes) == 0:
-        raise ParameterError(f"{owner}: {name} is empty: there is nothing to draw")
+        raise ParameterError(f"{name} is empty: there is nothing to draw")
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        raise ParameterError(f"{owner}: {name} has no label in row {row}; leave out such samples")
+        raise ParameterError(f"{name} has no label in row {row}; leave out such samples")
     distinct = categories.tolist()
     order = sorted(range(len(distinct)), key=lambda code: _natural(distinct[code]))
     return np.argsort(order)[codes], [distinct[code] for code in order]

@@ -1,60 +1,35 @@
 """Colours that colour-blind readers can distinguish too.
 
-The first six are those of Okabe and Ito; each further one is the candidate farthest from all before it.
-The distance of two colours is the smallest of three distances in OKLab: for normal vision, without the
-red cone, and without the green cone.
+The first six are those of Okabe and Ito, without black (used for text and axes) and yellow (too pale
+on white paper). Each further one is the candidate farthest from all before it, for normal vision,
+without the red cone and without the green cone; ``tests/naive/palette.py`` holds the rule.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import numpy as np
+from itertools import cycle, islice
 
 from coterie.core.params import Integer, check_parameters
-from coterie.core.types import FloatArray
 
-# Okabe and Ito without black (used for text and axes) and yellow (too pale on white paper)
-OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_CODES = """
+0072B2 E69F00 009E73 CC79A7 56B4E9 D55E00 8B0000 004674 2E8BFF 8BD1A2 A2462E 2E7474
+0046B9 741746 74D1E8 175D74 74B974 B9D15D 8B2E46 178BD1 D18B2E 0074E8 E88BB9 46A2FF
+005DD1 B95D46 175DA2 008B5D 4617A2 A21700 8B74A2 A25D00 5D2E5D 74A25D E8B900 74B9D1
+A28BE8 46468B 742E2E A2B9FF 4674D1 462E8B 8B468B A22E5D E85D8B 17E88B 46D174 465DB9
+741774 175D5D B98BD1 A274E8 B95D8B 2E46A2 A274B9 748B00 A2B946 FF8BD1 D18BA2 E85D46
+46A28B 8B5D8B 005D46 E8A2B9 D15D5D A28BB9 E8748B 8B5D5D 008B74 744617 8B5DA2 B9A2FF
+2E8B46 00D18B E88BE8 8BD12E A22E2E 468BB9 468BE8 8B5D74 D1B974 8B5D46 2E74A2 2EB95D
+A22E46 8BA274 8B5DB9 8B2E5D 74D1FF 744674 B9A25D 7446A2 8BA200 A274FF 465D8B A24600
+B974A2 A274D1 00B9FF 8BD1D1 008B8B 5DA246 A25D2E FF8BA2 A2745D B9B98B 46D15D 7474B9
+D1B95D 742E8B 74B98B B9742E E874D1 FF7400 7474E8 A2A246 D15D74 2EA2D1 2ED1B9 D1A2D1
+"""
+COLOURS = [f"#{code}" for code in _CODES.split()]
+OKABE_ITO = COLOURS[:6]
 INK = "#222222"
 QUIET = "#6E6E6E"
 ACCENT = "#D55E00"
 # for numbers between 0 and 1: white is 0, and a black-and-white print stays readable
 SEQUENTIAL = "Blues"
-
-# from linear light to the cones, and from the cones to OKLab (Ottosson)
-_CONES = np.array(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-)
-_OPPONENT = np.array(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-)
-# linear light as seen without the red or the green cone (Machado et al., 2009)
-_NO_RED = np.array(
-    [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ]
-)
-_NO_GREEN = np.array(
-    [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ]
-)
-
-# a screen cannot show more distinct colours, and each one costs a pass over all candidates
-MOST = 1024
 
 
 def palette(count: int) -> list[str]:
@@ -62,7 +37,7 @@ def palette(count: int) -> list[str]:
 
     The first six are those of Okabe and Ito. Each further one is the candidate farthest from all before
     it, for normal vision and for the two common kinds of colour blindness. More than about twenty
-    colours cannot be distinguished by eye: read the labels too. After 1,024 they repeat.
+    colours cannot be distinguished by eye: read the labels too. After 120 they repeat.
 
     Parameters
     ----------
@@ -78,55 +53,4 @@ def palette(count: int) -> list[str]:
     40
     """
     check_parameters("palette", {"count": count}, {"count": Integer(0)})
-    if count <= len(OKABE_ITO):
-        return list(OKABE_ITO[:count])
-    # computed in steps of 32, so that palettes of 7 and of 12 colours share the work
-    colours = _generated(min(-(-count // 32) * 32, MOST))
-    return [colours[i % MOST] for i in range(int(count))]
-
-
-@lru_cache(maxsize=8)
-def _generated(count: int) -> tuple[str, ...]:
-    chosen = list(OKABE_ITO)
-    candidates = _candidates(finer=1 + count // 512)
-    seen = _views(candidates)
-    distance = np.full(len(candidates), np.inf)
-    for colour in chosen:
-        distance = np.minimum(distance, _apart(seen, _views(_rgb(colour)[None])))
-    while len(chosen) < count:
-        best = int(np.argmax(distance))
-        red, green, blue = np.rint(255 * candidates[best]).astype(int).tolist()
-        chosen.append(f"#{red:02X}{green:02X}{blue:02X}")
-        distance = np.minimum(distance, _apart(seen, seen[:, best : best + 1]))
-    return tuple(chosen)
-
-
-def _candidates(finer: int) -> FloatArray:
-    """A grid of colours that are neither too pale for paper nor too dark beside ink."""
-    steps = np.linspace(0.0, 1.0, 12 * finer)
-    grid = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
-    lab = _oklab(_linear(grid))
-    lightness, chroma = lab[:, 0], np.hypot(lab[:, 1], lab[:, 2])
-    return grid[(lightness > 0.38) & (lightness < 0.82) & (chroma > 0.06) & (chroma < 0.2)]
-
-
-def _views(colours: FloatArray) -> FloatArray:
-    """The colours in OKLab for normal vision, without red and without green cones, shape (3, n, 3)."""
-    light = _linear(colours)
-    return np.stack([_oklab(light), _oklab(light @ _NO_RED.T), _oklab(light @ _NO_GREEN.T)])
-
-
-def _apart(seen: FloatArray, other: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.norm(seen - other, axis=2).min(axis=0))
-
-
-def _oklab(light: FloatArray) -> FloatArray:
-    return np.cbrt(np.clip(light, 0.0, 1.0) @ _CONES.T) @ _OPPONENT.T
-
-
-def _linear(colours: FloatArray) -> FloatArray:
-    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-
-
-def _rgb(colour: str) -> FloatArray:
-    return np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return list(islice(cycle(COLOURS), int(count)))

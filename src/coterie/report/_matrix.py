@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import memory_budget
-from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
+from coterie.plot.arrange import Spans, bin_weights
 from coterie.trust import ClusterVotes
 
 # rows of the picture; a screen does not show more
@@ -31,7 +31,7 @@ class Blocks:
 
     Attributes
     ----------
-    share : csr_array, shape (B, N)
+    inside : csr_array, shape (B, N)
         Weight that each microcluster has in each block.
     cluster : ndarray, shape (B,)
         Cluster of each block; where clusters outnumber blocks, the one at its centre.
@@ -39,22 +39,17 @@ class Blocks:
         How samples are ordered inside a cluster, in words.
     """
 
-    share: sparse.csr_array
+    inside: sparse.csr_array
     cluster: NDArray[np.int64]
     order: str
-
-    @property
-    def weight(self) -> NDArray[np.float64]:
-        """Weight of each block."""
-        return np.asarray(self.share.sum(axis=1), dtype=np.float64)
 
     @classmethod
     def of(cls, votes: ClusterVotes, limit: int = BLOCKS) -> Blocks:
         """At most ``limit`` blocks of the votes' partition."""
         ensemble, labels = votes.ensemble, votes.labels
         order, description = _display_order(votes)
-        weight = ensemble.sizes[order]
-        groups = labels[order]
+        spans = Spans(order, labels[order], ensemble.sizes[order])
+        groups = spans.label
         # weights that are not counts do not say how many samples there are
         limit = min(
             limit, int(ensemble.total_count if ensemble.has_whole_weights else ensemble.n_samples)
@@ -62,35 +57,15 @@ class Blocks:
         if len(np.unique(groups)) > limit:
             groups = np.zeros_like(groups)
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-        totals = np.add.reduceat(weight, starts)
+        totals = np.add.reduceat(spans.width, starts)
         ends = np.cumsum(totals)
-        edges = np.concatenate(
-            [
-                np.linspace(end - total, end, count + 1)[1:]
-                for end, total, count in zip(ends, totals, _apportion(totals, limit), strict=True)
-            ]
-        )
-        upto = np.cumsum(weight)
-        # cut at the edges of both blocks and microclusters: each piece belongs to one of either
-        cuts = np.unique(np.concatenate([[0.0], edges, upto]))
-        middle = (cuts[1:] + cuts[:-1]) / 2
-        row = np.minimum(np.searchsorted(edges, middle), len(edges) - 1)
-        column = np.minimum(np.searchsorted(upto, middle), len(order) - 1)
-        share = sparse.csr_array(
-            sparse.coo_array((np.diff(cuts), (row, order[column])), shape=(len(edges), len(order)))
-        )
-        centre = edges - np.diff(edges, prepend=0.0) / 2
-        at = np.minimum(np.searchsorted(upto, centre), len(order) - 1)
-        return cls(share, labels[order][at], description)
-
-    def coassociation(self, ensemble: Ensemble) -> NDArray[np.float64]:
-        """Mean co-association of each pair of blocks, B x B, in time linear in N."""
-        return mean_coassociation(ensemble, sparse.csr_array(self.share @ ensemble.incidence))
-
-    def average(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean of an N x N matrix over the pairs of samples of each pair of blocks."""
-        sums = np.asarray(self.share @ np.asarray(self.share @ matrix).T).T
-        return sums / np.outer(self.weight, self.weight)
+        walls = [0.0]
+        for end, total, count in zip(ends, totals, _apportion(totals, limit), strict=True):
+            walls += np.linspace(end - total, end, count + 1)[1:].tolist()
+        inside = bin_weights(spans, np.array(walls), len(order))
+        centre = np.add(walls[1:], walls[:-1]) / 2
+        at = np.minimum(np.searchsorted(spans.edges[1:], centre), len(order) - 1)
+        return cls(inside, spans.label[at], description)
 
 
 def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
@@ -109,14 +84,15 @@ def _apportion(totals: NDArray[np.float64], count: int) -> NDArray[np.int64]:
 
 def _display_order(votes: ClusterVotes) -> tuple[NDArray[np.int64], str]:
     """Microclusters with similar clusters side by side and similar rows inside, and how in words."""
-    ensemble, labels, n_clusters = votes.ensemble, votes.labels, votes.n_clusters
+    ensemble, labels = votes.ensemble, votes.labels
     n = len(labels)
-    rank = np.empty(n_clusters, dtype=np.int64)
-    rank[_order_of_clusters(votes)] = np.arange(n_clusters)
+    clusters = _order_of_clusters(votes)
     if n <= DENDROGRAM_ROWS and 24 * n * n <= memory_budget():
-        inner = _dendrogram_rank(ensemble, labels)
-        order = np.lexsort((inner, rank[labels]))
-        return order, "by the average-link dendrogram of the co-association"
+        shares, weight = coassociation(ensemble), ensemble.sizes
+        groups = [np.flatnonzero(labels == cluster) for cluster in clusters]
+        ordered = [rows[leaves(shares[np.ix_(rows, rows)], weight[rows])] for rows in groups]
+        return np.concatenate(ordered), "by the average-link dendrogram of the co-association"
+    rank = np.argsort(clusters)
     own, rival_support, rival = votes.support
     # rows that lean to a cluster are drawn on the side of that cluster
     towards = rank[np.where(rival < 0, labels, rival)]
@@ -133,29 +109,9 @@ def _order_of_clusters(votes: ClusterVotes) -> NDArray[np.int64]:
     return leaves(between, np.asarray(votes.overlap.sum(axis=0), dtype=np.float64))
 
 
-def _dendrogram_rank(ensemble: Ensemble, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Position of each microcluster among the leaves of its cluster's dendrogram."""
-    shares = coassociation(ensemble)
-    weight = ensemble.sizes
-    rank = np.zeros(len(labels), dtype=np.int64)
-    for cluster in np.unique(labels):
-        rows = np.flatnonzero(labels == cluster)
-        rank[rows[leaves(shares[np.ix_(rows, rows)], weight[rows])]] = np.arange(len(rows))
-    return rank
-
-
 def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
     """Items in the order of the leaves of the average-link dendrogram."""
-    n = len(weight)
-    if n < 3:
-        return np.arange(n)
-    pairs = weighted_linkage(1.0 - similarity, weight, "average").pairs
-    following = np.full(n, -1)
-    last = np.arange(n)
-    for low, high in pairs.tolist():
-        following[last[low]] = high
-        last[low] = last[high]
-    order = np.zeros(n, dtype=np.int64)
-    for i in range(1, n):
-        order[i] = following[order[i - 1]]
-    return order
+    groups = [[item] for item in range(len(weight))]
+    for low, high in weighted_linkage(1.0 - similarity, weight, "average").pairs.tolist():
+        groups[low] += groups[high]
+    return np.array(groups[0])

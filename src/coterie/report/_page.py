@@ -142,11 +142,11 @@ def _facts(result: Result) -> list[tuple[str, list[tuple[str, str]]]]:
     else:
         ended = "converged" if result.converged else "not converged"
         run.append(("passes", f"{len(result.history)}, {ended}"))
-    data = [("samples", shown_count(ensemble.total_count))]
-    if ensemble.sample_weight is not None:
-        data.append(("weighted rows", f"{ensemble.n_samples:,}"))
-    data.append(("members", f"{ensemble.n_members:,}"))
-    data += [
+    weighted = ensemble.sample_weight is not None
+    data = [
+        ("samples", shown_count(ensemble.total_count)),
+        *([("weighted rows", f"{ensemble.n_samples:,}")] if weighted else []),
+        ("members", f"{ensemble.n_members:,}"),
         ("distinct label rows", f"{ensemble.n_microclusters:,}"),
         ("base clusters", f"{ensemble.n_base_clusters:,}"),
         *_source(result.input),

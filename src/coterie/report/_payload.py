@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from coterie.core.text import plain
 from coterie.ensemble import Ensemble
+from coterie.plot.arrange import block_means, pooled_coassociation
 from coterie.report._reading import Reading
 from coterie.report._sentences import THINNEST
 from coterie.select.criteria import CRITERIA
@@ -27,8 +29,6 @@ MAP_CLUSTERS = 60
 STORE_BYTES = 2_000_000
 # bytes of these for the names of the members' labels; longer lists of names are left out
 NAME_BYTES = 250_000
-# numbers stored for each microcluster beside its labels, two bytes each
-FIELDS = ("cluster", "confidence", "rival", "support", "rival_support", "attachment")
 # bytes of a row number, stored where not all samples are
 ROW_BYTES = 16 / 3
 # least sure samples offered below the search box
@@ -82,12 +82,12 @@ def _matrix(reading: Reading) -> dict[str, Any]:
         {
             "name": "Co-association",
             "top": 1.0,
-            "values": triangle(blocks.coassociation(reading.ensemble), 1.0),
+            "values": triangle(pooled_coassociation(reading.ensemble, blocks.inside), 1.0),
         }
     ]
     learned = reading.result.matrix
     if learned is not None:
-        values = blocks.average(learned)
+        values = block_means(learned, blocks.inside)
         top = max(float(values.max()), np.finfo(np.float64).tiny)
         name = plain(reading.result.matrix_name or "learned matrix")
         views.append(
@@ -95,7 +95,7 @@ def _matrix(reading: Reading) -> dict[str, Any]:
         )
     change = np.flatnonzero(np.r_[True, blocks.cluster[1:] != blocks.cluster[:-1]])
     lengths = np.diff(np.r_[change, len(blocks.cluster)])
-    per = reading.n / len(blocks.cluster)
+    per = reading.ensemble.total_count / len(blocks.cluster)
     return {
         "size": len(blocks.cluster),
         "clusters": np.stack([blocks.cluster[change], lengths], axis=1).tolist(),
@@ -196,7 +196,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     if selection.labels.shape[1] != len(reading.result.labels):
         # k was chosen on a part of the samples, and it is not known which
         return None
-    n, counts = reading.n, reading.counts
+    n, counts = reading.ensemble.total_count, reading.counts
     final = reading.result.labels
     sizes: list[list[float]] = []
     colours: list[list[int]] = []
@@ -232,10 +232,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
 
 def cross_table(one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
     """Number of samples in each pair of parts of two partitions, given how often each sample counts."""
-    columns = int(other.max()) + 1
-    pairs = one.astype(np.int64) * columns + other
-    sums = np.bincount(pairs, weights=counts, minlength=(int(one.max()) + 1) * columns)
-    return sums.astype(counts.dtype).reshape(-1, columns)
+    return np.asarray(sparse.coo_array((counts, (one, other))).toarray())
 
 
 def _agreement(reading: Reading) -> dict[str, Any] | None:
@@ -267,8 +264,19 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     code_kind = smallest_kind(int(ensemble.n_clusters_per_member.max()))
     label_names = _label_names(ensemble)
     member_names = [plain(member) for member in ensemble.members]
+    own, rival_support, rival = votes.support
+    # what is stored for each microcluster beside its labels, two bytes each
+    fields = {
+        "cluster": votes.labels,
+        "confidence": share16(reading.confidence),
+        # the page reads a rival that is the cluster itself as none
+        "rival": np.where(rival < 0, votes.labels, rival),
+        "support": share16(own),
+        "rival_support": share16(rival_support),
+        "attachment": share16(votes.attachment),
+    }
     # base64 makes four bytes of three
-    row_bytes = (ensemble.n_members * int(code_kind[1]) + 2 * len(FIELDS)) * 4 / 3
+    row_bytes = (ensemble.n_members * int(code_kind[1]) + 2 * len(fields)) * 4 / 3
     spent = 4 * ensemble.n_base_clusters * 4 / 3 + 20 * len(ties)
     spent += sum(len(name) + 3 for name in [*(label_names or []), *member_names])
     chosen = choose_samples(ensemble, confidence, reading.points, row_bytes, budget - spent)
@@ -281,17 +289,6 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     codes[codes < 0] = np.iinfo(code_kind).max
     least = np.argsort(confidence[chosen], kind="stable")[:LEAST_SURE]
     least = least[confidence[chosen][least] < SURE]
-    support, cluster = votes.support, votes.labels[used]
-    rival = support.rival_cluster[used]
-    # the page reads a rival that is the cluster itself as none
-    fields = (
-        cluster,
-        share16(reading.confidence[used]),
-        np.where(rival < 0, cluster, rival),
-        share16(support.own[used]),
-        share16(support.rival[used]),
-        share16(votes.attachment[used]),
-    )
     return {
         "count": len(chosen),
         "ids": None if ids is None else [plain(value) for value in ids[chosen].tolist()],
@@ -307,7 +304,7 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
         "share": pack(share16(share), "u2"),
         "ties": {str(base): also for base, also in ties.items()},
         "least": least.tolist(),
-        **{name: pack(values, "u2") for name, values in zip(FIELDS, fields, strict=True)},
+        **{name: pack(values[used], "u2") for name, values in fields.items()},
     }
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
@@ -64,11 +63,6 @@ class Reading:
     def counts(self) -> NDArray[Any]:
         """How many samples each sample of the result counts for: its weight, else one."""
         return self.ensemble.sample_counts
-
-    @cached_property
-    def n(self) -> int | float:
-        """Number of samples, counted by weight."""
-        return self.ensemble.total_count
 
     @cached_property
     def weighted(self) -> bool:
@@ -146,12 +140,8 @@ class Reading:
     def histograms(self) -> NDArray[Any]:
         """Samples per cluster and bin of confidence, c x 20."""
         bins = np.minimum((self.result.sample_confidence * BINS).astype(np.int64), BINS - 1)
-        flat = np.bincount(
-            self.result.labels * BINS + bins,
-            weights=self.counts,
-            minlength=self.result.n_clusters * BINS,
-        )
-        return self.ensemble.as_counts(flat).reshape(self.result.n_clusters, BINS)
+        shape = (self.result.n_clusters, BINS)
+        return sparse.coo_array((self.counts, (self.result.labels, bins)), shape).toarray()
 
     @cached_property
     def histogram_clusters(self) -> list[int]:
@@ -163,11 +153,10 @@ class Reading:
     @cached_property
     def medians(self) -> NDArray[np.float64]:
         """Median confidence of each cluster."""
-        order = np.lexsort((self.result.sample_confidence, self.result.labels))
-        ends = np.cumsum(np.bincount(self.result.labels, minlength=self.result.n_clusters))
-        parts = np.split(order, ends[:-1])
-        confidence = self.result.sample_confidence
-        return np.array([weighted_median(confidence[part], self.counts[part]) for part in parts])
+        confidence, counts = self.result.sample_confidence, self.counts
+        return np.array(
+            [weighted_median(confidence[part], counts[part]) for part in self._parts(confidence)]
+        )
 
     @cached_property
     def agreement(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -186,13 +175,14 @@ class Reading:
             return np.arange(n)
         # multiples of the golden ratio modulo one are spread evenly over any order of the rows
         spread = np.arange(n, dtype=np.uint64) * np.uint64(2654435769) % np.uint64(2**32)
-        sizes = np.bincount(self.result.labels, minlength=self.result.n_clusters)
-        quota = np.maximum(np.floor(sizes / n * POINTS), 1).astype(np.int64)
-        order = np.lexsort((spread, self.result.labels))
-        starts = np.cumsum(sizes) - sizes
-        rank = np.empty(n, dtype=np.int64)
-        rank[order] = np.arange(n) - np.repeat(starts, sizes)
-        return np.flatnonzero(rank < quota[self.result.labels])[:POINTS]
+        chosen = [part[: max(int(len(part) / n * POINTS), 1)] for part in self._parts(spread)]
+        return np.sort(np.concatenate(chosen))[:POINTS]
+
+    def _parts(self, key: NDArray[Any]) -> list[NDArray[np.int64]]:
+        """The samples of each cluster, ordered by a key."""
+        labels = self.result.labels
+        ends = np.cumsum(np.bincount(labels, minlength=self.result.n_clusters))
+        return np.split(np.lexsort((key, labels)), ends[:-1])
 
 
 @dataclass(frozen=True)
@@ -243,7 +233,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
     for cluster in np.argsort(-sizes, kind="stable")[:MERGED_CLUSTERS].tolist():
         rows = np.flatnonzero(labels == cluster)
         rows = rows[np.argsort(-weight[rows], kind="stable")[:MERGED_ROWS]]
-        parts = _parts(ensemble, rows, weight[rows])
+        parts = _halves(ensemble, rows, weight[rows])
         if parts is None:
             continue
         one, other = (np.asarray(ensemble.incidence[part].T @ weight[part]) for part in parts)
@@ -276,26 +266,24 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
     return sorted(merged, key=lambda one: (-one.apart / one.asked, one.between))
 
 
-def _parts(
+def _halves(
     ensemble: Ensemble, rows: NDArray[np.int64], weight: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """The two sides of the last large merge of a dendrogram, the heavier first."""
     if len(rows) < 2:
         return None
     together = mean_coassociation(ensemble, sparse.csr_array(ensemble.incidence[rows]))
-    pairs = weighted_linkage(1.0 - together, weight).pairs
+    dendrogram = weighted_linkage(1.0 - together, weight)
     held = weight.copy()
     last = None
-    for step, (low, high) in enumerate(pairs.tolist()):
+    for step, (low, high) in enumerate(dendrogram.pairs.tolist()):
         if min(held[low], held[high]) >= LEAST_PART * weight.sum():
             last = step
         held[low] += held[high]
     if last is None:
         return None
-    before = pairs[:last]
-    graph = sparse.coo_array((np.ones(last), (before[:, 0], before[:, 1])), (len(rows), len(rows)))
-    group = connected_components(graph, directed=False)[1]
-    one, other = (np.flatnonzero(group == group[side]) for side in pairs[last])
+    group = dendrogram.cut(len(rows) - last)
+    one, other = (np.flatnonzero(group == group[side]) for side in dendrogram.pairs[last])
     if weight[one].sum() < weight[other].sum():
         one, other = other, one
     return rows[one], rows[other]

@@ -33,18 +33,24 @@ def no_structure(reading: Reading) -> bool:
 
 def headline(reading: Reading) -> list[str]:
     """The result in two or three sentences."""
+    sentences = _verdict(reading)
+    if (scores := reading.truth_scores) is not None:
+        sentences.append(
+            f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
+            f"accuracy {percent(scores['accuracy'])}."
+        )
+    return sentences
+
+
+def _verdict(reading: Reading) -> list[str]:
     result = reading.result
-    n = counted(reading.n, "sample")
+    n = counted(reading.ensemble.total_count, "sample")
     if result.n_clusters == 1:
         alone = f"all {n} are in one cluster."
-        first = f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()
-        return [first, *_against_truth(reading)]
+        return [f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()]
     clusters = counted(result.n_clusters, "cluster")
     if no_structure(reading):
-        return [
-            f"No stable structure: do not trust the {clusters} of {n} below.",
-            *_against_truth(reading),
-        ]
+        return [f"No stable structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
     if median >= SURE:
         how = "most assignments sure"
@@ -52,37 +58,26 @@ def headline(reading: Reading) -> list[str]:
         how = "assignments fairly sure"
     else:
         how = "most assignments unsure"
-    first = f"{clusters} of {n}, {how} (median confidence {median:.2f})."
-    return [first, *_weakest(reading), *_against_truth(reading)]
+    return [f"{clusters} of {n}, {how} (median confidence {median:.2f}).", _weakest(reading)]
 
 
-def _weakest(reading: Reading) -> list[str]:
+def _weakest(reading: Reading) -> str:
     table = reading.clusters
     confidence = table["confidence"]
     lowest = int(np.argmin(confidence))
     rival = int(table["nearest"][lowest])
     if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
-        return ["No cluster is much less sure than the others."]
+        return "No cluster is much less sure than the others."
     sentence = f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f})"
     if table["separation"][lowest] > 0:
         sentence += f"; its samples are most often put together with those of cluster {rival}"
-    return [f"{sentence}."]
-
-
-def _against_truth(reading: Reading) -> list[str]:
-    scores = reading.truth_scores
-    if scores is None:
-        return []
-    return [
-        f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
-        f"accuracy {percent(scores['accuracy'])}."
-    ]
+    return f"{sentence}."
 
 
 def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     """The numbers at the top: value, name, and a remark."""
     result, ensemble = reading.result, reading.ensemble
-    n = reading.n
+    n = reading.ensemble.total_count
     rows = counted(ensemble.n_microclusters, "distinct label row")
     numbers = [
         (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
@@ -182,7 +177,7 @@ def _merged(reading: Reading) -> list[str]:
 
 def aggregated(reading: Reading, searchable: int) -> list[str]:
     """What the page shows in aggregate to stay small."""
-    n, rows = reading.n, reading.ensemble.n_samples
+    n, rows = reading.ensemble.total_count, reading.ensemble.n_samples
     what = _rows(reading)
     parts = []
     blocks = len(reading.blocks.cluster)
@@ -212,11 +207,11 @@ def by_weight(reading: Reading) -> str:
     """How weighted samples are counted on this page, or nothing where there are no weights."""
     if not reading.weighted:
         return ""
-    rows = reading.ensemble.n_samples
+    rows, n = reading.ensemble.n_samples, reading.ensemble.total_count
     return (
         f"Samples are counted by weight: {counted(rows, 'weighted row')} "
-        f"{'represents' if rows == 1 else 'represent'} {counted(reading.n, 'sample')}. The map and "
-        "the search show weighted rows; all other numbers and pictures count samples."
+        f"{'represents' if rows == 1 else 'represent'} {counted(n, 'sample')}. The map and the search "
+        "show weighted rows; all other numbers and pictures count samples."
     )
 
 
@@ -236,7 +231,7 @@ def captions(reading: Reading) -> dict[str, str]:
 
 def _matrix(reading: Reading) -> str:
     result, blocks = reading.result, reading.blocks
-    n, size = reading.n, len(blocks.cluster)
+    n, size = reading.ensemble.total_count, len(blocks.cluster)
     between, inside = reading.between[1], reading.clusters["cohesion"]
     one = result.n_clusters == 1
     text = "How often members put two samples together. "
@@ -265,12 +260,12 @@ def _map(reading: Reading) -> str:
     n, drawn = reading.ensemble.n_samples, len(reading.points)
     what = _rows(reading)
     which = f"{drawn:,} of the {n:,} {what}" if drawn < n else f"The {n:,} {what}"
+    coordinates = f"Coordinates: {plain(reading.result.coordinates_name)}."
     if reading.result.n_clusters == 1:
-        return f"{which}. Coordinates: {plain(reading.result.coordinates_name)}."
+        return f"{which}. {coordinates}"
     return (
-        f"{which}, coloured by cluster; fainter points are less sure. "
-        f"Coordinates: {plain(reading.result.coordinates_name)}. Each number marks the middle of the "
-        "more certain half of a cluster."
+        f"{which}, coloured by cluster; fainter points are less sure. {coordinates} Each number "
+        "marks the middle of the more certain half of a cluster."
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.errors import DataError, LabelError, SchedulerError
 from coterie.core.params import CALLBACK, check_parameters
+from coterie.core.text import repeated
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
@@ -20,7 +22,7 @@ from coterie.io.parquet import require_pyarrow
 from coterie.io.write import cannot_write, make_beside, whole_file
 from coterie.scale._table import Lookup
 from coterie.scale.engine import compute
-from coterie.scale.source import Layout, as_array, is_frame, open_labels, read_blocks
+from coterie.scale.source import Layout, open_labels, per_row, read_blocks
 
 
 def expand_to_dask(
@@ -70,24 +72,14 @@ def expand_to_dask(
     2  y  2.0        1
     3  y  NaN        1
     """
-    from dask import delayed
-
     source = open_labels(labels, columns, id, missing)
     array = _per_sample({"values": values}, ensemble)["values"]
     if array.ndim > 2:
         raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
-    # A separate task, so that the graph holds the table once, not once per partition.
-    lookup = delayed(_lookup(ensemble, source.layout, [array]))
-    if is_frame(source.collection):
-        meta = _as_pandas(array[:0], source.collection._meta.index[:0], name)
-        return source.collection.map_partitions(
-            _expand_frame, lookup, source.layout, name, meta=meta
-        )
-    expanded = [
-        delayed(_expand_part)(part, lookup, source.layout, part_name)
-        for part, part_name in source.named_parts
-    ]
-    return as_array(expanded, source.rows, array[:0])
+    lookup = _lookup(ensemble, source.layout, [array])
+    names = name if array.ndim == 1 else [f"{name}_{q}" for q in range(array.shape[1])]
+    expand = partial(_expand_part, layout=source.layout)
+    return per_row(source, expand, lookup, array[:0], names)
 
 
 def labels_to_parquet(
@@ -164,8 +156,8 @@ def labels_to_parquet(
             delayed(_write_part)(
                 part,
                 lookup,
-                source.layout,
                 part_name,
+                source.layout,
                 tuple(arrays),
                 str(temporary / f"part-{i:05d}.parquet"),
             )
@@ -228,17 +220,16 @@ def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) 
 
 
 def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict[str, NDArray[Any]]:
-    columns = {} if layout.id is None else {str(layout.id): np.empty(0)}
+    columns: list[tuple[str, NDArray[Any]]] = []
     for name, array in values.items():
-        several = (
-            {f"{name}_{q}": array[:, q] for q in range(array.shape[1])} if array.ndim == 2 else {}
-        )
-        for column, content in (several or {name: array}).items():
-            if column in columns:
-                raise LabelError(f"two columns would be named {column!r}; names must differ")
-            columns[column] = content
-    columns.pop(str(layout.id), None)
-    return columns
+        if array.ndim == 2:
+            columns += [(f"{name}_{q}", column) for q, column in enumerate(array.T)]
+        else:
+            columns.append((name, array))
+    names = [name for name, _ in columns] + ([] if layout.id is None else [str(layout.id)])
+    if twice := repeated(names):
+        raise LabelError(f"two columns would be named {twice[0]!r}; names must differ")
+    return dict(columns)
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
@@ -276,29 +267,22 @@ def _rename(temporary: Path, target: Path) -> None:
 # ---------------------------------------------------------------------- in the workers
 
 
-def _expand_part(part: Any, lookup: Lookup, layout: Layout, part_name: str) -> NDArray[Any]:
-    blocks = [
-        lookup.expand(rows, part_name, begin)[0]
-        for begin, rows, _ in read_blocks(part, layout, part_name)
-    ]
+def _expand_part(part: Any, lookup: Lookup, part_name: str, layout: Layout) -> NDArray[Any]:
+    blocks = [values for _, (values,) in _expanded(part, lookup, part_name, layout)]
     return np.concatenate([lookup.values[0][:0], *blocks])
 
 
-def _expand_frame(frame: Any, lookup: Lookup, layout: Layout, name: str) -> Any:
-    return _as_pandas(_expand_part(frame, lookup, layout, "labels"), frame.index, name)
-
-
-def _as_pandas(values: NDArray[Any], index: Any, name: str) -> Any:
-    import pandas as pd
-
-    if values.ndim == 1:
-        return pd.Series(values, index=index, name=name)
-    names = [f"{name}_{q}" for q in range(values.shape[1])]
-    return pd.DataFrame(values, index=index, columns=names)
+def _expanded(
+    part: Any, lookup: Lookup, part_name: str, layout: Layout
+) -> Iterator[tuple[dict[str, Any], list[NDArray[Any]]]]:
+    """The ids and the values of each block of a part."""
+    numbers = lookup.numbered()
+    for begin, rows, ids in read_blocks(part, layout, part_name):
+        yield ids, lookup.expand(rows, numbers, part_name, begin)
 
 
 def _write_part(
-    part: Any, lookup: Lookup, layout: Layout, part_name: str, names: tuple[str, ...], path: str
+    part: Any, lookup: Lookup, part_name: str, layout: Layout, names: tuple[str, ...], path: str
 ) -> int:
     import pyarrow as pa
     from pyarrow import parquet
@@ -306,11 +290,9 @@ def _write_part(
     total = 0
     writer = None
     with whole_file(path) as file:
-        for begin, rows, ids in read_blocks(part, layout, part_name):
-            expanded = dict(zip(names, lookup.expand(rows, part_name, begin), strict=True))
-            block = pa.table(
-                {column: pa.array(content) for column, content in (ids | expanded).items()}
-            )
+        for ids, values in _expanded(part, lookup, part_name, layout):
+            columns = ids | dict(zip(names, values, strict=True))
+            block = pa.table({name: pa.array(content) for name, content in columns.items()})
             if writer is None:
                 writer = parquet.ParquetWriter(file, block.schema)
             writer.write_table(block.cast(writer.schema))

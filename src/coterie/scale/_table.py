@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from coterie.ensemble.compress import (
     distinct_rows_of_matrix,
 )
 from coterie.ensemble.missing import MissingValues
+
+if TYPE_CHECKING:
+    from coterie.numerics.rows import RowTable
 
 Column = NDArray[Any] | Categorical | list[Any]
 
@@ -84,28 +87,22 @@ def distinct_rows(
 
 def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     """The distinct rows of tables of neighbouring partitions, in their order."""
-    from coterie.numerics.rows import number_rows
-
     if len(tables) == 1:
         return tables[0]
-    n_members = tables[0].codes.shape[1]
-    codes = np.empty((sum(len(table.codes) for table in tables), n_members), dtype=np.int32)
-    categories = []
-    for j in range(n_members):
+    columns = []
+    for j in range(tables[0].codes.shape[1]):
         known, codes_of = _union([table.categories[j] for table in tables])
-        begin = 0
-        for table, new_codes in zip(tables, codes_of, strict=True):
-            # A missing label has the code -1 and selects the last entry.
-            target = np.append(new_codes, np.int32(-1))
-            codes[begin : begin + len(table.codes), j] = target[table.codes[:, j]]
-            begin += len(table.codes)
-        categories.append(known)
-    # Rows are looked up by hash and then compared, so that rows with equal hashes stay distinct.
-    rows, ids = number_rows(codes)
-    counts = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(counts, ids, np.concatenate([table.counts for table in tables]))
+        # A missing label has the code -1 and selects the last entry.
+        codes = [
+            np.append(new_codes, np.int32(-1))[table.codes[:, j]]
+            for table, new_codes in zip(tables, codes_of, strict=True)
+        ]
+        columns.append((np.concatenate(codes), known))
+    rows = distinct_rows_of_columns(columns)
+    counts = np.zeros(len(rows.codes), dtype=np.int64)
+    np.add.at(counts, rows.inverse, np.concatenate([table.counts for table in tables]))
     blank = next((table.blank for table in tables if table.blank is not None), None)
-    return LabelTable(_narrow(rows, categories), counts, tuple(categories), blank)
+    return LabelTable(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
 
 
 @dataclass(frozen=True)
@@ -131,18 +128,27 @@ class Lookup:
         """From the codes and categories of an ensemble."""
         return cls(_narrow(codes, categories), tuple(categories), tuple(values))
 
-    def expand(self, rows: DistinctRows, part_name: str, first_row: int) -> list[NDArray[Any]]:
-        """The values of each row of a block."""
+    def numbered(self) -> RowTable:
+        """The label rows by their numbers, for the blocks of one part."""
         from coterie.numerics.rows import RowTable
 
+        numbers = RowTable(len(self.categories))
+        numbers.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
+        return numbers
+
+    def expand(
+        self, rows: DistinctRows, numbers: RowTable, part_name: str, first_row: int
+    ) -> list[NDArray[Any]]:
+        """The values of each row of a block."""
         sought = np.empty(rows.codes.shape, dtype=np.int32)
         for j, known in enumerate(self.categories):
-            _, (_, new_codes) = _union([known, rows.categories[j]], keep_first=True)
-            sought[:, j] = np.append(new_codes, np.int32(-1))[rows.codes[:, j]]
-        numbered = RowTable(len(self.categories))
-        numbered.add(self.codes.astype(np.int32), np.empty(len(self.codes), dtype=np.int32))
+            union, (own, other) = _union([known, rows.categories[j]])
+            # A label that the ensemble does not have gets a code that it does not have.
+            code_of = np.full(len(union), len(known), dtype=np.int32)
+            code_of[own] = np.arange(len(known))
+            sought[:, j] = np.append(code_of[other], np.int32(-1))[rows.codes[:, j]]
         ids = np.empty(len(sought), dtype=np.int32)
-        numbered.add(sought, ids)
+        numbers.add(sought, ids)
         if (unknown := ids >= len(self.codes)).any():
             row = first_row + int(np.argmax(unknown[rows.inverse]))
             raise LabelError(
@@ -167,40 +173,18 @@ def _narrow(
     return codes.astype(np.int8 if most <= 127 else np.int16 if most <= 32767 else np.int32)
 
 
-def _union(
-    given: Sequence[NDArray[Any]], *, keep_first: bool = False
-) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
-    """The union of several lists of labels, and the new code of each label in each list.
-
-    Whole numbers are sorted, other labels are in order of appearance. With ``keep_first`` the labels
-    of the first list keep their codes.
-    """
+def _union(given: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], list[NDArray[np.int32]]]:
+    """The union of several lists of labels, and the new code of each label in each list."""
     first = given[0]
     if first.dtype.kind != "O" and all(
         values.dtype == first.dtype and np.array_equal(values, first) for values in given[1:]
     ):
         return first, [np.arange(len(first), dtype=np.int32)] * len(given)
     filled = [values for values in given if len(values)]
-    if not keep_first and all(is_plain_integer(values) for values in filled):
-        whole = [values.astype(np.int64) for values in given]
-        known: NDArray[Any] = np.unique(np.concatenate(whole))
-        return known, [np.searchsorted(known, values).astype(np.int32) for values in whole]
-    # In Python True equals 1, but as labels they differ.
-    code_of: dict[tuple[type, Any], int] = {}
-    codes_of = [
-        np.array(
-            [code_of.setdefault((type(value), value), len(code_of)) for value in values.tolist()],
-            dtype=np.int32,
-        )
-        for values in given
-    ]
-    kinds = {values.dtype.kind for values in filled}
-    labels = [value for _, value in code_of]
-    if kinds <= {"i", "u"}:
-        known = np.array(labels)
-    elif kinds == {"b"}:
-        known = np.array(labels, dtype=np.bool_)
-    else:
-        known = np.empty(len(labels), dtype=object)
-        known[:] = labels
-    return known, codes_of
+    if not filled:
+        return first, [np.empty(0, dtype=np.int32)] * len(given)
+    # NumPy would turn numbers among text into text.
+    if len({values.dtype.kind for values in filled}) > 1:
+        filled = [values.astype(object) for values in filled]
+    codes, known = encode(np.concatenate(filled), "labels", MissingValues.named(None))
+    return known, np.split(codes, np.cumsum([len(values) for values in given])[:-1])

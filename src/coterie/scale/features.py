@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from coterie.core.budget import Budget
@@ -38,6 +38,7 @@ from coterie.scale.source import (
     is_array,
     is_frame,
     open_labels,
+    per_row,
     read_frame,
     refuse_absent,
 )
@@ -173,7 +174,6 @@ class DaskPool(Pool):
     def ensemble(
         self,
         *,
-        member_weight: ArrayLike | None = None,
         memory_budget: Budget = None,
         client: Any = None,
         callback: Progress | None = None,
@@ -183,7 +183,6 @@ class DaskPool(Pool):
             self.labels,
             columns=self.member_names,
             id=self.id,
-            member_weight=member_weight,
             memory_budget=memory_budget,
             client=client,
             callback=callback,
@@ -340,17 +339,14 @@ class DaskFeatures:
 
     def _labelled(self, pool: Pool) -> Any:
         """The labels of all rows, to be computed in the partitions."""
-        from dask import delayed
-
-        fitted = delayed(light(pool), traverse=False)
-        names = pool.member_names
-        frame, id = self.source.collection, self.source.layout.id
-        if not self.columns:
-            blocks = [delayed(assign_members)(part, fitted) for part in self.source.parts]
-            return as_array(blocks, self.lengths, np.empty((0, len(names)), dtype=np.int32))
-        meta = frame._meta[[] if id is None else [id]]
-        meta = meta.assign(**{name: np.empty(0, dtype=np.int32) for name in names})
-        return frame.map_partitions(_label_frame, fitted, self.columns, id, meta=meta)
+        return per_row(
+            replace(self.source, rows=tuple(self.lengths)),
+            partial(_label, columns=self.columns),
+            light(pool),
+            np.empty((0, len(pool.plans)), dtype=np.int32),
+            [*pool.member_names],
+            self.source.layout.id,
+        )
 
     def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
         """Update the centres of members fitted on a sample with all rows, in mini-batches.
@@ -462,25 +458,15 @@ def predict_dask(
     feature_names: Sequence[str] | None,
 ) -> Any:
     """Lazy clusters of rows in partitions; ``clusters`` maps the members' labels to clusters."""
-    from dask import delayed
-
     columns = None if feature_names is None or is_array(X) else [*feature_names]
     features = features_from_dask(X, columns=columns)
     if features.width != n_features:
         raise ParameterError(
             f"X has {features.width} features, but the members were fitted on {n_features}"
         )
-    model = delayed((light(pool), clusters), traverse=False)
-    source, nothing = features.source, np.empty(0, np.int64)
-    if not features.columns:
-        blocks = [
-            delayed(_predict)(part, model, (), part_name) for part, part_name in source.named_parts
-        ]
-        return as_array(blocks, source.rows, nothing)
-    import pandas as pd
-
-    meta = pd.Series(nothing, source.collection._meta.index[:0], name="cluster")
-    return source.collection.map_partitions(_predict, model, features.columns, meta=meta)
+    predict = partial(_predict, columns=features.columns)
+    model = light(pool), clusters
+    return per_row(features.source, predict, model, np.empty(0, np.int64), "cluster")
 
 
 def light(pool: Pool) -> Pool:
@@ -533,14 +519,8 @@ def _draw(
     return hashes[chosen], block
 
 
-def _label_frame(frame: Any, pool: Pool, columns: tuple[Any, ...], id: str | None) -> Any:
-    import pandas as pd
-
-    labels = assign_members(frame[[*columns]], pool)
-    table = pd.DataFrame(labels, index=frame.index, columns=[*pool.member_names])
-    if id is not None:
-        table.insert(0, id, frame[id])
-    return table
+def _label(part: Any, pool: Pool, part_name: str, columns: tuple[Any, ...]) -> NDArray[np.int32]:
+    return assign_members(part[[*columns]] if columns else part, pool)
 
 
 def assign_members(X: Any, pool: Pool) -> NDArray[np.int32]:
@@ -567,17 +547,12 @@ def assign_members(X: Any, pool: Pool) -> NDArray[np.int32]:
 
 
 def _predict(
-    part: Any, model: tuple[Any, Any], columns: tuple[Any, ...], part_name: str = "a partition"
-) -> Any:
+    part: Any, model: tuple[Any, Any], part_name: str, columns: tuple[Any, ...]
+) -> NDArray[np.int64]:
     pool, clusters = model
     rows = part[[*columns]] if columns else part
     if pool.prepare is None:
         rows = numbers_of(part, columns, part_name)
-    labels = np.empty(0, dtype=np.int64)
-    if len(rows):
-        labels = clusters(assign_members(rows, pool))
-    if not columns:
-        return labels
-    import pandas as pd
-
-    return pd.Series(labels, index=part.index, name="cluster")
+    if len(rows) == 0:
+        return np.empty(0, dtype=np.int64)
+    return clusters(assign_members(rows, pool))

@@ -7,7 +7,7 @@ block.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from os import PathLike, fspath
@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError, LabelError
-from coterie.core.text import listed
+from coterie.core.text import absent_column, listed, repeated
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
 from coterie.io.parquet import arrow_values, data_columns, readable, require_pyarrow
-from coterie.io.table import absent_column, repeated
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import gather
 
@@ -470,6 +469,48 @@ def _columns(
 
 def _numbered(parts: Sequence[Any]) -> tuple[str, ...]:
     return tuple(f"partition {i}" for i in range(len(parts)))
+
+
+def per_row(
+    source: Source,
+    function: Callable[[Any, Any, str], NDArray[Any]],
+    model: Any,
+    empty: NDArray[Any],
+    names: str | list[str],
+    id: str | None = None,
+) -> Any:
+    """What ``function(part, model, part_name)`` computes for all rows, lazily, in their partitions.
+
+    A dask series or dataframe, with these names and the id, if the source is a dataframe; else a dask
+    array. ``empty`` is the result for no rows.
+    """
+    from dask import delayed
+
+    # A separate task, so that the graph holds the model once, not once per partition.
+    model = delayed(model, traverse=False)
+    frame = source.collection
+    if is_frame(frame):
+        meta = _as_pandas(empty, frame._meta, names, id)
+        return frame.map_partitions(_frame_per_row, function, model, names, id, meta=meta)
+    blocks = [delayed(function)(part, model, part_name) for part, part_name in source.named_parts]
+    return as_array(blocks, source.rows, empty)
+
+
+def _frame_per_row(
+    frame: Any, function: Callable[..., NDArray[Any]], model: Any, names: str | list[str], id: Any
+) -> Any:
+    return _as_pandas(function(frame, model, "a partition"), frame, names, id)
+
+
+def _as_pandas(values: NDArray[Any], frame: Any, names: str | list[str], id: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(names, str):
+        return pd.Series(values, index=frame.index, name=names)
+    table = pd.DataFrame(values, index=frame.index, columns=names)
+    if id is not None:
+        table.insert(0, id, frame[id])
+    return table
 
 
 def as_array(blocks: Sequence[Any], sizes: Sequence[int] | None, empty: NDArray[Any]) -> Any:

@@ -18,7 +18,7 @@ from coterie.core.budget import Budget
 from coterie.core.threads import one_blas_thread
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
-from coterie.evaluate.internal import cophenetic_correlation
+from coterie.evaluate.internal import ambiguous_share, cophenetic_correlation
 from coterie.evidence.coassociation import coassociation, require_dense, weighted_coassociation
 from coterie.numerics.partitions import Overlaps
 from coterie.trust import ClusterVotes
@@ -461,19 +461,15 @@ def _distribution(ensemble: Ensemble, memory_budget: Budget) -> tuple[FloatArray
     """Share of the pairs of samples with co-association up to 0, 1 / GRID, ..., 1; and the PAC."""
     weights = ensemble.sizes
     together = coassociation(ensemble, memory_budget=memory_budget)
-    counts, ambiguous = np.zeros(GRID + 1), 0.0
-    low, high = AMBIGUOUS
+    counts = np.zeros(GRID + 1)
     for begin in range(0, len(weights), BLOCK):
         rows = slice(begin, begin + BLOCK)
         levels = np.ceil(together[rows] * GRID - 1e-9).astype(np.int64)
         pairs = np.multiply.outer(weights[rows], weights)
         counts += np.bincount(levels.ravel(), weights=pairs.ravel(), minlength=GRID + 1)
-        # the tolerance keeps shares such as 18 / 20, which are not exact, on the right side
-        between = (together[rows] > low + 1e-9) & (together[rows] < high - 1e-9)
-        ambiguous += float(pairs[between].sum())
     # the pairs of a sample with itself
     counts[-1] -= weights.sum()
     total = counts.sum()
     if total <= 0:
         return np.ones(GRID + 1), 0.0
-    return np.cumsum(counts) / total, ambiguous / total
+    return np.cumsum(counts) / total, ambiguous_share(together, weights, *AMBIGUOUS)

@@ -27,6 +27,7 @@ from coterie.core.params import (
     shown,
 )
 from coterie.core.random import generator
+from coterie.core.text import counted
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
@@ -366,8 +367,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if wanted is not None and count != wanted:
             how = "merged" if count > wanted else "split"
             message = (
-                f"arrived at {count} components instead of {wanted} clusters; they were {how} to "
-                f"{wanted}. {partition.advice}"
+                f"arrived at {counted(count, 'component')} instead of "
+                f"{counted(wanted, 'cluster')}; {how} into {wanted}. {partition.advice}"
             )
         elif not partition.converged:
             message = f"did not converge. {partition.advice}"

@@ -215,7 +215,7 @@ class SimilarityConsensus(LabelConsensus):
         if callable(self.evidence):
             return _made_by(self.evidence, ensemble), np.ones(ensemble.n_microclusters)
         if not isinstance(self.evidence, str):
-            return given_similarity(ensemble, self.evidence, "evidence")
+            return given_similarity(ensemble, self.evidence)
         if reliability is not None:
             similarity = locally_weighted_coassociation(
                 ensemble, reliability=reliability, memory_budget=self.memory_budget

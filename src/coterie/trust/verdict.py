@@ -190,7 +190,7 @@ def _partition(part: Ensemble, members: NDArray[np.int64], solve: Solve) -> NDAr
     return labels
 
 
-def size_doubt(sizes: NDArray[np.float64]) -> str | None:
+def size_doubt(sizes: NDArray[Any]) -> str | None:
     """The doubt about a partition that only sets a few samples apart."""
     total, largest = float(sizes.sum()), float(sizes.max())
     if len(sizes) < 2 or (sizes >= TINY_SHARE * total).sum() > 1:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # by method, a sentence for the caption if the objective may rise
 RISES = {
-    "eccms": " It may rise: its constraints are met only in the end, by an augmented Lagrangian."
+    "eccms": " It may rise: its constraints are met only at the end, by an augmented Lagrangian."
 }
 # smallest value on the logarithmic axis, about the resolution of the measurement
 LEAST = {"seconds": 1e-4, "peak_mib": 0.01}
@@ -67,8 +67,8 @@ def costs(
                 title=title,
                 caption=(
                     f"{words[0].upper()}{words[1:]} of each method at its default setting, over "
-                    f"{_conditions(page)}; logarithmic axis. Hatched: no result, and why; seed "
-                    f"{spec.seed}."
+                    f"{_conditions(page)}; logarithmic axis. Hatched: no result; the label says "
+                    f"why. Seed {spec.seed}."
                 ),
                 size=grid_size(len(page), 0.62 + 0.17 * rows),
                 draw=partial(

@@ -181,10 +181,11 @@ def ablations(
                     name=file_name(
                         "ablation", whole, metric, number + 1 if len(own) > PANELS else ""
                     ),
-                    title=f"{metric_words(metric)} of {whole} beside its parts",
+                    title=f"{metric_words(metric)} of {whole} with and without its parts",
                     caption=(
-                        f"{metric_words(metric)} of {whole} (hatched) and of its parts. Default "
-                        f"settings, mean and standard deviation; {_conditions(page)}; seed {seed}."
+                        f"{metric_words(metric)} of {whole} (hatched) and of its ablations, each "
+                        f"without one of its parts. Default settings, mean and standard "
+                        f"deviation; {_conditions(page)}; seed {seed}."
                     ),
                     size=grid_size(len(page), 0.62 + 0.19 * rows),
                     draw=partial(

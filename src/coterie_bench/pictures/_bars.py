@@ -95,7 +95,7 @@ def bars(
     named = [str(name) for name in names]
     if not named:
         raise ParameterError(f"{BARS}: names is empty: there is nothing to draw")
-    lengths = numbers(BARS, "values", values, (len(named),), nan=True)
+    lengths = numbers(f"{BARS}: values", values, (len(named),), nan=True)
     if log and (lengths <= 0).any():
         i = int(np.argmax(lengths <= 0))
         raise ParameterError(
@@ -104,7 +104,7 @@ def bars(
         )
     half = None
     if spread is not None:
-        half = np.nan_to_num(numbers(BARS, "spread", spread, (len(named),), nan=True))
+        half = np.nan_to_num(numbers(f"{BARS}: spread", spread, (len(named),), nan=True))
     ax = axes(ax, (4.8, float(np.clip(0.9 + 0.24 * len(named), 1.6, 14.0))))
     left, right = _range(lengths, half, log)
     ax.set_xscale("log" if log else "linear")
@@ -227,7 +227,7 @@ def ranks(
     named = [str(name) for name in names]
     if not named:
         raise ParameterError(f"{RANKS}: names is empty: there is nothing to draw")
-    mean_ranks = numbers(RANKS, "ranks", ranks, (len(named),))
+    mean_ranks = numbers(f"{RANKS}: ranks", ranks, (len(named),))
     apart = np.nan if critical_difference is None else float(critical_difference)
     order = np.argsort(mean_ranks, kind="stable")
     sorted_ranks, sorted_names = mean_ranks[order], [named[i] for i in order.tolist()]

@@ -129,9 +129,9 @@ def curves(
         raise ParameterError(f"{OWNER}: x is empty: there is nothing to draw")
     if not lines:
         raise ParameterError(f"{OWNER}: lines is empty: there is nothing to draw")
-    line_values = numbers_by_name(OWNER, "lines", lines, len(given))
-    bands = numbers_by_name(OWNER, "spread", spread or {}, len(given))
-    hollow = numbers_by_name(OWNER, "partial", partial or {}, len(given))
+    line_values = numbers_by_name(f"{OWNER}: lines", lines, len(given))
+    bands = numbers_by_name(f"{OWNER}: spread", spread or {}, len(given))
+    hollow = numbers_by_name(f"{OWNER}: partial", partial or {}, len(given))
     for argument, names in (("spread", bands), ("partial", hollow)):
         if stray := names.keys() - line_values.keys():
             raise ParameterError(

@@ -12,7 +12,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind, check_parameters
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.plot.arrange import Spans, arrange, bin_count, bin_shares, block_means
+from coterie.plot.arrange import Spans, arrange, bin_count, bin_weights, block_means
 from coterie.plot.canvas import axes, colour_bar, note, panels, settle, shown
 from coterie.plot.checks import MAPPING, label_codes, numbers
 from coterie.plot.colours import INK, SEQUENTIAL
@@ -86,7 +86,7 @@ def score_map(
         },
     )
     down, across = [*rows], [*columns]
-    drawn = numbers(SCORE_MAP, "values", values, (len(down), len(across)), nan=True)
+    drawn = numbers(f"{SCORE_MAP}: values", values, (len(down), len(across)), nan=True)
     if np.isnan(drawn).all():
         raise ParameterError(f"{SCORE_MAP}: values holds no result: there is nothing to draw")
     own, ax = ax is None, axes(ax, (5.4, 4.2))
@@ -263,7 +263,7 @@ def matrices(
         raise ParameterError(f"{MATRICES}: named is empty: there is no matrix to draw")
     n = ensemble.n_microclusters
     given = {
-        str(name): numbers(MATRICES, f"named[{name!r}]", values, (n, n))
+        str(name): numbers(f"{MATRICES}: named[{name!r}]", values, (n, n))
         for name, values in named.items()
     }
     for name in difference or ():
@@ -307,10 +307,8 @@ def matrices(
 def _arranged(
     given: dict[str, FloatArray], labels: Any, ensemble: Ensemble, max_rows: int
 ) -> tuple[dict[str, FloatArray], FloatArray, Spans, bool]:
-    codes, names = label_codes(MATRICES, "labels", labels, ensemble.n_samples)
-    weight = ensemble.sample_weight
-    heavy = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
-    spans = Spans.of(ensemble.inverse.astype(np.int64), codes, heavy)
+    codes, names = label_codes(f"{MATRICES}: labels", labels, ensemble.n_samples)
+    spans = Spans.of(ensemble.inverse, codes, ensemble.sample_counts)
     first = next(iter(given.values()))
     # the matrix exists already, so average linkage is affordable within each class
     arranged = arrange(
@@ -322,12 +320,13 @@ def _arranged(
     )
     spans = arranged.spans
     bins, pooled = bin_count(spans, ensemble.n_microclusters, max_rows)
-    shares = bin_shares(spans, bins, ensemble.n_microclusters)
+    inside = bin_weights(spans, bins, ensemble.n_microclusters)
     drawn = {}
     for name, values in given.items():
-        means = block_means(values, shares)
+        means = block_means(values, inside)
         drawn[name] = (means + means.T) / 2
-    by_class = bin_shares(Spans(spans.label, spans.label, spans.width), bins, len(names)).toarray()
+    by_class = bin_weights(Spans(spans.label, spans.label, spans.width), bins, len(names)).toarray()
+    by_class /= by_class.sum(axis=1, keepdims=True)
     return drawn, np.asarray(by_class @ by_class.T), spans, pooled
 
 

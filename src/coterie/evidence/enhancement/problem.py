@@ -256,7 +256,7 @@ def _similarity(
 ) -> SampleMatrix:
     """A, of the kind asked for."""
     if not isinstance(evidence, str):
-        return SampleMatrix(*given_similarity(ensemble, evidence, "evidence"))
+        return SampleMatrix(*given_similarity(ensemble, evidence))
     if evidence == "lwca":
         assert reliability is not None
         between = locally_weighted_coassociation(

@@ -70,7 +70,7 @@ from coterie.core.params import STRENGTH, Choice, Integer, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
-from coterie.numerics.eigen import extreme_eigenpairs
+from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
@@ -413,7 +413,7 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     if not np.isfinite(gram).all():
         raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
     values, vectors = _largest_eigenpairs(gram, problem.settings.n_clusters)
-    shares = _shares(values, problem.settings.n_clusters)
+    shares = tie_shares(values, problem.settings.n_clusters, TIE_TOLERANCE)
     # vectors orthogonal to all hyperedges have eigenvalue 0 and no effect
     kept = np.flatnonzero((shares > 0) & (values > TIE_TOLERANCE))
     vectors = vectors[:, kept] * np.sqrt(shares[kept])
@@ -438,18 +438,6 @@ def _largest_eigenpairs(gram: FloatArray, wanted: int) -> tuple[FloatArray, Floa
         if count == order or values[-1] < values[wanted - 1] - TIE_TOLERANCE:
             return values, vectors
         count = min(2 * count, order)
-
-
-def _shares(values: FloatArray, wanted: int) -> FloatArray:
-    """Share of each eigenvector in F F': one, except in a tie at the last wanted."""
-    if values.size <= wanted:
-        return np.ones_like(values)
-    last = values[wanted - 1]
-    above = values > last + TIE_TOLERANCE
-    tied = np.abs(values - last) <= TIE_TOLERANCE
-    shares = above.astype(np.float64)
-    shares[tied] = (wanted - above.sum()) / tied.sum()
-    return shares
 
 
 class Fit:

@@ -65,8 +65,7 @@ from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Choice, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import require_dense
-from coterie.evidence.transition import transitions
+from coterie.evidence.coassociation import require_dense, transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
