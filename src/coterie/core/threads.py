@@ -87,7 +87,9 @@ _LOST: list[str] = []
 
 
 def _after_fork() -> None:
+    global _QUEUE
     _BLAS.forget()
+    _QUEUE = Lock()
     numba = sys.modules.get("numba")
     if numba is None or sys.platform != "linux":
         return
@@ -114,13 +116,30 @@ def refuse_lost_threads() -> None:
         )
 
 
+# Held while a kernel runs on numba's workqueue layer, which aborts the process if two threads enter it.
+_QUEUE = Lock()
+
+
+def _may_be_workqueue() -> bool:
+    import numba
+
+    try:
+        return bool(numba.threading_layer() == "workqueue")
+    except ValueError:
+        # Chosen when the first kernel runs.
+        return True
+
+
 def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
-    """Make a parallel kernel raise ForkedError where it cannot run."""
+    """Make a parallel kernel raise ForkedError where it cannot run, and wait where it must."""
 
     @wraps(kernel)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
         refuse_lost_threads()
-        return kernel(*arguments, **named)
+        if not _may_be_workqueue():
+            return kernel(*arguments, **named)
+        with _QUEUE:
+            return kernel(*arguments, **named)
 
     return call
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from coterie.core.types import FloatArray
 
@@ -173,7 +173,8 @@ def _lanczos(
     )
     try:
         values, vectors = eigsh(operator, k=count, which="LA", v0=first)
-    except ArpackNoConvergence:
+    except ArpackError:
+        # no convergence, or no shifts to apply, as with many equal eigenvalues
         return None
     descending = np.argsort(values)[::-1]
     return values[descending], vectors[:, descending]
