@@ -25,6 +25,7 @@ from coterie.ensemble.compress import (
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.ensemble.missing import Missing
 from coterie.ensemble.read import (
+    aligned,
     members_of_labels,
     members_of_tables,
     members_of_vectors,
@@ -107,9 +108,11 @@ class Ensemble:
 
         Parameters
         ----------
-        labels : array or nested list (n x m), mapping of name to labels, or dataframe
+        labels : array or nested list (n x m), mapping of name to labels, list of vectors, or dataframe
             Integers, text, booleans, whole floats, categoricals; columns may differ in type. A
-            named column of text that differs in each of eight or more rows is refused as an id.
+            named column of text that differs in each of eight or more rows is refused as an id. In a
+            list of arrays or series each is a member. Series are brought into one order by their
+            index, which must hold the same ids.
         names : sequence of str, optional
             Names of the members; by default those of the columns, else ``member_0``, ...
         missing : value, collection of values or None, default -1
@@ -141,11 +144,14 @@ class Ensemble:
         """
         if not isinstance(blank_samples, str) or blank_samples not in ("refuse", "keep"):
             raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
+        labels, ids = aligned(labels)
+        if ids is None:
+            ids = index_ids(labels)
         ensemble = cls._from_read(
             members_of_labels(labels, names, missing),
             sample_weight,
             member_weight,
-            index_ids(labels) if sample_ids is None else sample_ids,
+            ids if sample_ids is None else sample_ids,
         )
         if blank_samples == "refuse":
             ensemble.refuse_blank_samples()

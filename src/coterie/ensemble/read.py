@@ -15,7 +15,13 @@ from scipy import sparse
 from coterie.core.errors import LabelError
 from coterie.core.text import absent_column, repeated
 from coterie.ensemble.columns import Categorical, encode
-from coterie.ensemble.ids import checked_ids, id_array, kind_of_ids, refuse_id_columns
+from coterie.ensemble.ids import (
+    checked_ids,
+    id_array,
+    index_ids,
+    kind_of_ids,
+    refuse_id_columns,
+)
 from coterie.ensemble.missing import Missing, MissingValues
 
 Columns = list[tuple[NDArray[np.int32], NDArray[Any]]]
@@ -57,6 +63,45 @@ def members_of_labels(
     raise LabelError(
         "labels must be an n x m array, nested lists, a mapping of name to labels or a dataframe, "
         f"but is {type(labels).__name__}"
+    )
+
+
+def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
+    """Labels with series brought into one order of samples by their index, and the ids.
+
+    A list of arrays or series is a list of members, and becomes a mapping. Series whose index only
+    counts the rows are taken in the order that they have.
+    """
+    if isinstance(labels, list | tuple) and labels and all(map(_is_vector, labels)):
+        named = [
+            str(getattr(member, "name", None) or f"member_{j}") for j, member in enumerate(labels)
+        ]
+        labels = dict(zip(with_suffixes(named), labels, strict=True))
+    if not isinstance(labels, Mapping):
+        return labels, None
+    ids = {name: index_ids(column) for name, column in labels.items()}
+    known = {name: given for name, given in ids.items() if given is not None}
+    if not known:
+        return labels, None
+    first, order = next(iter(known.items()))
+    position = {key: row for row, key in enumerate(order.tolist())}
+    columns = dict(labels)
+    for name, given in known.items():
+        keys = given.tolist()
+        if other := len(set(keys) ^ set(position)):
+            raise LabelError(
+                f"members {first!r} and {name!r} have different samples: {other:,} ids are in one of "
+                "their indexes only; join them with Ensemble.from_tables, or reindex them"
+            )
+        rows = np.empty(len(keys), dtype=np.int64)
+        rows[[position[key] for key in keys]] = np.arange(len(keys))
+        columns[name] = columns[name].iloc[rows]
+    return columns, order
+
+
+def _is_vector(member: Any) -> bool:
+    return getattr(member, "ndim", None) == 1 or (
+        type(member).__name__ == "Series" and hasattr(member, "to_list")
     )
 
 

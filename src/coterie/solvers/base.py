@@ -31,6 +31,7 @@ from coterie.core.text import counted
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
+from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers._docstrings import completed
 from coterie.solvers.cutting import finish_partition
@@ -52,6 +53,14 @@ if TYPE_CHECKING:
         """Adds nothing that type checkers need."""
 else:
     from sklearn.base import BaseEstimator, ClusterMixin
+
+# a matrix with so few rows, and more columns, may hold members as rows
+FEW_SAMPLES = 50
+# columns of decimal numbers are compared if there are enough of them; those of clusterings agree more
+FEWEST_FEATURES = 5
+FEATURES_AGREE = 0.1
+MOST_COMPARED_ROWS = 1_000
+MOST_COMPARED_MEMBERS = 30
 
 # the type of the parameter ``callback``
 Callback = Callable[[Pass], object] | None
@@ -451,9 +460,35 @@ def _as_ensemble(
                 "give them to Ensemble.from_labels"
             )
         return labels
-    return Ensemble.from_labels(
+    ensemble = Ensemble.from_labels(
         labels,
         sample_weight=sample_weight,
         member_weight=member_weight,
         blank_samples="keep",
     )
+    if isinstance(labels, np.ndarray):
+        _question(labels, ensemble)
+    return ensemble
+
+
+def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
+    """Warn about a matrix that may be features, or hold members as rows."""
+    n, m = labels.shape
+    question = None
+    if m > n and n <= FEW_SAMPLES:
+        question = (
+            f"labels has {n} rows and {m} columns, so it is read as {n} samples with {m} members; if "
+            "the members are rows, give labels.T or a list of the rows"
+        )
+    elif labels.dtype.kind == "f" and m >= FEWEST_FEATURES and ensemble.is_complete:
+        part = ensemble.subset(np.arange(min(n, MOST_COMPARED_ROWS)))
+        few = part.select(np.arange(min(m, MOST_COMPARED_MEMBERS)))
+        agreement = member_agreements(few)
+        mean = (agreement.sum() - np.trace(agreement)) / (len(agreement) * (len(agreement) - 1))
+        if mean < FEATURES_AGREE:
+            question = (
+                "labels holds decimal numbers, and its columns agree as little as features do (mean "
+                f"NMI {mean:.2f}); if they are features, use ConsensusClustering"
+            )
+    if question is not None:
+        warnings.warn(question, UserWarning, stacklevel=4)
