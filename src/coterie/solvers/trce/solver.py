@@ -6,7 +6,7 @@ Conference on Artificial Intelligence (2021).
 Member k is a random walk :math:`A^{(k)}`: from a sample to a random one of its own cluster. Learn a
 walk A with c connected components that explains all of them up to a noise E whose rows sum to zero.
 Members far from the others count less (weights alpha), so do samples on which members disagree
-(weights w), and links that few members see end in E. With B = A + E the objective (4) is
+(weights w), and links that few members have end up in E. With B = A + E the objective (4) of the paper is
 
 .. math::
 
@@ -38,11 +38,11 @@ row of member k is constant on its cluster of s samples, so KL is
 
 Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
 matrix in single precision (none where the components give F); 16 bytes per pair of microclusters,
-for A and E at the end. Before, E is not kept, and B never whole.
+for A and E at the end. During the passes E is not kept, and B is computed row by row.
 
-Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
-o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
-the order of the members; here b is the sum of (5). The paper starts the age at 1, which has no
+Where paper and program differ. In (8) and (11) of the paper the coefficient must be lambda, not the age;
+below (13), o_k must divide by A + E. The program takes b from the last member alone, so that its answer
+depends on the order of the members; here b is the sum of (5). The paper starts the age at 1, whatever the
 scale; here as in the program it starts at twice the difficulty of the easiest tenth of the samples.
 The program tests the rank by eigenvalue tolerances and returns the components it has after ten
 passes; here components are counted and exactly n_clusters clusters returned. Without member level the
@@ -73,7 +73,7 @@ from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
 AGE_GROWTH = 1.1
-# A divergence this small, in nats, is rounding: the sample or the member agrees.
+# a divergence this small, in nats, is a rounding error: the sample or the member agrees
 NO_DIVERGENCE = 1e-12
 
 
@@ -158,7 +158,7 @@ class TRCE(LabelConsensus):
         require_dense(ensemble, bytes_per_pair, "The graph that TRCE learns", self.memory_budget)
         problem = Problem.of(ensemble, self)
         state = start(problem, ensemble)
-        # where no member links more than c parts, F holds them apart and no pass can join them
+        # if no member links more than c parts to each other, F keeps them apart in every pass
         beyond_reach = state.rank.n_components > self.n_clusters
         history: list[Pass] = []
         converged = False
@@ -190,7 +190,7 @@ class TRCE(LabelConsensus):
 
     def _advice(self, rank: RankTerm, beyond_reach: bool) -> str:
         if beyond_reach:
-            return f"No member links these {rank.n_components} parts: ask for as many clusters."
+            return f"No member links the {rank.n_components} parts: ask for that many clusters."
         if rank.satisfied:
             return "Raise tol."
         if not self.graph_level:
@@ -295,7 +295,7 @@ def refuse_divergence(state: State) -> None:
 
 
 def difficulties(problem: Problem, state: State) -> FloatArray:
-    """b of (5)."""
+    """The difficulty b of each microcluster, (5)."""
     return np.asarray((state.divergence * (problem.prior * state.alpha)).sum(axis=1))
 
 
@@ -306,9 +306,9 @@ def first_age(difficulty: FloatArray, problem: Problem) -> float:
     would leave every other sample without weight.
     """
     order = np.argsort(difficulty, kind="stable")
-    heaped = np.cumsum(problem.weights[order])
-    tenth = heaped[-1] / 10
-    value = difficulty[order[np.searchsorted(heaped, np.floor(tenth) if tenth >= 1 else tenth)]]
+    reached = np.cumsum(problem.weights[order])
+    tenth = reached[-1] / 10
+    value = difficulty[order[np.searchsorted(reached, np.floor(tenth) if tenth >= 1 else tenth)]]
     negligible = NO_DIVERGENCE * np.sum(problem.prior) ** 2
     if value <= negligible:
         value = difficulty[difficulty > negligible].min(initial=np.inf)
