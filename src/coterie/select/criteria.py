@@ -28,9 +28,9 @@ AMBIGUOUS = (0.1, 0.9)
 # steps of the grid of the CDF
 GRID = 100
 BLOCK = 512
-# values of the excess over the null that differ by less than this are equal
+# values of the excess over the null tie if they differ by less than this
 TIE = 0.01
-# values of the other criteria that differ by less than this are equal
+# values of the other criteria tie if they differ by less than this
 ROUNDING = 1e-9
 # among ties, a k with less than this share of the longest lifetime is due to a single stray member
 SHORT_LIVED = 0.1
@@ -181,8 +181,8 @@ def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]
     agrees with the partition at another resolution. A cluster that holds parts of several does not:
     with n_ca samples in member cluster c and cluster a, the member crosses by
     sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of this over members, divided
-    by its value for independent labels of the same sizes: 0 means nested, 1 as by chance, and NaN
-    that nothing can cross. ANMI is the mean of the normalised mutual information.
+    by its value for independent labels of the same sizes: 0 means nested, 1 means as by chance, and
+    NaN means that nothing can cross. ANMI is the mean of the normalised mutual information.
     """
     tables = ClusterVotes.of_microclusters(ensemble, labels).overlap
     overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
