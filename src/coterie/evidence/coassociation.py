@@ -1,7 +1,7 @@
 """Co-association: how often members put two microclusters together.
 
-Integer counts, dense or on the support only; the share among the members that saw both; sums
-weighted by member; and the matrix as an operator that is never formed.
+Integer counts; the share among the members that saw both; sums weighted by member; and the matrix
+as an operator that is never formed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble, require_ensemble
 
 ADVICE = (
-    "Make fewer distinct rows (fewer members, or members with fewer clusters), take a method that is "
+    "Reduce the distinct rows (fewer members, or members with fewer clusters), take a method that is "
     "linear in N, such as PCE or CESHL, or use coassociation_operator."
 )
 # base clusters per product, which bounds the dense part
@@ -175,7 +175,7 @@ def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[
     for start in range(0, inside.shape[1], COLUMNS):
         part = columns[:, start : start + COLUMNS].toarray()
         together += (part * per_cluster[start : start + COLUMNS]) @ part.T
-    # a member labelled what its base clusters hold of a group
+    # the samples of a group that a member labelled are those in its base clusters
     members = sparse.csr_array(
         (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
     )

@@ -14,13 +14,13 @@ from scipy.linalg import qr, svd
 from coterie.core.random import fix_signs
 from coterie.numerics.eigen import gram_eigenpairs, largest_eigenpairs
 
-# up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
+# up to this order a dense symmetric eigenproblem is quick; above, Lanczos on products is used
 DENSE = 1000
-# more groups than this cannot be told apart on a circle
+# more groups than this cannot be distinguished on a circle
 MOST_GROUPS = 20
 # how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
-# squared singular values below this are rounding
+# squared singular values below this are rounding errors
 ROUNDING = 1e-10
 # number of rows of features that are centred at once
 BLOCK = 65536
@@ -57,7 +57,7 @@ def principal_plane(X: Any) -> NDArray[np.float32]:
 class _Scatter:
     """X' X of centred rows.
 
-    The rows may be single or sparse: the product is centred, or a block, never a copy of all of X.
+    The rows may be sparse or of single precision. Only products or blocks are centred: X is never copied.
     """
 
     rows: Any
@@ -151,7 +151,7 @@ def _singular(
 
 
 def _groups(values: NDArray[np.float64]) -> int:
-    """Number of groups, at least two: the values drop most after this many."""
+    """Number of groups: the values drop most after this many, not counting the drop after the first."""
     if len(values) <= 2:
         return len(values)
     if len(values) <= MOST_GROUPS:
