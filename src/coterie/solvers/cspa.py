@@ -25,7 +25,7 @@ Cost: O(N^2 m) time and 48 bytes per pair of microclusters. Needs pymetis (extra
 
 Where paper and programs differ. The authors' program ClusterPack calls METIS 4 (recursive bisection, weights
 scaled to a sum of 1e8, no vertex weights, because it works on samples). Here METIS 5 is called through
-pymetis, on microclusters. Some packages use the name CSPA for hierarchical clustering, which is EAC.
+pymetis, on microclusters. What some packages call CSPA, linkage on one minus the co-association, is EAC.
 
 Missing labels. The share is taken among the members that saw both samples.
 """

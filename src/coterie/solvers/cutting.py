@@ -170,7 +170,7 @@ def cut_graph(
         At most N.
     rng : numpy Generator
     imbalance : float
-        How far a part may exceed its fair share.
+        Fraction by which a part may exceed its fair share.
     advice : str
         As in :class:`Partition`.
     """

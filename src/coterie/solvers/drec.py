@@ -15,7 +15,7 @@ Steps
      :math:`z_u = (X'X + \lambda / d_u I)^{-1} X' x_u` and
      :math:`d_u = 1 / (2 \sqrt{\|x_u - X z_u\|^2 + 10^{-10}})`
   2. :math:`Z = U \Sigma V'` without singular values below 1e-4 of the largest; the rows of
-     :math:`U \Sigma^{1/2}`, made unit, have inner products whose fourth powers are the affinity
+     :math:`U \Sigma^{1/2}`, scaled to unit length, have inner products whose fourth powers are the affinity
   3. leading eigenvectors of the normalised affinity, unit rows, k-means
 
 No N x N system is solved. With the thin decomposition X = P S V' of rank q <= k - m + 1 a column is

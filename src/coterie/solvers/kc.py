@@ -10,8 +10,9 @@ Steps
   1. features with the same distances as the rows of A
   2. k-means, each microcluster weighted by its number of samples; the best of n_init starts
 
-With complete labels A = B P B' / p, where B is the incidence, P holds the member weights of base
-clusters and p is their sum over members. For a root L L' of :math:`P B' R B P` (pivoted Cholesky),
+With complete labels A = B P B' / p, where B is the incidence, the diagonal of P holds the member weights of
+the base clusters, and p is the sum of member weights. With R the diagonal matrix of samples per microcluster
+and the pivoted Cholesky factorisation :math:`P B' R B P = L L'`,
 
 .. math:: \|A_{i:} - A_{j:}\|^2 = (b_i - b_j)' P B' R B P (b_i - b_j) / p^2 = \|(b_i - b_j)' L\|^2 / p^2,
 
@@ -25,8 +26,7 @@ Cost: O(N m k + k^3) for the features, O(N min(k, N) c) per round of k-means; me
 
 Where papers differ. No paper says how k-means was started; ten starts of k-means++ are a choice made here.
 
-Missing labels. The co-association of a pair is the share among the members that saw both, 0 if none
-did.
+Missing labels. The co-association of a pair is the share among the members that saw both, else 0.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Steps
      within a member
   2. meta-clusters: balanced partition of that graph into c parts, a base cluster weighing
      :math:`|C_p|`, with METIS (:mod:`coterie.numerics.partitioners`)
-  3. association of a sample with a meta-cluster: the mean over its base clusters of whether they
+  3. association of a sample with a meta-cluster: the share of the meta-cluster's base clusters that
      hold the sample; the label is the meta-cluster of greatest association
 
 Exactness. Sizes and overlaps are sums over samples and step 3 is by row, so microclusters with their

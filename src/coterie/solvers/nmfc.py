@@ -23,7 +23,7 @@ Exactness. A = B V B' with the incidence B of the base clusters and V the member
 formed. If Q starts equal on identical samples it stays so, and with multiplicities R every product over
 samples has an R in it: A Q becomes B V (B' R Q), Q'AQ becomes Q'R A R Q, Q'Q becomes Q'R Q.
 
-Missing labels are zeros in B: A is the number of agreements over all members, whether or not they saw both
+Missing labels are zeros in B: A is the share of agreements among all members, whether or not they saw both
 samples. It stays positive semidefinite, and samples with few labels have short rows in Q.
 
 Where programs differ from this: a known program labels by the largest entry of :math:`Q S^{1/2}` and has one
@@ -55,7 +55,7 @@ GUARD = 1e-8
 LIFT = 0.2
 # starts of that k-means
 STARTS = 5
-# objectives closer than this share are equally good, and the first start is kept
+# objectives that differ by less than this share are equally good, and the first start is kept
 TIE = 1e-9
 
 

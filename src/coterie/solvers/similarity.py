@@ -95,11 +95,10 @@ class SimilarityConsensus(LabelConsensus):
     n_steps : int or None, default None
         For "pts" and "ecpcs": number of steps of the random walks; None takes the default of each.
     decay : float, default 0.8
-        For "cts", "srs" and "asrs": how much less a link counts than being together, in (0, 1].
+        For "cts", "srs" and "asrs": what a link counts, where being together counts 1; in (0, 1].
     weighted : bool, default True
         Whether a microcluster counts as often as it has samples when the similarity is cut. False
-        counts each once, as PTA and PTGP do; a sample of weight two then differs from the sample
-        given twice.
+        counts each once, whatever its number of samples, as PTA and PTGP do.
     n_init : int, default 10
         For "spectral" and "tcut": number of k-means starts; the best is kept.
     max_iter : int, default 300

@@ -1,4 +1,4 @@
-r"""Majority voting: clusters are renamed to match a reference, and each sample joins the most voted one.
+r"""Majority voting: clusters are renamed to match a reference; a sample joins the one with most votes.
 
 The labels of different members cannot be compared until they are aligned. With a reference partition z of
 c clusters, the overlap of member j is the k_j x c table
@@ -199,7 +199,7 @@ def rename(ensemble: Ensemble, labels: IntArray, n_clusters: int, *, cover: bool
 
 
 def _align(overlap: FloatArray, cover: bool) -> IntArray:
-    """The renaming of largest overlap for one member, k_j x c."""
+    """The renaming of largest total overlap, from the k_j x c table of one member."""
     k, c = overlap.shape
     largest = np.argmax(overlap, axis=1)
     if k > c and not cover:

@@ -190,7 +190,7 @@ def starts(
     for _ in range(count - informed):
         alpha = rng.random(n_clusters)
         chances = rng.random((ensemble.n_base_clusters, n_clusters))
-        # zero, drawn once in 2^53 times, is not a valid Dirichlet parameter
+        # zero, which has probability 2^-53, is not a valid Dirichlet parameter
         beta = normalised(ensemble, chances + SMOOTHING)
         models.append(Model(np.maximum(alpha, SMOOTHING), beta))
     return models

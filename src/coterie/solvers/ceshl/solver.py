@@ -95,7 +95,7 @@ STALLED = 10
 class CESHL(LabelConsensus):
     """Clustering ensemble by structured hypergraph learning.
 
-    Reads base clusters as hyperedges, weighs them by how well the members agree on them, and moves
+    Reads base clusters as hyperedges, weights them by how well the members agree on them, and moves
     samples in and out of them until the hypergraph falls into one part per cluster. Linear in the
     number of microclusters.
 
@@ -116,7 +116,7 @@ class CESHL(LabelConsensus):
     inner_iter : int, default 20
         Maximum number of quasi-Newton steps per pass.
     tol : float, default 1e-6
-        A pass's steps end when one lowers the objective by less than this share of it.
+        The steps of a pass end when one lowers the objective by less than this share.
 
     Attributes
     ----------
@@ -347,7 +347,7 @@ def weigh_edges(
 
 
 def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
-    """Step 3: Y from (10), starting at the current one; the record of the pass."""
+    """Step 3: Y from (10), starting at the current one; returns the record of the pass."""
     fit = Fit(problem, state.embedding, state.rho)
     solution = minimise_in_box(
         fit.value,

@@ -18,7 +18,8 @@ reliabilities v in [0, 1] and the missing rows of the :math:`Y^{(i)}`.
 Start: the c leading eigenvectors of the evidence, from the singular vectors of the N x k incidence of
 the base clusters; gaps filled with the prediction of those eigenvectors, and both steps repeated
 (:func:`complete`); each member rotated to fit H; Y and R from the best of ``n_starts``
-discretisations; equal alpha; lambda the first decile of :math:`2 \|A_p\|^2`, A the residual above.
+discretisations; alpha the user's member weights; lambda the first decile of :math:`2 \|A_p\|^2`, with A the
+residual above.
 
 Steps of a pass
   1. v, (6): :math:`v_p = \min(\lambda / (2 \|A_p\|^2), 1)`
@@ -47,7 +48,7 @@ Cost of a pass: O(N m (c + m) c + N c^2 s), s the polar steps; the start O(N k m
 missing labels, ten more times (beyond 20 million cells N k, with sparse products only).
 
 Where paper and program differ from this
-  - The paper asks H'H = I, which makes a row of H about sqrt(c/n) long where rows of Y and of the
+  - The paper requires H'H = I. Then a row of H is about sqrt(c/n) long, but rows of Y and of the
     members' embeddings have length 1. Fitting the mean to such a short target turns the members
     against each other, and gaps are filled in contradiction to the other members. Here H'H = (n/c) I,
     and all rows have about the same length; ``scale="paper"`` uses H'H = I.
@@ -147,7 +148,7 @@ class PCE(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` weighs the members in the start; afterwards their weights are learned.
+    A ``member_weight`` weighs the members at the start; afterwards their weights are learned.
 
     Examples
     --------

@@ -20,7 +20,7 @@ Steps of a pass
      :math:`b_i = \sum_k \alpha_k \mathrm{KL}(A^{(k)}_i \| B_i)`
   2. B, (7) and (10): :math:`B_{ij} = H_{ij} / (\rho G_{ij} + \theta_i)` with
      :math:`H_{ij} = w_i^2 \sum_k \alpha_k A^{(k)}_{ij}` and :math:`G_{ij} = |F_i - F_j|^2`; theta
-     makes the row sum to one, by Newton from the left of a convex decreasing function
+     makes the row sum to one, found by Newton steps on the reciprocal of the sum
   3. A and E, (11): rows of :math:`B - \rho G / (2 \lambda)` projected on the simplex; E = B - A
   4. F and rho, (12): :class:`coterie.numerics.laplacian.RankTerm`; rho doubles while A has fewer
      than c components and halves while it has more
@@ -29,7 +29,7 @@ Steps of a pass
   6. the age gamma grows by a tenth; stop at c components, from the second pass on
 
 Steps 1, 3, 5 and a new F each minimise (4) in their own variables. Step 2 minimises over B with E held
-and, as in the paper, forgets that A = B - E must not be negative; step 3 restores it. A pass as a
+and, as in the paper, ignores that A = B - E must not be negative; step 3 restores this. A pass as a
 whole need not lower (4), and gamma and rho change it anyway.
 
 On microclusters a column counts r_j times, in the sums of step 2 and in the simplex of step 3. A
@@ -109,7 +109,7 @@ class TRCE(LabelConsensus):
     noise_ : ndarray, shape (N, N)
         E; ``consensus_matrix_ + noise_`` is the walk that explains the members.
     instance_weights_ : ndarray, shape (n,)
-        w, in (0, 1]: how far each sample took part; hard ones have small weights.
+        w, in (0, 1]: how much each sample counts; hard ones have small weights.
     residual_ : float
         Relative change of the graph in the last pass.
 
