@@ -5,16 +5,16 @@ cluster relations", Discovery Science (2008); Iam-On, Boongoen, Garrett and Pric
 approach to the cluster ensemble problem", IEEE Transactions on Pattern Analysis and Machine
 Intelligence 33 (2011).
 
-The link w of two base clusters is their Jaccard index, 0 with themselves. Base clusters of one
-member share no sample, so they are connected only through base clusters of other members.
+The link w of two different base clusters is their Jaccard index. Base clusters of one member share
+no sample, so they are connected only through base clusters of other members.
 
-**Of base clusters of one member** (:func:`linked_clusters`), divided by the largest of all members:
+**Similarity of base clusters of one member** (:func:`linked_clusters`), divided by the largest of all:
 
 - connected triples, :math:`\sum_z \min(w_{pz}, w_{qz})`;
 - triple quality, :math:`\sum_z 1 / \sum_t w_{tz}` over the common neighbours z: a neighbour that
   is linked to everything carries little information.
 
-**Of samples.**
+**Similarity of samples.**
 
 - CTS (:func:`connected_triple`): the mean over members of 1 where a pair is together, else of the
   decay times the connected triples of the two base clusters;
@@ -105,7 +105,7 @@ def connected_triple(
 
     The mean over members of 1 where they put a pair together, else of ``decay`` times the connected
     triples of the two base clusters. The mean is over the members that labelled both,
-    weighted by ``member_weight``; a pair that no member labelled gets 0.
+    weighted by ``member_weight``; 0 where no member labelled both.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def partition_graph(
     seed : int
         The same seed gives the same parts.
     imbalance : float, default 0.05
-        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
+        Fraction by which a part may exceed its fair share; parts of heavy vertices may exceed it more.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def partition_hypergraph(
     objective : {"cut", "connectivity"}, default "cut"
         Whether a cut net costs its weight once, or once for each part beyond the first.
     imbalance : float, default 0.05
-        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
+        Fraction by which a part may exceed its fair share; parts of heavy vertices may exceed it more.
 
     Returns
     -------

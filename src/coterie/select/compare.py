@@ -206,7 +206,7 @@ class Plan:
         step: Callable[[], None],
         partitions: IntArray | None = None,
     ) -> Profile:
-        """The criteria at each k, NaN where k is 1 or more than there are microclusters."""
+        """The criteria at each k, NaN where k is 1 or exceeds the number of microclusters."""
         order = ensemble.canonical_member_order
         splits = [rng.permutation(len(order)) for _ in range(self.splits)]
         if len(order) == 1 or not any(CRITERIA[name].compares_halves for name in self.wanted):
