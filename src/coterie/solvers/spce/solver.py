@@ -204,7 +204,7 @@ class SPCE(LabelConsensus):
 
     def _advice(self, n_parts: int, rank: RankTerm) -> str:
         if n_parts > self.n_clusters:
-            return f"No member links the {n_parts} parts: ask for that many clusters."
+            return f"No member links {n_parts} parts of the data: ask for that many clusters."
         if rank.n_components > self.n_clusters:
             return f"Lower theta (now {self.theta:g}), or ask for more clusters."
         return "Raise max_iter or theta."
