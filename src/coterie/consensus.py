@@ -91,7 +91,9 @@ class _InMemory:
         return fit(self.X)
 
     def ensemble(self, pool: Any) -> Ensemble:
-        return replace(pool.ensemble(), sample_ids=index_ids(self.X))
+        ids = index_ids(self.X)
+        # A copy would compute the order of its members again.
+        return pool.ensemble() if ids is None else replace(pool.ensemble(), sample_ids=ids)
 
     def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
         return values

@@ -1,7 +1,7 @@
 """Equations that hold for every solver, to test your own solver.
 
 :func:`check_solver` checks all of them on random label matrices. Each other ``check_...`` function
-checks one equation on one label matrix, for tests that bring their own. All raise AssertionError.
+checks one equation on one label matrix, for tests with their own labels. All raise AssertionError.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def test_cluster_refuses_bad_features(refused, content, options, says):
         ),
         (["combine", "labels.csv", "-k", "two"], "but is 'two'"),
         (["combine", "labels.csv", "-k", f"2-{'9' * 5000}"], "must be a range such as 2-10"),
-        (["combine", "labels.csv", "-k", "6"], "n_clusters is 6, but n_samples=7 have only"),
+        (["combine", "labels.csv", "-k", "6"], "the samples (n_samples=7) have only"),
         (["combine", "labels.csv", "--method", "eca"], "unknown method 'eca'; did you mean 'eac'?"),
         (["combine", "labels.csv", "--method", "zzz"], "(known: bce, ceshl"),
         (["combine", "labels.csv", "--set", "linkag=x"], "no parameter 'linkag'; did you mean"),

@@ -316,9 +316,9 @@ def test_some_criteria_only(five):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"k": [0, 2]}, "k holds 0; give whole numbers from 1 to the number of samples, 200"),
-        ({"k": range(2, 202)}, "k holds 201"),
-        ({"k": [2.5]}, "k holds 2.5"),
+        ({"k": [0, 2]}, "k contains 0; give whole numbers from 1 to the number of samples, 200"),
+        ({"k": range(2, 202)}, "k contains 201"),
+        ({"k": [2.5]}, "k contains 2.5"),
         ({"k": []}, "k is empty"),
         ({"k": "auto"}, "k is 'auto'"),
         ({"k": [190]}, "only .* distinct label rows"),

@@ -279,7 +279,7 @@ def test_identical_members_are_returned():
 
 def test_parts_that_no_member_links_are_merged_with_a_warning():
     labels = np.repeat(np.repeat([0, 1, 2], [3, 4, 5])[:, None], 4, axis=1)
-    with pytest.warns(ConvergenceWarning, match="No member links these 3 parts"):
+    with pytest.warns(ConvergenceWarning, match="No member links the 3 parts"):
         model = CESHL(2).fit(labels)
     assert model.n_components_ == 3
     assert model.n_clusters_ == 2

@@ -196,7 +196,7 @@ def test_the_ends_of_the_range(link):
 def test_more_clusters_than_distinct_rows():
     with pytest.raises(
         ParameterError,
-        match="EAC: n_clusters is 4, but n_samples=6 have only 3 distinct label rows; ask for fewer",
+        match=r"EAC: n_clusters is 4, but the samples \(n_samples=6\) have only 3 distinct label rows; ask",
     ):
         EAC(4).fit(T6)
 

@@ -611,7 +611,7 @@ def test_enhance_refuses_with_reasons():
     ensemble = Ensemble.from_labels(noisy(0, n=20)[0])
     with pytest.raises(ParameterError, match="source has 30 samples, but confidence has 20"):
         enhance(S, confidence=ensemble)
-    with pytest.raises(ParameterError, match="confidence goes with a matrix"):
+    with pytest.raises(ParameterError, match="confidence is for a matrix"):
         enhance(ensemble, confidence=S)
     with pytest.raises(ParameterError, match="enhance: alpha must be"):
         enhance(S, alpha=2.0)

@@ -194,7 +194,7 @@ def test_any_number_of_clusters_from_one_to_all(solver, labels, lam1, lam2):
 
 @both
 def test_a_penalty_that_leaves_nothing_says_so(solver):
-    with pytest.warns(ConvergenceWarning, match="lam1 = 1000 leaves nothing of the mixtures"):
+    with pytest.warns(ConvergenceWarning, match="lam1 = 1000 makes all mixtures zero"):
         model = solver(2, lam1=1000.0, lam2=0.01, random_state=0).fit(T6)
     assert model.rank_ == 0
     assert not model.converged_
@@ -218,7 +218,7 @@ def test_manners(solver):
         ParameterError, match=r"lam2 must be a number in \[1e-12, 1e\+12\], but is 0"
     ):
         solver(2, lam2=0).fit(T6)
-    with pytest.raises(MemoryBudgetError, match="What RSEC learns"):
+    with pytest.raises(MemoryBudgetError, match="The RSEC problem"):
         solver(2, memory_budget=100).fit(T6)
 
 

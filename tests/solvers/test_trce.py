@@ -331,7 +331,7 @@ def test_one_member():
 
 
 def test_unlinked_parts_beyond_n_clusters_are_merged():
-    with pytest.warns(ConvergenceWarning, match="No member links these 3 parts"):
+    with pytest.warns(ConvergenceWarning, match="No member links the 3 parts"):
         model = TRCE(2).fit([[0], [1], [1], [2], [2]])
     assert model.n_clusters_ == 2
     assert model.n_components_ == 3

@@ -334,8 +334,8 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
         raise LabelError(
             f"names must hold {count} names, one per member, but holds {len(member_names)}"
         )
-    if twice := repeated(member_names):
-        raise LabelError(f"two members are named {twice[0]!r}; names must differ")
+    if len(set(member_names)) < count:
+        raise LabelError(f"two members are named {repeated(member_names)[0]!r}; names must differ")
     return member_names
 
 

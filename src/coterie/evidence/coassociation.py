@@ -167,7 +167,7 @@ def mean_coassociation(ensemble: Ensemble, inside: sparse.csr_array) -> NDArray[
     for start in range(0, inside.shape[1], COLUMNS):
         part = columns[:, start : start + COLUMNS].toarray()
         together += (part * per_cluster[start : start + COLUMNS]) @ part.T
-    # a member labelled what its base clusters hold of a group
+    # the samples of a group that a member labelled are those in its base clusters
     members = sparse.csr_array(
         (np.ones(inside.shape[1]), np.arange(inside.shape[1]), ensemble.cluster_offsets)
     )

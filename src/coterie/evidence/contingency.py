@@ -20,7 +20,7 @@ ENTRIES = 2**24
 
 
 def contingency(ensemble: Ensemble, *, memory_budget: Budget = None) -> sparse.csr_array:
-    """Weight shared by each pair of base clusters, k x k: H' R H.
+    """Weight shared by each pair of base clusters, k x k: H' diag(r) H for the incidence H and weights r.
 
     Rows and columns are in the order of ``ensemble.incidence``; the diagonal holds the sizes.
 
@@ -42,9 +42,9 @@ def contingency_by_members(ensemble: Ensemble) -> Iterator[tuple[slice, sparse.c
     """The rows of :func:`contingency` in blocks of members: the slice of rows, and the rows."""
     m, offsets = ensemble.n_members, ensemble.cluster_offsets
     # each label of a sample meets at most one cluster of a member
-    together = max(1, ENTRIES // max(1, ensemble.incidence.nnz))
-    for first in range(0, m, together):
-        last = min(first + together, m)
+    per_block = max(1, ENTRIES // max(1, ensemble.incidence.nnz))
+    for first in range(0, m, per_block):
+        last = min(first + per_block, m)
         yield slice(offsets[first], offsets[last]), _of_members(ensemble, first, last)
 
 
@@ -67,7 +67,7 @@ def member_agreements(ensemble: Ensemble) -> FloatArray:
         tables = sparse.coo_array((entries.data, (in_table, column)), shape=(count * m * width, k))
         overlaps = Overlaps.of_tables(tables, np.arange(count * m + 1) * width)
         agreement[first : first + count] = overlaps.nmi().reshape(count, m)
-    # both halves to the last digit
+    # make both triangles equal to the last digit
     agreement = np.triu(agreement, 1)
     agreement += agreement.T
     np.fill_diagonal(agreement, 1.0)

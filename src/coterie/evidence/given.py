@@ -56,7 +56,7 @@ def given_similarity(
     Returns
     -------
     between : ndarray, shape (N, N)
-        Similarity of different samples, on the diagonal of the same microcluster.
+        Similarity of different samples; on the diagonal, of two samples of one microcluster.
     own : ndarray, shape (N,)
         Similarity of a sample with itself; 1 for a matrix of microclusters.
 

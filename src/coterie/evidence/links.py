@@ -5,16 +5,16 @@ cluster relations", Discovery Science (2008); Iam-On, Boongoen, Garrett and Pric
 approach to the cluster ensemble problem", IEEE Transactions on Pattern Analysis and Machine
 Intelligence 33 (2011).
 
-The link w of two base clusters is their Jaccard index, 0 with themselves. Base clusters of one
-member share no sample, so they are connected only through base clusters of other members.
+The link w of two different base clusters is their Jaccard index. Base clusters of one member share
+no sample, so they are connected only through base clusters of other members.
 
-**Of base clusters of one member** (:func:`linked_clusters`), divided by the largest of all members:
+**Similarity of base clusters of one member** (:func:`linked_clusters`), divided by the largest of all:
 
 - connected triples, :math:`\sum_z \min(w_{pz}, w_{qz})`;
 - triple quality, :math:`\sum_z 1 / \sum_t w_{tz}` over the common neighbours z: a neighbour that
   is linked to everything carries little information.
 
-**Of samples.**
+**Similarity of samples.**
 
 - CTS (:func:`connected_triple`): the mean over members of 1 where a pair is together, else of the
   decay times the connected triples of the two base clusters;
@@ -56,8 +56,8 @@ def linked_clusters(
 ) -> FloatArray:
     """Similarity of base clusters of one member by common neighbours, k x k, in [0, 1].
 
-    The diagonal is 1, entries between members are 0. Where no two base clusters of a member have
-    a neighbour in common (the members agree), all others are 0.
+    The diagonal is 1, and entries between different members are 0. If no two base clusters of one
+    member have a neighbour in common (as when members agree), all entries off the diagonal are 0.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def connected_triple(
 
     The mean over members of 1 where they put a pair together, else of ``decay`` times the connected
     triples of the two base clusters. The mean is over the members that labelled both,
-    weighted by ``member_weight``; a pair that no member labelled gets 0.
+    weighted by ``member_weight``; 0 where no member labelled both.
 
     Parameters
     ----------
@@ -142,16 +142,16 @@ def simrank(
 ) -> FloatArray:
     r"""SimRank similarity (SRS) of the microclusters, N x N, by the graph of samples and base clusters.
 
-    With S of samples and C of base clusters both the identity at first, ``n_rounds - 1`` times and
-    simultaneously
+    The similarities S of samples and C of base clusters start as identity matrices. ``n_rounds - 1``
+    times, both are replaced at once by
 
     .. math::
 
         S_{ij} = \mathrm{decay} \cdot \mathrm{mean}_{p \ni i,\, q \ni j} C_{pq}, \qquad
         C_{pq} = \mathrm{decay} \cdot \mathrm{mean}_{i \in p,\, j \in q} S_{ij},
 
-    then both diagonals are 1 again. The first mean is over the labels that the two samples have, a
-    label counting with its member's ``member_weight``.
+    and both diagonals are set to 1. The first mean is over the labels that the two samples have; each
+    label counts with its member's ``member_weight``.
 
     Parameters
     ----------
@@ -208,11 +208,10 @@ def approximate_simrank(
     r"""Approximate SimRank similarity (ASRS) of the microclusters, N x N, computed in one pass.
 
     With :math:`n_p` the number of neighbours of base cluster p, base clusters have the similarity
-    :math:`\sum_z w_{pz} w_{qz} / (n_p n_q)`, divided by the largest of two different ones, 1 with
-    themselves. Two samples have the mean over all pairs of a base cluster of one and a base cluster
-    of the other, in which a similarity of 1 counts 1 and any other ``decay`` times its value. The
-    mean is over the labels that the two samples have, a label counting with its member's
-    ``member_weight``.
+    :math:`\sum_z w_{pz} w_{qz} / (n_p n_q)`, divided by the largest over different base clusters; the
+    diagonal is 1. The similarity of two samples is the mean over all pairs of a base cluster of one and
+    a base cluster of the other, in which a similarity of 1 counts 1 and any other ``decay`` times its
+    value. Each label counts with its member's ``member_weight``; missing labels are left out.
 
     Parameters
     ----------
@@ -254,7 +253,7 @@ def approximate_simrank(
 
 
 def _shared_strength(overlap: FloatArray) -> FloatArray:
-    """Sum of the smaller of two links over all third base clusters, for each two rows."""
+    """For each pair of rows, the sum over all other base clusters of the smaller of the two links."""
     strength = np.zeros((len(overlap), len(overlap)))
     for p, row in enumerate(overlap[:-1]):
         strength[p, p + 1 :] = np.minimum(row, overlap[p + 1 :]).sum(axis=1)
@@ -262,7 +261,7 @@ def _shared_strength(overlap: FloatArray) -> FloatArray:
 
 
 def _label_shares(ensemble: Ensemble) -> sparse.csr_array:
-    """The incidence with rows that sum to one: all labels of a microcluster have the same share."""
+    """The incidence with rows that sum to one: labels count in proportion to ``member_weight``."""
     weighted = sparse.csr_array(ensemble.incidence.multiply(ensemble.weight_of_cluster))
     total = weighted.sum(axis=1)
     scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)

@@ -37,7 +37,7 @@ def propagated_cluster_similarity(
 ) -> NDArray[np.float64]:
     """Similarity Z of the base clusters by trajectories, k x k, in the order of the incidence.
 
-    1. J: the Jaccard index of two base clusters, 0 with themselves.
+    1. J: the Jaccard index of two base clusters, diagonal 0.
     2. P: a walker at p steps to q with probability J_pq / sum_t J_pt.
     3. The trajectory of p is row p of P, P^2, ..., P^T side by side, T being ``n_steps``; the
        similarity is the cosine of two trajectories.

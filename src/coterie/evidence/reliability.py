@@ -54,7 +54,7 @@ def cluster_reliability(ensemble: Ensemble, theta: float = 0.4) -> NDArray[np.fl
 def reliability_for(
     ensemble: Ensemble, evidence: object, theta: float
 ) -> NDArray[np.float64] | None:
-    """Reliability of the base clusters where the evidence named is "lwca", else None."""
+    """Reliability of the base clusters if ``evidence`` is "lwca", else None."""
     if not isinstance(evidence, str) or evidence != "lwca":
         return None
     return cluster_reliability(ensemble, theta)

@@ -46,8 +46,8 @@ def trajectory_similarity(
     3. The trajectory of u is row u of P, P^2, ..., P^T side by side, T being ``n_steps``; the
        similarity is the cosine of two trajectories.
 
-    The inner products G = sum_t P^t (P^t)' follow from G <- P (I + G) P', T times over the sparse P:
-    no power of P is formed. A microcluster without links is similar to itself only.
+    The inner products G = sum_t P^t (P^t)' follow from G <- P (I + G) P', repeated T times with the
+    sparse P: no power of P is formed. A microcluster without links is similar to itself only.
 
     Parameters
     ----------

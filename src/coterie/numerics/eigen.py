@@ -78,7 +78,7 @@ def largest_eigenpairs(
     """The ``count`` largest eigenvalues, descending, and their vectors; fewer if the order is smaller.
 
     ``by_products`` asks for :func:`leading_eigenpairs`, for which ``times`` multiplies the matrix
-    with a vector. ``form`` makes the matrix, else or where products do not converge.
+    with a vector. Otherwise, or if that does not converge, the matrix that ``form`` makes is used.
     """
     if by_products:
         pairs = leading_eigenpairs(times, order, min(count, order - 1))
@@ -115,8 +115,8 @@ def leading_eigenpairs(
 
     From one start vector, Lanczos finds one vector of a repeated eigenvalue; it finds the others only by
     rounding. For a graph of six parts it may find five. So Lanczos is repeated on the space orthogonal to
-    the vectors found, until no larger eigenvalue is left there. Negative eigenvalues must be at most
-    twice as large as the positive ones. Returns None if Lanczos does not converge.
+    the known vectors, until no larger eigenvalue is left there. Negative eigenvalues must be at most twice
+    as large as the positive ones, in absolute value. Returns None if Lanczos does not converge.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def leading_eigenpairs(
 
 
 def tie_shares(values: FloatArray, wanted: int, slack: float) -> FloatArray:
-    """Share of each of some sorted eigenpairs: one, less in a tie at the last wanted, zero after it.
+    """Share with which each sorted eigenpair counts: one, less in a tie at the last wanted, zero after it.
 
     Examples
     --------

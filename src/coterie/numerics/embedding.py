@@ -16,9 +16,9 @@ from coterie.core.types import FloatArray
 from coterie.numerics.eigen import largest_eigenpairs
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 
-# up to here a dense symmetric eigenproblem is quick; above, Lanczos on products
+# up to this order a dense symmetric eigenproblem is quick; above, Lanczos on products is used
 DENSE = 1000
-# more groups than this cannot be told apart on a circle
+# more groups than this cannot be distinguished on a circle
 MOST_GROUPS = 20
 # how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
@@ -57,7 +57,7 @@ def principal_plane(X: Any) -> NDArray[np.float32]:
 class _Scatter:
     """X' X of centred rows.
 
-    The rows may be single or sparse: the product is centred, or a block, never a copy of all of X.
+    The rows may be sparse or of single precision. Only products or blocks are centred: X is never copied.
     """
 
     rows: Any

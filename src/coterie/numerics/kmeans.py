@@ -12,7 +12,7 @@ rounding error count as equal.
 
 Why not scikit-learn's ``KMeans`` with ``sample_weight``: where distances tie (12 points of a 3 x 3 grid,
 6 clusters), weights and repeated rows gave different partitions in 13 of 40 cases with its own seeding and
-in 9 of 40 with ours passed as ``init``, here in none; and between one and two threads its labels or objective
+in 9 of 40 with ours passed as ``init``, here in none. Between one and two threads, its labels or objective
 differed in 10 of 10 clouds of 3,000 points, here in none. Its Lloyd iterations take between 0.4 times the
 time of these (20,000 points) and the same time (300 points).
 

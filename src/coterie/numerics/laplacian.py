@@ -61,8 +61,8 @@ GUARD = 4
 RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
 # added to the diagonal before factorising in single precision, relative to the largest degree
 SHIFT = 1e-6
-# steps that a new factor takes to settle, order at which making one costs another step, steps after
-# which an old factor is judged, and steps with a new one before giving up
+# usual number of steps with a new factor, matrix order per step that making a factor costs, steps after
+# which an old factor is judged, and most steps with a new one before giving up
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
 # a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2
@@ -249,7 +249,7 @@ def best_embedding(
     so all are kept. Linked microclusters have equal rows either way.
 
     If the last eigenvalue wanted is repeated and only j of its q vectors fit, every choice of j vectors
-    is a minimiser, and the choice of an eigensolver depends on the order of the rows. Therefore all q
+    is a minimiser, and which one an eigensolver makes depends on the order of the rows. Therefore all q
     are returned, each scaled by ``sqrt(j/q)``. This is the mean of the projectors of all choices: a
     minimiser over their convex hull, independent of the order. p is then ``n_vectors + q - j``.
     """
@@ -543,7 +543,7 @@ def lower_laplacian(
 
 
 def _stripes(matrix: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Some rows, and S + S' there from the diagonal on."""
+    """Blocks of rows, each with S + S' in these rows from the diagonal on."""
     for top in range(0, len(matrix), STRIPE):
         rows = slice(top, top + STRIPE)
         yield rows, matrix[rows, top:] + matrix[top:, rows].T

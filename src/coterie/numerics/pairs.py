@@ -44,7 +44,7 @@ def _weighted_agreements(members, values, starts, begins, rows, out):
 
 
 def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
-    """N x N: members that give both the same label."""
+    """Number of members that give both the same label, N x N."""
     n, m = labels.shape
     out = np.empty((n, n), dtype=np.int16 if m <= np.iinfo(np.int16).max else np.int32)
     narrow = np.min_scalar_type(-max(m, int(labels.max(initial=0))) - 1)
@@ -53,14 +53,14 @@ def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
 
 
 def observation_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
-    """N x N: members that label both."""
+    """Number of members that label both, N x N."""
     return agreement_counts(_seen(labels))
 
 
 def weighted_agreements(
     labels: NDArray[np.int32], values: NDArray[np.float64], starts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """N x N: sum of the values of the base clusters that hold both (values by base cluster)."""
+    """Sum of the values of the base clusters that hold both, N x N; ``values`` has one per base cluster."""
     out = np.zeros((len(labels), len(labels)))
     members = _by_member(labels)
     member, row = np.nonzero(members >= 0)
@@ -73,12 +73,12 @@ def weighted_agreements(
 def weighted_observations(
     labels: NDArray[np.int32], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """N x N: sum of the values of the members that label both (values by member)."""
+    """Sum of the values of the members that label both, N x N; ``values`` has one per member."""
     return weighted_agreements(_seen(labels), values, np.arange(len(values)))
 
 
 def _seen(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The labels of members that put all they label into one cluster."""
+    """The labels if each member put everything it labels into one cluster."""
     return np.minimum(labels, 0)
 
 

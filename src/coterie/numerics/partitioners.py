@@ -79,7 +79,7 @@ def partition_graph(
     seed : int
         The same seed gives the same parts.
     imbalance : float, default 0.05
-        How far a part may exceed its fair share; parts of heavy vertices may exceed it by more.
+        Fraction by which a part may exceed its fair share; parts of heavy vertices may exceed it more.
 
     Returns
     -------
@@ -503,10 +503,10 @@ def _divide_in_order(
     imbalance: float,
     objective: Objective,
 ) -> tuple[IntArray, tuple[float, float]]:
-    """Part of each vertex in this order, and how bad the partition is: its cost, then minus wholeness."""
+    """Part of each vertex in this order, and a score, lower is better: the cost, then minus wholeness."""
     pins = sparse.csc_array(incidence[order])
     size = np.diff(pins.indptr)
-    # a net that already lost vertices to a part of its own is cut: under "cut" it costs no more
+    # a net with a vertex that was set apart is cut already: under "cut" it costs nothing more
     whole = np.bincount(incidence.indices, minlength=incidence.shape[1]) == size
     counted = np.flatnonzero((size > 1) & (whole | (objective == "connectivity")))
     nets, weight, price = sparse.csr_array(pins[:, counted]), weight[order], price[counted]

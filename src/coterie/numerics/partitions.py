@@ -16,9 +16,9 @@ from scipy import sparse
 from coterie.core.types import FloatArray, IntArray
 
 Average = Literal["arithmetic", "max", "min", "geometric"]
-# mutual information below this is rounding
+# mutual information below this is a rounding error
 NO_INFORMATION = 1e-15
-# room between the expected and the largest index that is rounding, as a share of the largest
+# a smaller difference of the largest and the expected index, as a share of the largest, counts as zero
 NO_ROOM = 1e-12
 
 
@@ -175,7 +175,7 @@ class Overlaps:
         return np.where(self.totals > 0, values, np.nan)
 
     def pairs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Number of pairs of items together in both partitions, in the first, in the second, and in all."""
+        """Number of pairs of items together in both partitions, in the first, in the second; and of all."""
         return (
             self._sums(_pairs(self.weight), self.table),
             self._sums(_pairs(self.row_sizes), self.row_table),

@@ -18,8 +18,8 @@ of X'X and XX' is decomposed. A *transfer cut* solves the k x k problem and carr
 eigenvalues of :math:`D^{-1/2} R^{1/2} S R^{1/2} D^{-1/2}` with :math:`D = \mathrm{diag}(S r)`, and a
 unit eigenvector x of it corresponds to :math:`x_u / \sqrt{r_u}` on the samples of u.
 
-**Ties.** If the last eigenvalue wanted is repeated and only j of its q vectors fit, the choice of an
-eigensolver depends on the order of the rows. Therefore all q are returned, each times :math:`\sqrt{j/q}`:
+**Ties.** If the last eigenvalue wanted is repeated and only j of its q vectors fit, it depends on the order
+of the rows which ones an eigensolver returns. Therefore all q are returned, each times :math:`\sqrt{j/q}`:
 the squared distances between rows are then the mean over all choices. Vectors of eigenvalue zero carry no
 information and are left out. So the number of columns may differ from ``n_vectors``.
 
@@ -217,7 +217,7 @@ def unit_rows(rows: FloatArray) -> FloatArray:
 def _leading_pairs(
     pairs: Callable[..., tuple[FloatArray, FloatArray]], order: int, wanted: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Largest positive eigenvalues, descending, with all that tie with the last wanted.
+    """Largest positive eigenvalues, descending, and their vectors, with all that tie with the last wanted.
 
     ``pairs(count, by_products=...)`` gives the largest eigenpairs of a matrix of this order.
     """

@@ -25,7 +25,7 @@ from coterie.numerics.eigen import gram_eigenpairs
 
 # below this ratio of the smallest to the largest eigenvalue of the Gram matrix, half of the digits are lost
 SAFE_GRAM = 1e-8
-# squared singular values below this, relative to the largest, are rounding
+# squared singular values below this, relative to the largest, are rounding errors
 NO_SUPPORT = 1e-10
 # a step that moves X by less than this, relative to its norm, is the last
 NO_STEP = 1e-10

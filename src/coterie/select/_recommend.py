@@ -26,7 +26,7 @@ LEAST_SCORE = 0.35
 PERFECT_SCORE = 0.8
 # the lower bound with features: the null is closer to the data, and real structure scores higher
 LEAST_SCORE_OF_FEATURES = 0.4
-# the lower bound if all members have one size, because they may agree on cutting a single cloud
+# the lower bound if all members have the same number of clusters: they may agree on cutting one cloud
 SAME_SIZE_SCORE = 0.7
 # the score must exceed the mean score of the references by this many standard deviations
 DEVIATIONS = 2.5
@@ -121,7 +121,7 @@ def choose(
     reason = (
         f"At k = {k} the partitions of halves of the members have an ARI of "
         f"{values['stability'][i]:.2f} ({null['stability'][i]:.2f} without structure), and the "
-        f"members' clusters cross the partition by {100 * values['crossing'][i]:.0f} % of chance "
+        f"members' clusters cross the partition {100 * values['crossing'][i]:.0f} % as much as by chance "
         f"({100 * null['crossing'][i]:.0f} % without structure)"
         f"; {_compared(candidates, k, coarse)}."
     )
@@ -142,7 +142,7 @@ def untestable(n_samples: int, n_members: int) -> str | None:
 def _most_votes(
     candidates: list[int], ks: IntArray, votes: Mapping[str, int], lifetimes: FloatArray | None
 ) -> int:
-    """The k with most votes; of several the one that lives longest, then the largest."""
+    """The k with most votes; in a tie the one that lives longest, then the largest."""
     lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes).round(9)
     life = dict(zip(ks.tolist(), lives.tolist(), strict=True))
     ballots = list(votes.values())
@@ -182,7 +182,7 @@ def _disagreement(votes: Mapping[str, int], k: int) -> str | None:
     by_vote: dict[int, list[str]] = {}
     for name, vote in against.items():
         by_vote.setdefault(vote, []).append(CRITERIA[name].words)
-    listed = "; ".join(f"{vote} by {', '.join(names)}" for vote, names in sorted(by_vote.items()))
+    listed = "; ".join(f"{vote} by {', '.join(words)}" for vote, words in sorted(by_vote.items()))
     return (
         f"The criteria disagree: {len(votes) - len(against)} of {len(votes)} prefer k = {k}; "
         f"the others prefer {listed}. Look at the table before you rely on one number."

@@ -2,8 +2,8 @@
 
 There are three kinds of references. Permuted members share no evidence at all. Uniform features in the
 box of X's principal axes, clustered in the same way, have the same spread but no clusters. Where only
-labels are known, members of the same sizes are made on a uniform square: k-means cuts a square into
-compact cells, which agree far more than permuted labels and more than cells in any higher dimension.
+labels are known, members with the same numbers of clusters are made on a uniform square: k-means cuts it
+into compact cells, which agree far more than permuted labels and more than cells in any higher dimension.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Sample:
         return labels[:, (labels >= 0).any(axis=0)]
 
     def square(self, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Where the labels of a reference are missing, and its members' sizes."""
+        """Where the labels of a reference are missing, and the numbers of clusters of its members."""
         whole = self.whole
         count = min(n_counted(whole), SQUARE_ROWS)
         missing = whole.labels[_drawn_by_weight(whole, count, rng)] < 0
@@ -113,7 +113,7 @@ def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:
 def on_a_square(
     missing: NDArray[np.bool_], sizes: NDArray[np.int64], seed: int, n_jobs: int | None
 ) -> Ensemble:
-    """k-means members of the given sizes on uniform points, blank where ``missing`` says so."""
+    """k-means members with ``sizes`` clusters on uniform points, without labels where ``missing``."""
     rng = np.random.default_rng(seed)
     points = rng.random((len(missing), 2))
     plans: list[MemberPlan] = []

@@ -48,7 +48,7 @@ from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, solver_of
 
 DEFAULT_KS = range(2, 11)
-# most microclusters in a dendrogram; larger ensembles are represented by a random sample
+# maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
 MOST_ROWS = 1500
 # references without structure: fewer where each takes long
 REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
@@ -114,7 +114,7 @@ def select_k(
         Called with (steps done, number of steps).
     random_state : int, Generator or None
     n_jobs : int or None
-        Members and dendrograms computed in parallel, as in joblib; it does not change the result.
+        Number of members and dendrograms computed in parallel, as in joblib. The result is the same.
     memory_budget : int, str or None
         Bytes (or text such as "4GB") that may be allocated.
 
@@ -153,7 +153,7 @@ def select_k(
     seed = int(child_seeds(rng, 1)[0])
 
     def generate(features: Any) -> Ensemble:
-        # the same seed every time, so that the members of the references have the same sizes
+        # the same seed every time, so that the references have the same numbers of clusters
         top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
         plans = kmeans_plans(features, n_members, (2, top), np.random.default_rng(seed))
         return fit_members(features, plans, n_jobs=n_jobs).ensemble()
@@ -208,7 +208,7 @@ class Plan:
         step: Callable[[], None],
         partitions: IntArray | None = None,
     ) -> Profile:
-        """The criteria at each k, NaN where k is 1 or more than there are microclusters."""
+        """The criteria at each k, NaN where k is 1 or exceeds the number of microclusters."""
         order = ensemble.canonical_member_order
         splits = [rng.permutation(len(order)) for _ in range(self.splits)]
         if len(order) == 1 or not any(CRITERIA[name].compares_halves for name in self.wanted):
@@ -257,7 +257,7 @@ def select(
     reachable = ks <= ensemble.n_microclusters
     if not reachable.any():
         raise ParameterError(
-            f"select_k: k is {_span(ks)}, but n_samples={ensemble.n_samples} have only "
+            f"select_k: k is {_span(ks)}, but the samples (n_samples={ensemble.n_samples}) have only "
             f"{ensemble.n_microclusters} distinct label rows; ask for fewer clusters or give "
             "members with more clusters"
         )
@@ -341,7 +341,7 @@ def select(
         labels=np.stack(
             [by_first_appearance(ensemble.expand(labels)) for labels in partitions]
         ).astype(np.int32),
-        null_model=f"mean of {n_references} sets of members of the same sizes on {uniform}",
+        null_model=f"mean of {n_references} ensembles with the same numbers of clusters on {uniform}",
         notes=tuple(notes),
         # votes, scores, threshold, recommended, structure, reason, disagreement
         **vars(choice),
@@ -364,7 +364,7 @@ def checked_ks(k: Any, n_samples: int) -> IntArray:
     values = list(asked)
     for value in values:
         if not Integer(1, n_samples).admits(value):
-            raise ParameterError(f"select_k: k holds {value!r}; {advice}")
+            raise ParameterError(f"select_k: k contains {value!r}; {advice}")
     if not values:
         raise ParameterError(f"select_k: k is empty; {advice}")
     return np.unique(np.array(values, dtype=np.int64))
@@ -405,7 +405,7 @@ def _solved(
     """A solver's partition of the microclusters into k clusters, and why it did not converge."""
     fresh = configured(solver, k, rng)
     with warnings.catch_warnings(record=True) as caught:
-        # mostly because of a wrong k; this matters only if that k is recommended
+        # these mostly come from an unsuitable k, and matter only if that k is recommended
         warnings.simplefilter("always", ConvergenceWarning)
         fresh.fit(ensemble)
     complaint = None

@@ -28,9 +28,9 @@ AMBIGUOUS = (0.1, 0.9)
 # steps of the grid of the CDF
 GRID = 100
 BLOCK = 512
-# values of the excess over the null that differ by less than this are equal
+# values of the excess over the null tie if they differ by less than this
 TIE = 0.01
-# values of the other criteria that differ by less than this are equal
+# values of the other criteria tie if they differ by less than this
 ROUNDING = 1e-9
 # among ties, a k with less than this share of the longest lifetime is due to a single stray member
 SHORT_LIVED = 0.1
@@ -177,12 +177,12 @@ def areas_gained(area: FloatArray) -> FloatArray:
 def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
     """Crossing and ANMI of a partition of the microclusters.
 
-    A member's cluster that lies inside a cluster of the partition, or is a union of such clusters,
-    agrees with the partition at another resolution. A cluster that holds parts of several does not:
-    with n_ca samples in member cluster c and cluster a, the member crosses by
+    A member's cluster that lies inside a cluster of the partition, or is a union of clusters of it,
+    agrees with the partition at another resolution. If it holds parts of several, it does not agree:
+    with n_ca samples in both member cluster c and cluster a, the member crosses by
     sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of this over members, divided
-    by its value for independent labels of the same sizes: 0 means nested, 1 as by chance, and NaN
-    that nothing can cross. ANMI is the mean of the normalised mutual information.
+    by its value for independent labels of the same sizes: 0 means nested, 1 means as by chance, and
+    NaN means that nothing can cross. ANMI is the mean of the normalised mutual information.
     """
     tables = ClusterVotes.of_microclusters(ensemble, labels).overlap
     overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
@@ -206,9 +206,9 @@ def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) ->
     """Gap between the k-th and the next smallest eigenvalue of the normalised Laplacian.
 
     The Laplacian is that of the graph of samples in which an edge weighs as much as the members that
-    put its two samples together. With the incidence Z of microclusters and base clusters, the matrix
-    is Z Z' and has the eigenvalues of Z' Z, so the smaller of the two is formed. NaN at k = N, where
-    there is no next eigenvalue.
+    put its two samples together. With Z the scaled incidence of microclusters and base clusters, I
+    minus the Laplacian is Z Z', with the non-zero eigenvalues of Z' Z, so the smaller of the two is
+    formed. NaN at k = N, where there is no next eigenvalue.
     """
     root = np.sqrt(ensemble.sizes)
     per_cluster = ensemble.weight_of_cluster

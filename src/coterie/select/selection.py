@@ -217,7 +217,7 @@ def _check_fit(values: Mapping[str, Any]) -> None:
     shapes["labels"] = values["labels"], (ks.size, *values["labels"].shape[1:2])
     for name, (array, shape) in shapes.items():
         if array.shape != shape or array.dtype.kind not in "iuf":
-            raise ValueError(f"{name} of the selection is not one number for each k")
+            raise ValueError(f"{name} of the selection must hold one number for each k")
     if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
         raise ValueError("labels of the selection must be whole numbers, one row per k")
     texts = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]

@@ -15,7 +15,7 @@ NOT_RANDOM = "random_state : None\n    Ignored. Present for API consistency."
 
 
 def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
-    """The docstring of a method with the entries that it leaves out.
+    """The docstring of a method, completed by the entries that it leaves out.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def _entries(text: str) -> dict[str, str]:
 
 
 def _defaults(cls: type) -> dict[str, object]:
-    """Defaults of the parameters in order; the signature does not yet have the fields of a dataclass."""
-    defaults = {name: known.default for name, known in signature(cls).parameters.items()}
+    """Defaults of the parameters in order. Runs before @dataclass adds its fields to the signature."""
+    defaults = {name: parameter.default for name, parameter in signature(cls).parameters.items()}
     for name in get_annotations(cls):
         value = vars(cls).get(name, Parameter.empty)
         defaults[name] = value.default if isinstance(value, Field) else value

@@ -25,7 +25,7 @@ from coterie.ensemble import Ensemble
 
 # added to the shares, so that the logarithm of a label that never occurs in a cluster is finite
 EPSILON = 2.0**-52
-# distances closer than this, relative to the largest, tie; ties go to the lower cluster
+# two distances tie if they differ by less than this share of the largest; the lower cluster wins
 TIE = 1e-10
 # maximum number of rounds and tolerance of a k-means that another method starts from
 ROUNDS, DROP = 100, 1e-6

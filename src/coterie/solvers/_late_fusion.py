@@ -1,8 +1,8 @@
 r"""Late fusion of partial members: turn each towards a consensus, fill its missing rows, weigh it.
 
 Member p is the matrix :math:`H_p` of n rows and k_p columns: the indicator of its clusters with columns of
-unit length on the samples it labelled, unknown rows on the others. For a consensus G (n x c) the parts
-of :math:`\mathrm{tr}(G' \sum_p \beta_p H_p W_p)` have closed solutions, with polar(M) = U V' from M = U S V':
+unit length on the samples it labelled, unknown rows on the others. For a consensus G (n x c), the maximisers
+of :math:`\mathrm{tr}(G' \sum_p \beta_p H_p W_p)` have closed forms, with polar(M) = U V' for M = U S V':
 
 - turning: :math:`W_p = \mathrm{polar}(H_p' G)`, of k_p x c
 - filling: the unknown rows are :math:`\mathrm{polar}(G W_p')` on those rows
@@ -30,9 +30,9 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.stiefel import leading_left_vectors
 
-# singular values below this share of the largest are rounding
+# singular values below this share of the largest are rounding errors
 NO_SUPPORT = 1e-10
-# the same for squared singular values: above the first share they are accurate, below the second zero
+# the same for squared singular values: accurate above the first share, zero below the second
 SAFE_GRAM, ROUNDING = 1e-8, 1e-14
 
 
@@ -178,15 +178,15 @@ def record(
 
 
 def supported_polar(matrix: FloatArray) -> FloatArray:
-    """U V' over the singular values that are not rounding; zero for a zero matrix."""
+    """U V' over the singular values that are not rounding errors; zero for a zero matrix."""
     if not np.isfinite(matrix).all():
-        raise FloatingPointError("late fusion: a matrix to be turned is not finite")
+        raise FloatingPointError("late fusion: the members or their consensus are not finite")
     rows, columns = matrix.shape
     if rows > 2 * columns:
         squares, vectors = np.linalg.eigh(matrix.T @ matrix)
         top = squares[-1]
         held = squares > SAFE_GRAM * top
-        # squaring loses half of the digits, so values between the two limits cannot be told from zero
+        # squaring loses half of the digits: values between the two limits may or may not be zero
         if not ((squares > ROUNDING * top) & ~held).any():
             frame = vectors[:, held]
             factor = matrix @ ((frame / np.sqrt(squares[held])) @ frame.T)

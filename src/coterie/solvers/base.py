@@ -142,9 +142,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     A method is a subclass with parameters (``n_clusters`` and ``random_state`` among them) and a
     method ``_solve(ensemble, rng)`` that returns a :class:`Partition`. The parameters are the fields
-    of a dataclass, which may carry domains, or those of a constructor that stores them. A method may
-    describe itself with ``about``, a :class:`MethodInfo`. Validation, fitted attributes, confidence
-    and diagnoses come from this class.
+    of a dataclass, which may declare their allowed values, or the arguments of a constructor that
+    stores them. A method may describe itself with ``about``, a :class:`MethodInfo`. Validation, fitted
+    attributes, confidence and diagnoses come from this class.
 
     ``_solve`` works on an :class:`Ensemble` whose microclusters (distinct label rows) and members are
     in canonical order. The order of samples and members and the names of labels therefore cannot
@@ -178,14 +178,14 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     n_components_ : int
         Number of clusters that the method found, before they were adjusted to exactly n_clusters.
     component_labels_ : ndarray, shape (n,)
-        Cluster of each sample before that.
+        Cluster of each sample before this adjustment.
     ensemble_ : Ensemble
         The members, compressed to their distinct label rows.
 
     Notes
     -----
-    For the methods of the library, steps, equations, cost, missing labels and differences between paper
-    and programs are in the docstring of the method's module.
+    For the methods of the library, the docstring of the module gives steps, equations, cost, the
+    treatment of missing labels, and differences between the paper and published programs.
 
     Examples
     --------
@@ -335,8 +335,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             ensemble.refuse_blank_samples()
         elif (blank := ensemble.blank_samples()).size:
             warnings.warn(
-                f"{type(self).__name__}: {ensemble.describe_blank(blank)}; they get a cluster, "
-                "with confidence 0, but nothing is known of them",
+                f"{type(self).__name__}: {ensemble.describe_blank(blank)}; they get a cluster "
+                "with confidence 0, because no member says where they belong",
                 UserWarning,
                 stacklevel=3,
             )
@@ -345,9 +345,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         name = type(self).__name__
         if self.n_clusters is not None and self.n_clusters > ensemble.n_microclusters:
             raise ParameterError(
-                f"{name}: n_clusters is {self.n_clusters}, but n_samples={ensemble.n_samples} "
-                f"have only {ensemble.n_microclusters} distinct label rows; "
-                "ask for fewer clusters or give members with more clusters"
+                f"{name}: n_clusters is {self.n_clusters}, but the samples "
+                f"(n_samples={ensemble.n_samples}) have only {ensemble.n_microclusters} distinct "
+                "label rows; ask for fewer clusters or give members with more clusters"
             )
 
     def _call_back(self, passes: Iterable[Pass]) -> None:

@@ -3,9 +3,9 @@ r"""CSPA: cluster-based similarity partitioning.
 Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple partitions",
 Journal of Machine Learning Research 3 (2002).
 
-Samples are the vertices of a graph, the co-association :math:`A_{ij}` of two samples (the share of
-members that put them together) the weight of their edge. The clusters are the parts of a balanced
-partition that cuts little:
+Samples are the vertices of a graph. The weight of an edge is the co-association :math:`A_{ij}` of its two
+samples: the share of members that put them together. The clusters are the parts of a balanced partition
+with a small cut:
 
 .. math::
 
@@ -19,13 +19,13 @@ Steps
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Splitting identical samples never lowers the cut, but the balance may require it, so the
-two problems differ. A microcluster that is heavier than the limit of a cluster gets a cluster of its own.
+two problems differ. A microcluster above the weight limit of a cluster gets a cluster of its own.
 
 Cost: O(N^2 m) time and 48 bytes per pair of microclusters. Needs pymetis (extra ``graph``).
 
-Where paper and programs differ. ClusterPack calls METIS 4 (recursive bisection, weights scaled to a sum of
-1e8, no vertex weights, because it works on samples). Here METIS 5 is called through pymetis, on
-microclusters. A hierarchical clustering of the co-association that some packages call CSPA is EAC.
+Where paper and programs differ. The authors' program ClusterPack calls METIS 4 (recursive bisection, weights
+scaled to a sum of 1e8, no vertex weights, because it works on samples). Here METIS 5 is called through
+pymetis, on microclusters. What some packages call CSPA, linkage on one minus the co-association, is EAC.
 
 Missing labels. The share is taken among the members that saw both samples.
 """
@@ -53,8 +53,8 @@ class CSPA(LabelConsensus):
     Parameters
     ----------
     imbalance : float, default 0.05
-        How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
-        cluster of heavy microclusters may exceed it by more.
+        Share by which a cluster may exceed n / n_clusters samples. Identical samples stay together,
+        so a cluster of heavy microclusters may exceed this limit.
 
     Attributes
     ----------

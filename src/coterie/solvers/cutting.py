@@ -69,7 +69,7 @@ def cut_embedding(
         One row per microcluster.
     rng : numpy Generator
     max_iter : int, optional
-        Maximum number of rounds per start, if not that of the solver.
+        Maximum number of rounds per start; by default that of the solver.
     weights : ndarray, shape (N,), optional
         How often each row counts; by default as often as it has samples.
     companions : pair of arrays, shapes (q, d) and (q,), optional
@@ -170,7 +170,7 @@ def cut_graph(
         At most N.
     rng : numpy Generator
     imbalance : float
-        How far a part may exceed its fair share.
+        Fraction by which a part may exceed its fair share.
     advice : str
         As in :class:`Partition`.
     """
@@ -223,7 +223,7 @@ def finish_partition(
         At most N.
     similarity : ndarray, shape (N, N), optional
         The learned matrix. If there are too many components, they are merged by average link on this
-        matrix, or on the co-association between them if it does not connect any two.
+        matrix, or on the co-association between them if the matrix does not connect any two.
     embedding : ndarray, shape (N, d), optional
         The current embedding, one row per microcluster at sample scale. If there are too few
         components, they are split by it, or by the members' labels if it does not separate them.
@@ -300,7 +300,7 @@ def _split_widest(ensemble: Ensemble, labels: IntArray, embedding: FloatArray | 
             split = labels.copy()
             split[rows[_two_means(centred, weights[rows])]] = labels.max() + 1
             return split
-    raise AssertionError("distinct label rows always scatter")
+    raise AssertionError("no cluster can be split, although the label rows are distinct")
 
 
 def _two_means(points: FloatArray, weights: FloatArray) -> NDArray[np.bool_]:

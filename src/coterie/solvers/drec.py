@@ -13,9 +13,9 @@ may stay unexplained. With a ridge penalty every microcluster has a share in eve
 Steps
   1. weights d = 1; then ``max_iter`` rounds of
      :math:`z_u = (X'X + \lambda / d_u I)^{-1} X' x_u` and
-     :math:`d_u = 1 / 2 \sqrt{\|x_u - X z_u\|^2 + 10^{-10}}`
+     :math:`d_u = 1 / (2 \sqrt{\|x_u - X z_u\|^2 + 10^{-10}})`
   2. :math:`Z = U \Sigma V'` without singular values below 1e-4 of the largest; the rows of
-     :math:`U \Sigma^{1/2}`, made unit, have inner products whose fourth powers are the affinity
+     :math:`U \Sigma^{1/2}`, scaled to unit length, have inner products whose fourth powers are the affinity
   3. leading eigenvectors of the normalised affinity, unit rows, k-means
 
 No N x N system is solved. With the thin decomposition X = P S V' of rank q <= k - m + 1 a column is
@@ -31,9 +31,9 @@ sample twice, or a ``sample_weight``, changes only the order in which equal choi
 Cost: O(N k q) for the decomposition of X, O(N^2 q) for the affinity, O(N^3) for its eigenvectors up to
 N = 2,000 and O(N^2) per Lanczos step above; 32 bytes per pair of microclusters.
 
-Where paper and program differ. A program that follows the paper always takes five rounds; so does this
-one by default. Its comment penalises the norm of Z, but its update solves for the squared norm, as here.
-Its lambda is 100; here it is 10, which was at least as good as 100 on each of six public pools. Below 1
+Where paper and program differ. A program that follows the paper always takes five rounds; so does this one by
+default. A comment in it penalises the norm of Z, but its update solves for the squared norm, as here.
+Its lambda is 100; here it is 10, which was at least as good as 100 on each of six public ensembles. Below 1
 every microcluster explains itself and the affinity approaches the identity.
 
 Missing labels. A member that has no label for a sample adds nothing to the sample's column x_u. Its
@@ -61,7 +61,7 @@ from coterie.solvers.partition import Partition
 SMOOTHING = 1e-10
 # singular values of Z below this share of the largest are left out
 LEAST_SINGULAR = 1e-4
-# singular values of X below this share of the largest are rounding
+# singular values of X below this share of the largest are rounding errors
 ROUNDING = 1e-12
 
 
@@ -86,8 +86,8 @@ class DREC(LabelConsensus):
     consensus_matrix_ : ndarray, shape (N, N)
         The affinity of microclusters, in [0, 1].
     sample_residual_ : ndarray, shape (n,)
-        Length of the unexplained part of each sample's labels, relative to their length. It is large
-        for samples that resemble no others.
+        Length of the unexplained part of each sample's column of X, relative to the column's length.
+        It is large for samples that resemble no others.
 
     See Also
     --------
@@ -96,7 +96,7 @@ class DREC(LabelConsensus):
     Notes
     -----
     Microclusters count once each: sample weights and repeated samples do not change the affinity.
-    Where a member has no label for a sample it adds nothing to that sample.
+    A member without a label for a sample adds nothing to that sample.
 
     Examples
     --------

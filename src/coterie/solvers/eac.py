@@ -4,7 +4,7 @@ Fred and Jain, "Combining multiple clusterings using evidence accumulation", IEE
 Pattern Analysis and Machine Intelligence 27 (2005).
 
 The co-association of two samples is the share of members that put them together, among those that
-labelled both. Hierarchical clustering of one minus that share, cut into n_clusters.
+labelled both. One minus that share is the dissimilarity of a hierarchical clustering into n_clusters.
 
 Steps
   1. dissimilarity 1 - co-association of the N microclusters
@@ -12,11 +12,11 @@ Steps
   3. cut: exactly n_clusters by undoing the last merges, or the partition that lives longest between
      two merges (the lifetime criterion) where n_clusters is None
 
-Exactness. Samples of one microcluster are at dissimilarity 0 and the linkages are reducible, so the
-dendrogram of the n samples is that of the microclusters with their weights. Co-association values
-often tie. Ties go to the pair of lowest index, and microclusters are numbered from the heaviest down
-(see :class:`coterie.Ensemble`), so the result does not depend on the order of the samples. An n x n
-linkage that breaks ties by position can give another result for another order of the same rows.
+Exactness. Samples of one microcluster have dissimilarity 0 and the linkages are reducible (no merge brings
+a third cluster closer), so the dendrogram of the n samples is that of the microclusters with their weights.
+Co-association values often tie. Ties go to the pair of lowest index, and microclusters are numbered from
+the heaviest down (see :class:`coterie.Ensemble`), so the result does not depend on the order of the samples.
+An n x n linkage that breaks ties by position can give another result for another order of the same rows.
 
 Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 """
@@ -70,8 +70,8 @@ class EAC(LabelConsensus):
 
     about = MethodInfo(
         name="eac",
-        summary="Evidence accumulation: hierarchical clustering of how often samples meet. "
-        "Finds the number of clusters itself, and is the default if no number is given.",
+        summary="Evidence accumulation: hierarchical clustering of the co-association. Finds the "
+        "number of clusters itself, and is the default if no number is given.",
         cost="O(N^2 m) time, 10 bytes per pair of microclusters",
         paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
         "accumulation. IEEE TPAMI 27, 2005.",

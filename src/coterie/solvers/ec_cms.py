@@ -52,8 +52,8 @@ Where paper and program differ
     of the optimum.
   - If the rows that H joins are equal already (no high-confidence pair, no propagation, members that
     all agree), A is the optimum and is returned after one pass. The multipliers then go to 0, and their
-    relative changes would never get small. For the same reason changes are measured against at least a
-    1e-7 part of A.
+    relative changes would never get small. For the same reason changes are measured against at least 1e-7
+    of the norm of A.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class ECCMS(LabelConsensus):
         hardly changes.
     evidence : {"lwca", "ca", "pts"} or array, default "lwca"
         The similarity to be enhanced: locally weighted co-association, plain co-association,
-        probability trajectories, or a matrix of one's own with entries in [0, 1]. That is n x n in
-        the order of the samples and equal for samples with equal labels, or N x N in the order of
-        the ensemble's microclusters.
+        probability trajectories, or your own matrix with entries in [0, 1]: n x n in the order of
+        the samples and equal for samples with equal labels, or N x N in the order of the ensemble's
+        microclusters.
     theta : float, default 0.4
-        For "lwca" only: how mildly a base cluster that the members scatter is penalised.
+        For "lwca" only: the larger, the milder the penalty on base clusters that members scatter.
     propagate : bool, default True
         Whether certain pairs get similar rows. Without it the matrix stays the evidence.
     keep_confident : bool, default True
@@ -121,7 +121,7 @@ class ECCMS(LabelConsensus):
         The enhanced similarity of samples of two microclusters. On the diagonal: of two samples of
         the same microcluster, or of a sample with itself where a microcluster has only one.
     confident_groups_ : ndarray, shape (n,)
-        Which samples are connected by certain pairs.
+        Group of each sample; certain pairs connect the samples of a group.
     dendrogram_ : Dendrogram
         The merges of the microclusters.
     residual_ : float

@@ -8,8 +8,8 @@ are. Here base clusters are compared by a random walk among the base clusters of
 that a member separates gets the similarity of its two base clusters.
 
 Steps
-  1. Jaccard index of the k base clusters, 0 with themselves; divided by its row sums it is the walk P
-  2. Z: the cosine of the rows :math:`(P_p, P^2_p, \dots, P^t_p)`, 1 with themselves
+  1. Jaccard index of the k base clusters, diagonal 0; divided by its row sums it is the walk P
+  2. Z: the cosine of the rows :math:`(P_p, P^2_p, \dots, P^t_p)`, diagonal 1
   3. :math:`\mathrm{ECA}_{ij} = \frac1m \sum_{\text{members}} Z_{pq}`, p and q being the base clusters of i
      and j in the member
   4. average link on 1 - ECA, each microcluster weighted by its number of samples
@@ -22,8 +22,8 @@ microclusters with their weights.
 
 Cost: O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters and 40 per pair of base clusters.
 
-Where paper and program differ. There is no difference that matters. With t = 20 all similarities are close
-to 1; only their order counts.
+Paper and program do not differ in anything that matters. With t = 20 all similarities are close to 1; only
+their order counts.
 
 Missing labels. Base clusters hold the samples that were seen; ECA is the mean over the members that saw
 both, 0 where none did.
@@ -79,7 +79,7 @@ class ECPCSHC(LabelConsensus):
 
     about = MethodInfo(
         name="ecpcs-hc",
-        summary="Similarity spread among base clusters by random walks, then average link.",
+        summary="Similarity propagated among base clusters by random walks, then average link.",
         cost="O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "

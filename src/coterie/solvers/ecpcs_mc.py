@@ -1,17 +1,17 @@
-r"""ECPCS-MC: base clusters grouped by propagated similarity; samples go where most of theirs are.
+r"""ECPCS-MC: base clusters grouped by propagated similarity; a sample joins the group that holds it most.
 
 Huang, Wang, Peng, Lai and Kwoh, "Enhanced ensemble clustering via fast propagation of cluster-wise
 similarities", IEEE Transactions on Systems, Man, and Cybernetics: Systems 51 (2021).
 
 Steps
-  1. Jaccard index of the k base clusters, 0 with themselves; divided by its row sums it is the walk P
+  1. Jaccard index of the k base clusters, diagonal 0; divided by its row sums it is the walk P
   2. Z: the cosine of the rows :math:`(P_p, P^2_p, \dots, P^t_p)`
   3. normalised cut of Z into c groups of base clusters: c leading eigenvectors V of
      :math:`D^{-1/2} (Z + I/2) D^{-1/2}`, :math:`D = \mathrm{diag}(Z 1 + 1)`; columns of
-     :math:`D^{-1/2} V` made equally long, then rows; the rotation that best makes them indicators
-     (:mod:`coterie.numerics.discretise`), the best of n_init starts
-  4. a sample's vote for a group is the share of the group's base clusters that hold it; it goes to
-     the largest, the first one in a tie
+     :math:`D^{-1/2} V` scaled to unit length, then its rows; the rotation that brings them closest to
+     indicators (:mod:`coterie.numerics.discretise`), the best of n_init starts
+  4. a sample's vote for a group is the share of the group's base clusters that hold it; it joins the
+     group with the largest vote, the first one in a tie
 
 Exactness. Sizes and overlaps of base clusters are those of the samples, and step 4 treats each
 microcluster by itself: everything is as on the n samples.
@@ -19,12 +19,12 @@ microcluster by itself: everything is as on the n samples.
 Cost: O(N m + t k^3) time, O(N m + k^2) memory.
 
 Where paper and program differ. The paper writes the links of step 3 as entries of the walk but means
-Z; the half added to the diagonal is the program's. The program starts the rotation once, from a row
+Z; the half added to the diagonal comes from the program. The program starts the rotation once, from a row
 drawn at random, and two runs of it may differ; here the best of several is kept. The paper settles tied
 votes at random. A group that wins no sample leaves fewer than c clusters, also in the program; here
 the widest cluster is then split by the votes, with a warning. With two members every link goes from one
 member to the other, walkers that start in different members never meet, and Z does not show which base
-clusters belong together. Here walkers then rest in every other step, which the paper does not consider.
+clusters belong together. Here walkers then rest with probability 1/2 per step, unlike in the paper.
 
 Missing labels. Base clusters hold the samples that were seen, and a sample votes with the labels it has.
 """
@@ -54,7 +54,7 @@ from coterie.solvers.partition import Partition
 # smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
 LEAST_LINK = 1e-6
 SELF_LINK = 0.5
-# how often a walker stays where it is when there are two members
+# chance that a walker rests in a step, if there are two members
 REST_OF_TWO = 0.5
 # votes this close tie
 TIE = 1e-12
@@ -63,7 +63,7 @@ ADVICE = "Ask for fewer clusters, or raise n_init."
 
 @dataclass(eq=False, repr=False)
 class ECPCSMC(LabelConsensus):
-    """Propagated cluster-wise similarities with groups of base clusters. Linear in N.
+    """Groups of base clusters by propagated cluster-wise similarities. Linear in N.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class ECPCSMC(LabelConsensus):
 
     Notes
     -----
-    ``history_`` has one pass, its objective the mean length of the base clusters' rows along their
-    group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk.
+    ``history_`` has one pass, whose objective is the mean length of the base clusters' rows along
+    their group's axis, at most 1. A ``member_weight`` counts in the votes, not in the walk.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class ECPCSMC(LabelConsensus):
 
     about = MethodInfo(
         name="ecpcs-mc",
-        summary="Groups base clusters by spread similarity; samples vote. Linear in N.",
+        summary="Groups base clusters by propagated similarity; samples vote. Linear in N.",
         cost="O(N m + t k^3) time, O(N m + k^2) memory",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
@@ -145,7 +145,7 @@ class ECPCSMC(LabelConsensus):
 
 
 def cut_rows(similarity: FloatArray, n_vectors: int) -> FloatArray:
-    """Step 3: rows of unit length in which base clusters of one group point one way, k x c."""
+    """Step 3: rows of unit length, k x c; base clusters of one group have similar directions."""
     k = len(similarity)
     links = np.where(similarity < LEAST_LINK, 0.0, similarity)
     scale = 1.0 / np.sqrt(links.sum(axis=1) + 2 * SELF_LINK)

@@ -8,10 +8,10 @@ in. The whole graph is cut into c parts and samples keep their part. Unlike with
 co-association, base clusters are assigned to the parts as well.
 
 Steps of the spectral cut, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)` and
-:math:`\Delta = \mathrm{diag}(B' r)`
+:math:`\Delta = \mathrm{diag}(B' r)`, r the samples per microcluster, and :math:`R = \mathrm{diag}(r)`
   1. c leading singular triplets (U, V) of :math:`R^{1/2} D^{-1/2} B \Delta^{-1/2}`
-  2. a point per microcluster, row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, row of
-     :math:`\Delta^{-1/2} V`, scaled to unit length
+  2. a point per microcluster, its row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, its row
+     of :math:`\Delta^{-1/2} V`, both scaled to unit length
   3. k-means on the N + k points, a microcluster counting as often as it has samples, a base cluster
      once; the best of n_init starts
   4. samples keep their labels
@@ -20,14 +20,14 @@ Steps of the balanced cut
      between a microcluster and each base cluster it lies in
   2. METIS cuts it into c parts of about equal weight; samples keep their part
 
-Exactness. The spectral cut is that of the n samples. The balanced cut is that of the samples with the
-one condition that samples with equal labels stay together.
+Exactness. The spectral cut is the same as on the n samples. So is the balanced cut, except that samples
+with equal labels always stay together.
 
 Cost: O(N m min(k, N) + min(k, N)^3) and O((N + k) c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and programs differ. The paper proposes both cuts; the widespread program has METIS only.
-Part of the base clusters can end as a cluster without samples; the samples' clusters are split then
-until there are n_clusters.
+A part may hold base clusters but no samples; then the clusters of samples are split until there are
+n_clusters.
 
 Missing labels. A sample is linked to the base clusters it is known to lie in.
 """
@@ -46,7 +46,7 @@ from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_bipartite_graph, cut_graph
 from coterie.solvers.partition import Partition
 
-ADVICE = "Ask for fewer clusters, or take another cut: some parts hold base clusters only."
+ADVICE = "Ask for fewer clusters, or set partition to the other cut: some parts hold no samples."
 
 
 @dataclass(eq=False, repr=False)

@@ -4,7 +4,7 @@ Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining 
 Journal of Machine Learning Research 3 (2002).
 
 Samples are the vertices of a hypergraph, base clusters its hyperedges. The clusters are the parts of a
-balanced partition that cuts few of them:
+balanced partition that cuts few hyperedges:
 
 .. math::
 
@@ -13,22 +13,22 @@ balanced partition that cuts few of them:
 
 Steps
   1. hypergraph of the N microclusters: a microcluster of r samples is a vertex of weight r; base
-     clusters of one microcluster cannot be cut and are left out
+     clusters that hold only one microcluster cannot be cut and are left out
   2. weights of the hyperedges: one, or the number of samples, times the member's weight
   3. partition it into c parts with Mt-KaHyPar (:mod:`coterie.numerics.partitioners`)
 
 On microclusters this is the problem of the n samples, restricted to partitions that keep identical
 samples together. Splitting identical samples never lowers the cut; only the balance may require it. A
-microcluster that is heavier than the limit of a cluster gets a cluster of its own.
+microcluster above the weight limit of a cluster gets a cluster of its own.
 
 Cost: O(N m c) time and O(N m) memory: no matrix of pairs. Needs mtkahypar (extra ``graph``).
 
-Where paper and programs differ. In the paper all hyperedges weigh the same; ClusterPack weighs them by
-size (``hyperedge_weight="size"``) and calls hMETIS, which lets each bisection lie between 45 and
-55 %. hMETIS is closed, so Mt-KaHyPar is used here. A later port takes KaHyPar with the connectivity
-objective (``objective="connectivity"``).
+Where paper and programs differ. In the paper all hyperedges weigh the same. The authors' program
+ClusterPack weights them by size (``hyperedge_weight="size"``) and calls hMETIS, in which each side of a
+bisection may have 45 to 55 % of the weight. hMETIS is closed source, so Mt-KaHyPar is used here. A later
+program uses KaHyPar with the connectivity objective (``objective="connectivity"``).
 
-Missing labels. A sample lies in fewer hyperedges.
+Missing labels. A sample with missing labels lies in fewer hyperedges.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class HGPA(LabelConsensus):
     Parameters
     ----------
     hyperedge_weight : {"unit", "size"}, default "unit"
-        "unit" counts every base cluster the same, as in the paper; "size" counts it by its samples,
-        as in the authors' program.
+        "unit" gives every base cluster the same weight, as in the paper; "size" weights it by its
+        number of samples, as in the authors' program.
     objective : {"cut", "connectivity"}, default "cut"
         Whether a base cluster that is cut counts once, as in the paper, or once for each part beyond
         the first.
     imbalance : float, default 0.05
-        How far a cluster may exceed n / n_clusters samples. Identical samples stay together, so a
-        cluster of heavy microclusters may exceed it by more.
+        Share by which a cluster may exceed n / n_clusters samples. Identical samples stay together,
+        so a cluster of heavy microclusters may exceed this limit.
 
     Attributes
     ----------
     cut_ : float
-        The objective: total weight of the base clusters that are cut.
+        Value of the objective; for "cut", the total weight of the base clusters that are cut.
 
     See Also
     --------
@@ -74,8 +74,8 @@ class HGPA(LabelConsensus):
 
     Notes
     -----
-    A base cluster that is cut costs the same however it is cut. So members with about n_clusters clusters
-    carry little information, and members with more clusters carry more.
+    With "cut", a base cluster that is cut costs the same however it is cut. So members with about
+    n_clusters clusters carry little information, and members with more clusters carry more.
 
     Examples
     --------
@@ -106,17 +106,17 @@ class HGPA(LabelConsensus):
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         incidence = ensemble.incidence  # 1
-        price = ensemble.weight_of_cluster  # 2
+        edge_weights = ensemble.weight_of_cluster  # 2
         if self.hyperedge_weight == "size":
-            price = price * ensemble.cluster_sizes
+            edge_weights = edge_weights * ensemble.cluster_sizes
         labels = partition_hypergraph(  # 3
             incidence,
             ensemble.weights,
-            price,
+            edge_weights,
             self.n_clusters,
             seed=int(child_seeds(rng, 1)[0]),
             objective=self.objective,
             imbalance=self.imbalance,
         )
-        cut = hypergraph_cut(incidence, price, labels, self.objective)
+        cut = hypergraph_cut(incidence, edge_weights, labels, self.objective)
         return Partition(labels, history=one_pass(cut), other={"cut_": cut})

@@ -15,12 +15,12 @@ over H'H = I, rotations :math:`W_p`, missing rows of :math:`H_p` with orthonorma
 
 Start: missing rows zero, equal beta, each member turned towards :math:`H_0`.
 
-Steps of a pass, each the exact maximum in its block (:mod:`coterie.solvers._late_fusion`)
+Steps of a pass, each the exact maximum over its variables (:mod:`coterie.solvers._late_fusion` defines polar)
   1. H = polar of the weighted sum
   2. :math:`W_p = \mathrm{polar}(H_p' H)`
   3. missing rows of :math:`H_p`: polar of those of :math:`H W_p'`
   4. :math:`\beta_p` in proportion to :math:`\mathrm{tr}(H' H_p W_p)`
-Stop when a pass raises the objective by less than ``tol`` of it. Then rows of H to unit length, and k-means.
+Stop when a pass raises the objective by less than the share ``tol``. Then k-means on the unit rows of H.
 
 Exactness. All steps are row-wise or sums over samples, see :mod:`coterie.solvers._late_fusion`. A
 ``member_weight`` of 2 is the same as giving that member twice.
@@ -61,9 +61,9 @@ class IMVC(LabelConsensus):
     Parameters
     ----------
     lam : float, default 1.0
-        How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
+        How strongly the consensus is pulled towards the leading eigenvectors of the mean kernel.
     tol : float, default 1e-4
-        Stops when a pass raises the objective by less than this share of it.
+        Stops when a pass raises the objective by less than this share.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class IMVC(LabelConsensus):
 
     Notes
     -----
-    ``member_weights_`` are the learned beta times the members' own weights.
+    ``member_weights_`` are the learned beta times the weights that the user gave the members.
 
     Examples
     --------

@@ -10,23 +10,23 @@ Steps
   1. features with the same distances as the rows of A
   2. k-means, each microcluster weighted by its number of samples; the best of n_init starts
 
-With complete labels A = B P B' / p, where B is the incidence, P holds the member weights of base
-clusters and p is their sum over members. For a root L L' of :math:`P B' R B P` (pivoted Cholesky),
+With complete labels A = B P B' / p, where B is the incidence, the diagonal of P holds the member weights of
+the base clusters, and p is the sum of member weights. With R the diagonal matrix of samples per microcluster
+and the pivoted Cholesky factorisation :math:`P B' R B P = L L'`,
 
 .. math:: \|A_{i:} - A_{j:}\|^2 = (b_i - b_j)' P B' R B P (b_i - b_j) / p^2 = \|(b_i - b_j)' L\|^2 / p^2,
 
-so the rows of B L / p, with at most k - m + 1 entries, replace the rows of A. If N is smaller, or labels
-are missing, the features are the columns of A times the root of their weight, with N entries per row.
+so the rows of B L / p, with at most k - m + 1 entries, replace the rows of A. If N <= k, or labels are
+missing, the features are the columns of A times the root of their weight, with N entries per row.
 
-Exactness. The distances are those of the n samples, and so is the objective of k-means.
+Exactness. The distances and the objective of k-means are those of the n samples.
 
-Cost: O(N m k + k^3) for the features, O(N min(k, N) c) per round of k-means; memory 8 N min(k, N) bytes, with
-missing labels 32 N^2.
+Cost: O(N m k + k^3) for the features, O(N min(k, N) c) per round of k-means; memory 16 (N + k) k bytes, or
+32 N^2 where labels are missing or N <= k.
 
 Where papers differ. No paper says how k-means was started; ten starts of k-means++ are a choice made here.
 
-Missing labels. The co-association of a pair is the share among the members that saw both, 0 if none
-did.
+Missing labels. The co-association of a pair is the share among the members that saw both, else 0.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from coterie.solvers.partition import Partition
 
 @dataclass(eq=False, repr=False)
 class KC(LabelConsensus):
-    """k-means on the rows of the co-association matrix, which is not formed.
+    """k-means on the rows of the co-association matrix, usually without forming it.
 
     Parameters
     ----------
@@ -80,8 +80,7 @@ class KC(LabelConsensus):
 
     about = MethodInfo(
         name="kc",
-        summary="k-means on the rows of the co-association matrix, which is not formed unless "
-        "labels are missing.",
+        summary="k-means on the rows of the co-association matrix, usually without forming it.",
         cost="O(N m k + k^3) time and O(N k c) per round; 32 bytes per pair with missing labels",
         paper="T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on "
         "Data Mining, 2008.",
@@ -103,7 +102,7 @@ class KC(LabelConsensus):
 
 
 def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:
-    """Step 1: a row per microcluster, as far apart as the samples' rows of A are."""
+    """Step 1: a row per microcluster, with the same distances as the samples' rows of A."""
     n, k = ensemble.n_microclusters, ensemble.n_base_clusters
     if n <= k or not ensemble.is_complete:
         # k-means works on a centred copy

@@ -24,10 +24,10 @@ utility     phi                         distance
 The normalised variants divide a member's weight by :math:`|\varphi(P^j)|`.
 
 Steps, from the rows of ``n_clusters`` random samples as first centres
-  1. each sample to the nearest centre, the lower one in a tie
+  1. assign each sample to the nearest centre, the lower one in a tie
   2. an empty cluster takes the sample farthest from its centre
-  3. centres: shares of the labels in each cluster
-Stop when a round lowers the objective, the sum of all distances, by less than ``tol`` of it. The best of
+  3. new centres: the shares of the labels in each cluster
+Stop when a round lowers the objective, the sum of all distances, by less than the share ``tol``. The best of
 ``n_init`` starts is kept. No round raises the objective (for U_H up to the 2^-52).
 
 Exactness. Rows are treated one by one and combined only in sums, so a microcluster of weight r gives the
@@ -36,9 +36,9 @@ same result as r samples. First centres are distinct rows, drawn with probabilit
 Missing labels. The distance is taken over the members that labelled the sample, the shares over
 the samples of the cluster that the member labelled.
 
-Where programs differ from this: the authors' toolbox fills a centre's block without any observation
-with a random label (here: the shares among all samples), gives an empty cluster a random row, and stops
-at a drop of 1e-5 however large the objective is.
+Where programs differ from this: if a member labelled no sample of a cluster, the authors' toolbox puts a
+random label of the member into the centre (here: its shares among all samples). It gives an empty cluster a
+random row, and stops at a drop of 1e-5 however large the objective is.
 
 Cost: O(N m c) per round, O(N (m + c)) memory.
 """
@@ -78,11 +78,11 @@ class KCC(LabelConsensus):
     Parameters
     ----------
     utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default "U_H"
-        What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the same by
-        the length of the vectors of shares ("U_cos", and "U_Lp" with the p-norm).
+        What is maximised: mutual information ("U_H"), agreement of pairs ("U_c"), or the mean norm
+        of the vectors of label shares ("U_cos" with the 2-norm, "U_Lp" with the p-norm).
     normalised : bool, default False
-        Whether each member's utility is divided by the utility of the member with itself, so that
-        members of many clusters do not count more, or less, than others.
+        Whether each member's utility is divided by phi of its shares among all samples (for "U_H",
+        its entropy), so that members of many clusters do not count more, or less, than others.
     p : float, default 5.0
         The norm of "U_Lp", above 1; 2 is "U_cos".
     n_init : int, default 10
@@ -90,7 +90,7 @@ class KCC(LabelConsensus):
     max_iter : int, default 100
         Maximum number of rounds per start.
     tol : float, default 1e-5
-        A start ends when a round lowers the objective by less than this share of it.
+        A start ends when a round lowers the objective by less than this share.
     callback : callable or None, default None
         Called once per round of the start that was kept, with its record of ``history_``.
 
@@ -101,7 +101,7 @@ class KCC(LabelConsensus):
     utility_ : float
         The weighted sum of the members' utilities, which the method maximises.
     member_utilities_ : ndarray, shape (m,)
-        The utility of each member, weighted.
+        The utility of each member, times the member's weight.
 
     See Also
     --------
@@ -175,7 +175,7 @@ class KCC(LabelConsensus):
 
 
 def cost_table(utility: Utility, member_weight: FloatArray, p: float) -> Costs:
-    """What each label costs in each cluster, k x c: the distances of the module's table."""
+    """Cost of each label in each cluster, k x c: the distances in the table of the module's docstring."""
     if utility == "U_c":
         return squared_costs(member_weight)
 

@@ -4,9 +4,9 @@ Iam-On, Boongoen, Garrett and Price, "A link-based approach to the cluster ensem
 Transactions on Pattern Analysis and Machine Intelligence 33 (2011).
 
 The incidence is 0 for every base cluster that does not hold the sample, however close that base cluster is
-to the one that does. The refined matrix RA replaces these zeros by how close they are.
+to the one that does. The refined matrix RA replaces these zeros by how close the base clusters are.
 
-Steps, with w the Jaccard index of base clusters
+Steps, with w the Jaccard index of base clusters, r the number of samples per microcluster, and R = diag(r)
   1. likeness of two base clusters of one member by their common neighbours z: connected triples
      (WCT) :math:`\sum_z \min(w_{pz}, w_{qz})`, or triple quality (WTQ) :math:`\sum_z 1 / \sum_t w_{tz}`;
      divided by the largest over all members
@@ -15,21 +15,21 @@ Steps, with w the Jaccard index of base clusters
   3. spectral cut of the graph of samples and base clusters with links RA: with
      :math:`D = \mathrm{diag}(\mathrm{RA}\, 1)` and :math:`\Delta = \mathrm{diag}(\mathrm{RA}' r)`, c leading
      singular triplets (U, V) of :math:`R^{1/2} D^{-1/2} \mathrm{RA}\, \Delta^{-1/2}`; a point per
-     microcluster, row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, row of
-     :math:`\Delta^{-1/2} V`, scaled to unit length
+     microcluster, its row of :math:`R^{-1/2} D^{-1/2} U`, and one per base cluster, its row of
+     :math:`\Delta^{-1/2} V`, both scaled to unit length
   4. k-means on the N + k points, each microcluster weighted by its number of samples, a base cluster
      once; the best of n_init starts; samples keep their labels
 
-Exactness. Rows of RA are those of the samples and the cut counts them: all is as on the n samples.
+Exactness. Rows of RA are those of the samples, and the cut weights them by r: all is as on the n samples.
 
 Cost: O(k sum_j k_j^2 + N k min(k, N)) time, for k_j base clusters in member j; O(N k + k^2) memory.
 
 Where papers and programs differ. The decay is 0.9 in the 2011 paper and 0.8 in the examples of the authors'
 LinkCluE, which has the similarities CTS, SRS and ASRS of samples with linkage but not this cut; they are
-``SimilarityConsensus(c, evidence="cts")`` and so on. That the largest value is taken over all members,
-not within each, is LinkCluE's.
+``SimilarityConsensus(c, evidence="cts")`` and so on. As in LinkCluE, the largest value is taken over all
+members, not within each.
 
-Missing labels. The papers have none. A sample that a member did not see gets the mean of that member's
+Missing labels. The papers have none. A sample that a member did not label gets the mean of that member's
 rows of RA. Programs use links of 0, or of one over the number of base clusters. Such rows differ from every
 row of a labelled sample, because RA is full of large values; the clusters would then follow the pattern of
 missing labels.
@@ -63,8 +63,8 @@ class LCE(LabelConsensus):
     Parameters
     ----------
     links : {"triples", "quality"}, default "triples"
-        How base clusters of one member are alike through common neighbours: connected triples
-        (WCT), or triple quality (WTQ), in which a neighbour linked to everything counts little.
+        How common neighbours make base clusters of one member similar: connected triples (WCT), or
+        triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
     max_iter : int, default 300
@@ -130,7 +130,7 @@ class LCE(LabelConsensus):
 
 
 def refined_matrix(ensemble: Ensemble, alike: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Step 2: RA, N x k; a member's mean row where it saw nothing."""
+    """Step 2: RA, N x k; a member's mean row for the microclusters that it did not label."""
     refined = likeness_to_base_clusters(ensemble, alike)
     if not ensemble.is_complete:
         offsets = ensemble.cluster_offsets

@@ -9,7 +9,7 @@ A base cluster that the other members keep together is worth more than one that 
 .. math::
 
     H(C) = -\sum_{\text{members}} \sum_q p_q \log_2 p_q, \qquad
-    \mathrm{ECI}(C) = \exp(-H(C) / \theta m),
+    \mathrm{ECI}(C) = \exp(-H(C) / (\theta m)),
 
 and the locally weighted co-association of two samples is the mean over members of the ECI of their
 common base cluster, 0 where a member separates them.
@@ -21,17 +21,17 @@ Steps
   4. cut: the last n_clusters - 1 merges are undone
 
 So LWEA is ``SimilarityConsensus(c, evidence="lwca", partition="average")``, and with ECI = 1 (theta
-without bound) it is EAC.
+to infinity) it is EAC.
 
 Exactness. Entropies and co-association values are those of the samples, and so is every merge of
 different microclusters. Two samples with equal labels have a similarity below 1 to each other, so in rare
-cases a program that works on samples merges them after the cut; here they are never separated.
+cases a program that works on samples puts them into different clusters; here they are never separated.
 
 Cost: O(N^2 m) time, 16 bytes per pair of microclusters.
 
 Where paper and program differ. The program sets the diagonal to 1, the paper does not say; nothing
-depends on it. Programs that take theta = 10 for the default quote another paper's range: the
-authors take 0.4.
+depends on it. Some programs have theta = 10 as default, from the range of another paper; the authors
+take 0.4.
 
 Missing labels. Members that label none of a base cluster's samples are left out of its entropy, which is
 scaled up to m members. The mean over members is taken over those that labelled both samples.
@@ -66,8 +66,8 @@ class LWEA(LabelConsensus):
     Parameters
     ----------
     theta : float, default 0.4
-        How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
-        1.
+        The larger theta, the milder the penalty on base clusters that the members scatter. The
+        authors advise 0.2 to 1.
 
     Attributes
     ----------

@@ -8,22 +8,23 @@ in, as strongly as that base cluster is reliable (its ECI, see LWEA). A normalis
 the clusters. Only base clusters need an eigenproblem: their vectors are carried over to the samples
 (transfer cut).
 
-Steps, with W the N x k links, :math:`D = \mathrm{diag}(W 1)`, :math:`\Delta = \mathrm{diag}(W' r)`
+Steps, with W the N x k links, r the number of samples per microcluster, :math:`R = \mathrm{diag}(r)`,
+:math:`D = \mathrm{diag}(W 1)` and :math:`\Delta = \mathrm{diag}(W' r)`
   1. ECI of the base clusters; W = incidence times ECI
   2. c leading eigenvectors V of :math:`\Delta^{-1/2} W' R D^{-1} W \Delta^{-1/2}`
   3. rows of :math:`D^{-1} W \Delta^{-1/2} V`, scaled to unit length
   4. k-means on them, each microcluster weighted by its number of samples; the best of n_init starts
 
 Exactness. Rows of W are those of the samples and r counts them in step 2 and in k-means: the embedding
-is that of the n samples, and so is the objective of k-means.
+and the objective of k-means are those of the n samples.
 
 Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
-Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-does not mention unit rows. The program does not scale but takes unit rows, as here.
-The program fails with fewer base clusters than clusters; here all vectors of non-zero eigenvalue are
-taken then. k-means has local optima and the program's three random starts often end in different
-ones, so two runs of the program need not agree; more starts (``n_init``) make that rarer.
+Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and does not
+mention unit rows. The program does not divide but takes unit rows, as here. The program fails with fewer than
+c base clusters; here all vectors of non-zero eigenvalue are then taken. k-means has local optima and the
+program's three random starts often end in different ones, so two runs of the program need not agree; more
+starts (``n_init``) make that rarer.
 
 Missing labels. A sample is linked to the base clusters it is known to lie in.
 """
@@ -53,8 +54,8 @@ class LWGP(LabelConsensus):
     Parameters
     ----------
     theta : float, default 0.4
-        How mildly a base cluster that the members scatter is penalised. The authors advise 0.2 to
-        1.
+        The larger theta, the milder the penalty on base clusters that the members scatter. The
+        authors advise 0.2 to 1.
     max_iter : int, default 100
         Maximum number of rounds per start.
 

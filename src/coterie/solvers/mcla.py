@@ -11,7 +11,7 @@ Steps
      within a member
   2. meta-clusters: balanced partition of that graph into c parts, a base cluster weighing
      :math:`|C_p|`, with METIS (:mod:`coterie.numerics.partitioners`)
-  3. association of a sample with a meta-cluster: the mean over its base clusters of whether they
+  3. association of a sample with a meta-cluster: the share of the meta-cluster's base clusters that
      hold the sample; the label is the meta-cluster of greatest association
 
 Exactness. Sizes and overlaps are sums over samples and step 3 is by row, so microclusters with their
@@ -21,9 +21,9 @@ Cost: O(N m^2 + k^2) time, O(N (m + c) + k^2) memory: linear in N. Needs pymetis
 
 Where paper and programs differ. A meta-cluster may be the first choice of no sample; the paper then
 returns fewer clusters. Here these clusters are kept as ``component_labels_``, and the widest are
-split until there are n_clusters. ClusterPack breaks ties of the association by small random numbers; here
-they go to the meta-cluster of greater total association. A later port leaves out the weights of the
-base clusters and sums instead of averaging, which favours meta-clusters of many base clusters.
+split until there are n_clusters. The authors' program ClusterPack breaks ties of the association by small
+random numbers; here they go to the meta-cluster of greater total association. A later program leaves out the
+weights of the base clusters and sums instead of averaging, which favours meta-clusters of many base clusters.
 
 Missing labels. A base cluster holds only samples that its member labelled; a sample is assigned by the
 members that labelled it. A ``member_weight`` of w counts a member's base clusters w times.
@@ -51,8 +51,8 @@ from coterie.solvers.partition import Partition
 # associations that differ by less are equal: shares of up to a few thousand members differ by more
 TIE = 1e-9
 ADVICE = (
-    "A meta-cluster was the first choice of no sample: members whose clusters differ less in "
-    "number and size, or a larger imbalance, help."
+    "A meta-cluster was the first choice of no sample: give members whose clusters differ less in "
+    "number and size, or raise imbalance."
 )
 
 
@@ -63,14 +63,14 @@ class MCLA(LabelConsensus):
     Parameters
     ----------
     imbalance : float, default 0.05
-        How far the base clusters of a meta-cluster may together exceed their fair share of samples.
+        Fraction by which the total size of a meta-cluster's base clusters may exceed its fair share.
 
     Attributes
     ----------
     cut_ : float
         Likeness between base clusters of different meta-clusters, summed over pairs.
     meta_clusters_ : ndarray, shape (k,)
-        Meta-cluster of each base cluster, members side by side.
+        Meta-cluster of each base cluster, in the order of ``ensemble_.incidence``.
     association_ : ndarray, shape (n, c)
         Association of each sample with each meta-cluster, in [0, 1]. Fewer columns where there are
         fewer base clusters than clusters.

@@ -49,9 +49,9 @@ def find_method(name: str) -> type[LabelConsensus]:
 
 
 def default_method(n_clusters: int | str | None, n_microclusters: int = 0) -> str:
-    """Name of the method used where the user names none.
+    """Name of the method to use if the user does not choose one.
 
-    LWEA has the second best mean rank over public pools. The best is EC-CMS, which takes about a hundred
+    LWEA has the second best mean rank on public ensembles. The best is EC-CMS, which takes about a hundred
     times as long. EAC finds the number of clusters itself. LWGP is the best method whose cost is not
     quadratic in the number of distinct label rows. The choice does not depend on available memory,
     because the same labels must give the same result on every machine.

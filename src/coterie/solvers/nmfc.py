@@ -7,23 +7,23 @@ The co-association A of the n samples is factored by
 
 .. math:: \min_{Q \ge 0,\; S \ge 0,\; Q'Q = I} \| A - Q S Q' \|_F^2
 
-with Q of n x c and a diagonal S. Non-negative and orthonormal columns do not overlap, so Q is an indicator up
-to scale where it converges, and a sample belongs to its largest entry.
+with an n x c matrix Q and a diagonal S. Non-negative orthonormal columns do not overlap, so on convergence
+Q is an indicator up to scale, and a sample belongs to its largest entry.
 
 Steps of a pass, both multiplicative
   1. :math:`Q \leftarrow Q \circ \sqrt{(A Q S) / (Q Q' A Q S)}`
   2. :math:`S \leftarrow S \circ \sqrt{(Q' A Q) / (Q' Q S Q' Q)}`
 with 1e-8 added to the denominators. Starts: ``n_init`` random ones (uniform Q, diagonal uniform S) and one
 from the k-means consensus of the label rows (its indicator plus 0.2, scaled to unit columns, and the diagonal
-of Q'AQ). Each ends when the objective changes by less than ``tol`` of it; the one of smallest objective is
-kept. The updates lower a Lagrangian that includes the constraint Q'Q = I, so the objective usually falls,
+of Q'AQ). Each ends when the objective changes by less than the share ``tol``; the one of smallest objective
+is kept. The updates lower a Lagrangian that includes the constraint Q'Q = I, so the objective usually falls,
 but not always.
 
 Exactness. A = B V B' with the incidence B of the base clusters and V the members' weights, and A is never
 formed. If Q starts equal on identical samples it stays so, and with multiplicities R every product over
 samples has an R in it: A Q becomes B V (B' R Q), Q'AQ becomes Q'R A R Q, Q'Q becomes Q'R Q.
 
-Missing labels are zeros in B: A is the number of agreements over all members, whether or not they saw both
+Missing labels are zeros in B: A is the share of agreements among all members, whether or not they saw both
 samples. It stays positive semidefinite, and samples with few labels have short rows in Q.
 
 Where programs differ from this: a known program labels by the largest entry of :math:`Q S^{1/2}` and has one
@@ -55,7 +55,7 @@ GUARD = 1e-8
 LIFT = 0.2
 # starts of that k-means
 STARTS = 5
-# objectives closer than this share are equally good, and the first start is kept
+# objectives that differ by less than this share are equally good, and the first start is kept
 TIE = 1e-9
 
 
@@ -71,14 +71,14 @@ class NMFC(LabelConsensus):
     max_iter : int, default 500
         Maximum number of passes per start.
     tol : float, default 1e-6
-        A start ends when a pass changes the objective by less than this share of it.
+        A start ends when a pass changes the objective by less than this share.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
     memberships_ : ndarray, shape (n, n_clusters)
-        Q: non-negative, with nearly orthonormal columns. In the order of the factorisation, not of
+        Q: non-negative, with nearly orthonormal columns, in the order of the factorisation, not of
         ``labels_``.
     scales_ : ndarray, shape (n_clusters,)
         The diagonal of S.
@@ -91,7 +91,7 @@ class NMFC(LabelConsensus):
 
     Notes
     -----
-    A missing label agrees with none.
+    A missing label agrees with no other label.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class NMFC(LabelConsensus):
     about = MethodInfo(
         name="nmfc",
         summary="Factors the co-association into non-negative memberships. Linear in N.",
-        cost="O(N m c) per pass, some hundred passes per start",
+        cost="O(N m c) per pass, a few hundred passes per start",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
         "problems using nonnegative matrix factorization. IEEE International Conference on "
         "Data Mining, 2007.",
@@ -178,7 +178,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Factors:
-    """Q and S at the begin or the end of a start, and the history in between."""
+    """Q and S at the beginning or the end of a start, and the history in between."""
 
     Q: FloatArray
     S: FloatArray

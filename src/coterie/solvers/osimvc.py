@@ -11,17 +11,17 @@ k-means follows:
     \max \; \mathrm{tr}\big( (Y C)' T \big), \qquad T = \textstyle\sum_p \beta_p H_p W_p + \lambda H_0.
 
 Start: the rows of :math:`H_0`, the c leading eigenvectors of the members' mean kernel, scaled to unit length;
-C is the polar factor of the k-means centres of these; members turned towards :math:`H_0`, missing rows zero,
-equal beta.
+C is the polar factor of the k-means centres of these rows; members turned towards :math:`H_0`, missing rows
+zero, equal beta.
 
-Steps of a pass (:mod:`coterie.solvers._late_fusion`)
+Steps of a pass (:mod:`coterie.solvers._late_fusion` defines polar)
   1. :math:`y_i = \arg\max_l (T C')_{il}`
   2. C = polar(Y'T)
   3. :math:`W_p = \mathrm{polar}(H_p' Y C)`
   4. missing rows of :math:`H_p`: polar of those of :math:`Y C W_p'`
-  5. :math:`\beta_p` in proportion to :math:`\mathrm{tr}((Y C)' H_p W_p)`, and T anew
-Stop when a pass raises the objective by less than ``tol`` of it. The partition stays close to its start, so
-the best of ``n_init`` starts is kept.
+  5. :math:`\beta_p` in proportion to :math:`\mathrm{tr}((Y C)' H_p W_p)`, and T from the new values
+Stop when a pass raises the objective by less than the share ``tol``. The partition stays close to its start,
+so the best of ``n_init`` starts is kept.
 
 Exactness. All steps are row-wise or sums over samples, see :mod:`coterie.solvers._late_fusion`. A
 ``member_weight`` of 2 is the same as giving that member twice.
@@ -60,9 +60,9 @@ from coterie.solvers._late_fusion import (
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
-# rounds of the k-means that a start begins with
+# maximum number of rounds of the k-means that a start begins with
 ROUNDS = 200
-# entries of T C' closer than this share of the largest tie; ties go to the lower cluster
+# two entries of T C' tie if they differ by less than this share of the largest
 TIE = 1e-10
 
 
@@ -73,13 +73,13 @@ class OSIMVC(LabelConsensus):
     Parameters
     ----------
     lam : float, default 1.0
-        How strongly the consensus is held to the leading eigenvectors of the members' mean kernel.
+        How strongly the consensus is pulled towards the leading eigenvectors of the mean kernel.
     n_init : int, default 10
         Number of starts; the one with the largest objective is kept.
     max_iter : int, default 100
         Maximum number of passes per start.
     tol : float, default 1e-4
-        A start ends when a pass raises the objective by less than this share of it.
+        A start ends when a pass raises the objective by less than this share.
     callback : callable or None, default None
         Called once per pass of the start that was kept, with its record of ``history_``.
 
@@ -89,7 +89,7 @@ class OSIMVC(LabelConsensus):
 
     Notes
     -----
-    ``member_weights_`` are the learned beta times the members' own weights.
+    ``member_weights_`` are the learned beta times the weights that the user gave the members.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Run:
 
 
 def first_rotation(problem: Fusion, n_clusters: int, rng: np.random.Generator) -> FloatArray:
-    """C from one k-means of the guide's unit rows; rows of zeros for the clusters that are empty."""
+    """C from one k-means of the unit rows of H_0; rows of zeros for the clusters that are empty."""
     rows = unit_rows(problem.guide)
     clusters = fit_kmeans(rows, n_clusters, problem.weights, rng, n_init=1, max_iter=ROUNDS)
     # number clusters by first appearance, so that equal starts can be recognised
@@ -193,6 +193,6 @@ def follow(problem: Fusion, C: FloatArray, lam: float, max_iter: int, tol: float
 
 
 def nearest(scores: FloatArray) -> IntArray:
-    """The largest entry of each row, the lower column in a tie."""
+    """Column of the largest entry of each row, the lower one in a tie."""
     slack = TIE * np.abs(scores).max(axis=1, keepdims=True)
     return np.argmax(scores >= scores.max(axis=1, keepdims=True) - slack, axis=1)

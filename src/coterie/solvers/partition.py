@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Partition:
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def n_components(self) -> int:
         """Number of clusters that the method found."""
         return len(np.unique(self.labels))

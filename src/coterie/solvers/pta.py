@@ -18,14 +18,14 @@ Steps
 
 So PTA is ``SimilarityConsensus(c, evidence="pts", partition=linkage, weighted=False)``.
 
-Exactness. The method is defined on microclusters (eq. 14 of the paper counts microclusters): how many
-samples one has enters through the walk only. A sample of weight two is the sample given twice, but a
-program that does not merge equal rows first computes something else.
+Exactness. The method is defined on microclusters (eq. 14 of the paper counts them): their numbers of samples
+matter only in the walk. A sample of weight two is the same as the sample given twice, but a program that
+does not merge equal rows first computes something else.
 
 Cost: O(N^2 m) for the co-association, O(T N^2 K) for the walk, 40 bytes per pair of microclusters.
 
 Where paper and program differ. The paper takes K = T = floor(sqrt(N) / 2), the authors' program never
-more than 20, as here; a port leaves the cap out. The paper's formula of complete link prints a sum
+more than 20, as here; another program has no such limit. The paper's formula of complete link has a sum
 instead of the smallest similarity. Walks have no resting step: on a bipartite pruned graph (such as a
 chain of three microclusters) direct neighbours get similarity 0 and second neighbours 1. The method is
 defined that way, and only very small ensembles are affected.

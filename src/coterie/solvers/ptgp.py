@@ -17,8 +17,8 @@ Steps, with B the N x k incidence, :math:`D = \mathrm{diag}(W 1)`, :math:`\Delta
 
 So PTGP is ``SimilarityConsensus(c, evidence="pts", partition="tcut", weighted=False)``.
 
-Exactness. The method is defined on microclusters: how many samples one has enters through the walk
-of PTS only. A sample of weight two is the sample given twice, but a program that does not merge equal rows
+Exactness. The method is defined on microclusters: their numbers of samples matter only in the walk of PTS.
+A sample of weight two is the same as the sample given twice, but a program that does not merge equal rows
 first computes something else.
 
 Cost: that of PTS (O(N^2 m), 40 bytes per pair of microclusters), then O(N k min(k, N)).
@@ -30,7 +30,7 @@ its base clusters; the program gives it links of 1e-20 to all. If something fail
 cluster; here an error names the step.
 
 Missing labels. The co-association is the share among the members that saw both; a microcluster is linked
-to all base clusters, those of members that did not see it too.
+to all base clusters, also to those of members that did not label it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Steps of a pass
   5. :math:`Y_1 \mathrel{+}= \mu (S - S Z - E)`, :math:`Y_2 \mathrel{+}= \mu (Z - J)`, mu
 The passes end when every column of S - S Z - E and of Z - J is shorter than ``tol``.
 
-There are two ways to the labels. RSEC-H runs k-means on the rows of H, scaled to unit length. RSEC-Z is
+Labels are found in two ways. RSEC-H runs k-means on the rows of H, scaled to unit length. RSEC-Z is
 spectral clustering of (|Z| + |Z'|) / 2.
 
 On microclusters. A matrix K over samples is constant on blocks. It is stored as
@@ -34,8 +34,8 @@ the large matrix, a column is :math:`\sqrt{r_u}` times as long as a sample's, an
 values themselves. Nothing is approximated.
 
 In the range of S. Let S = Q s Q' of rank q <= k - m + 1. E and Y1 never leave the range of Q. Outside of it,
-step 2 is :math:`Z = J + (G - Y_2) / \mu` with :math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 is there the G of the
-previous pass. All matrices are kept as q x N coordinates, with a few more rows for the directions outside of
+step 2 is :math:`Z = J + (G - Y_2) / \mu` with :math:`G = D^{-1/2} H H' D^{-1/2}`, so Y2 becomes G there, for
+the next pass. All matrices are kept as q x N coordinates, with a few more rows for the directions outside of
 Q in which J and the last two H point. The order of the matrices that are decomposed is the number of these
 rows, in step 4 twice the rank of J.
 
@@ -78,7 +78,7 @@ GROWTH = 1.1
 LARGEST_PENALTY = 1e10
 # singular values of the affinity's factor below this share of the largest are left out
 LEAST_SINGULAR = 1e-4
-# shares of a norm below which a direction is rounding
+# shares of a norm below which a direction is a rounding error
 NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
 
@@ -101,7 +101,7 @@ class _RSEC(LabelConsensus):
     rank_ : int
         Rank of the mixtures.
     sample_error_ : ndarray, shape (n,)
-        Length of the error of each sample's column as a share of the column's own.
+        Length of the error of each sample's column, as a share of the length of the column.
     residual_ : float
         How far the constraints are violated: the length of the worst column.
     """
@@ -129,7 +129,7 @@ class _RSEC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n = ensemble.n_microclusters
         share = min(1.0, ensemble.n_base_clusters / n)
-        require_dense(ensemble, 56 + 100 * share, "What RSEC learns", self.memory_budget)
+        require_dense(ensemble, 56 + 100 * share, "The RSEC problem", self.memory_budget)
         problem = Problem.of(ensemble, self.n_clusters, self.lam1, self.lam2)
         state = start(problem)
         history: list[Pass] = []
@@ -156,13 +156,13 @@ class _RSEC(LabelConsensus):
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
         """The similarity that is clustered, and the rows that k-means gets."""
-        raise AssertionError("each of the two writes this")
+        raise AssertionError("RSECH and RSECZ define _graph")
 
     def _advice(self, rank: int, n_components: int) -> str:
         if rank == 0:
             warnings.warn(
-                f"{type(self).__name__}: lam1 = {self.lam1:g} leaves nothing of the mixtures, so the "
-                "plain co-association was clustered. Lower lam1.",
+                f"{type(self).__name__}: lam1 = {self.lam1:g} makes all mixtures zero, so the plain "
+                "co-association was clustered. Lower lam1.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -188,8 +188,8 @@ class RSECH(_RSEC):
 
     Notes
     -----
-    A repeated sample is the same as a weight. A member that does not label both samples of a pair
-    counts as separating them.
+    A sample given twice is the same as one of weight 2. A member that does not label both samples of
+    a pair counts as separating them.
 
     Examples
     --------
@@ -337,8 +337,8 @@ class Copy:
 class State:
     """The variables of the iteration.
 
-    ``vectors`` holds H, ``pull`` D^(-1/2) H and ``last_pull`` that of the pass before; no columns while
-    there is no affinity yet.
+    ``vectors`` holds H, ``pull`` D^(-1/2) H and ``last_pull`` that of the pass before. They have no
+    columns while there is no affinity.
     """
 
     inside: Inside
@@ -429,7 +429,7 @@ def _represent_outside(problem: Problem, state: State) -> Outside:
 
 
 def _orthonormal(columns: FloatArray, scale: float) -> FloatArray:
-    """Orthonormal basis of the span of the columns, without directions that are rounding at this scale."""
+    """Orthonormal basis of the span of the columns, without rounding errors relative to ``scale``."""
     if columns.size == 0:
         return columns[:, :0]
     left, singular, _ = np.linalg.svd(columns, full_matrices=False)

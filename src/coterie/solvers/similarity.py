@@ -85,21 +85,20 @@ class SimilarityConsensus(LabelConsensus):
         SimRank "srs", its approximation "asrs", the co-association enhanced by its own certain
         pairs "enhanced". Or a matrix with entries in [0, 1]: n x n in the order of the samples and
         equal for samples with equal labels, or N x N in the order of the ensemble's microclusters.
-        Or a function of an Ensemble that gives the N x N matrix, as the functions of
+        Or a function of an Ensemble that returns the N x N matrix, as the functions of
         ``coterie.evidence`` do.
     partition : {"average", "complete", "single", "spectral", "tcut", "metis"}, default "average"
         How it is cut. "metis" gives clusters of about equal size and needs pymetis (extra
         ``graph``).
     theta : float, default 0.4
-        For "lwca" and "enhanced": how mildly a base cluster that the members scatter is penalised.
+        For "lwca" and "enhanced": the larger, the milder the penalty on scattered base clusters.
     n_steps : int or None, default None
         For "pts" and "ecpcs": number of steps of the random walks; None takes the default of each.
     decay : float, default 0.8
-        For "cts", "srs" and "asrs": how much less a link counts than being together, in (0, 1].
+        For "cts", "srs" and "asrs": what a link counts, where being together counts 1; in (0, 1].
     weighted : bool, default True
         Whether a microcluster counts as often as it has samples when the similarity is cut. False
-        counts each once, as PTA and PTGP do; a sample of weight two then differs from the sample
-        given twice.
+        counts each once, whatever its number of samples, as PTA and PTGP do.
     n_init : int, default 10
         For "spectral" and "tcut": number of k-means starts; the best is kept.
     max_iter : int, default 300
@@ -135,7 +134,7 @@ class SimilarityConsensus(LabelConsensus):
     >>> SimilarityConsensus(2, evidence="lwca", partition="spectral").fit_predict(labels).tolist()
     [0, 0, 0, 1, 1, 1]
 
-    A similarity of one's own, here one to which weak links matter less:
+    Your own similarity, here one in which weak links count less:
 
     >>> from coterie.evidence import coassociation
     >>> def squared(ensemble):
@@ -149,7 +148,7 @@ class SimilarityConsensus(LabelConsensus):
         summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
         "balanced parts.",
         cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes per pair, 72 for metis",
-        paper="Methods by their two halves; each half has its own paper.",
+        paper="None of its own: evidence and partition come from the papers of other methods.",
         scaling="quadratic",
         random=True,
     )
@@ -211,7 +210,7 @@ class SimilarityConsensus(LabelConsensus):
     def _similarity(
         self, ensemble: Ensemble, reliability: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Step 1: between samples, and of a sample with itself."""
+        """Step 1: the similarity between samples, and that of a sample with itself."""
         if callable(self.evidence):
             return _made_by(self.evidence, ensemble), np.ones(ensemble.n_microclusters)
         if not isinstance(self.evidence, str):
@@ -248,7 +247,7 @@ class SimilarityConsensus(LabelConsensus):
 def _bytes_per_pair(ensemble: Ensemble, partition: str) -> float:
     if partition == "metis":
         return 72
-    # the similarity, a copy to work on, and where they are not the same, links to base clusters
+    # the similarity and two working copies; "tcut" also has N x k links to base clusters
     wide = ensemble.n_base_clusters / ensemble.n_microclusters if partition == "tcut" else 0
     return 24 * (1 + wide)
 

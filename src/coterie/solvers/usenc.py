@@ -8,19 +8,19 @@ in. A normalised cut of the graph, solved for the base clusters alone and carrie
 (transfer cut), gives the clusters. This is the second half of U-SENC; the first half generates the members
 from features.
 
-Steps, with B the N x k incidence, :math:`D = \mathrm{diag}(B 1)`, :math:`\Delta = \mathrm{diag}(B' r)`
+Steps, with B the N x k incidence, r the number of samples per microcluster, :math:`R = \mathrm{diag}(r)`,
+:math:`D = \mathrm{diag}(B 1)` and :math:`\Delta = \mathrm{diag}(B' r)`
   1. c leading eigenvectors V of :math:`\Delta^{-1/2} B' R D^{-1} B \Delta^{-1/2}`
   2. rows of :math:`D^{-1} B \Delta^{-1/2} V`, scaled to unit length
   3. k-means on them, each microcluster weighted by its number of samples; the best of n_init starts
 
-Exactness. The embedding is that of the n samples, and so is the objective of k-means.
+Exactness. The embedding and the objective of k-means are those of the n samples.
 
 Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
-Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and
-does not mention unit rows. The program does not scale but takes unit rows, as here.
-The program needs at least as many base clusters as clusters; here all vectors of non-zero eigenvalue are
-taken where there are fewer.
+Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and does not
+mention unit rows. The program does not divide but takes unit rows, as here. The program needs at least c base
+clusters; here, with fewer, all vectors of non-zero eigenvalue are taken.
 
 Missing labels. A sample is linked to the base clusters it is known to lie in.
 """

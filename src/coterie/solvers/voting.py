@@ -1,4 +1,4 @@
-r"""Majority voting: members renamed to one reference, then each sample goes where most votes go.
+r"""Majority voting: clusters are renamed to match a reference; a sample joins the one with most votes.
 
 The labels of different members cannot be compared until they are aligned. With a reference partition z of
 c clusters, the overlap of member j is the k_j x c table
@@ -9,17 +9,17 @@ over the samples that both label, and the renaming :math:`\pi_j` of its clusters
 overlap :math:`\sum_q O^{(j)}_{q \pi_j(q)}`:
 
 - one to one where k_j <= c (Hungarian method);
-- one that uses all c names if k_j > c: c clusters are assigned so that the loss against their largest
-  overlap is smallest, and every other cluster goes to its largest overlap. Without ``cover`` every cluster
-  goes to its largest overlap, whether or not all names are used.
+- onto all c names where k_j > c: c of its clusters get different names, so that the total loss against their
+  largest overlaps is smallest, and every other cluster goes to its largest overlap. Without ``cover`` every
+  cluster goes to its largest overlap, whether or not all names are used.
 
 Steps
   1. reference: the member of exactly c clusters that agrees most with the others (mean NMI), or, where
      no member has c clusters, the k-means consensus of the label rows (KCC with utility U_c)
   2. renaming of every member
   3. vote: :math:`z_i = \arg\max_l \sum_j w_j [\pi_j(y_{ij}) = l]`, the lower name in a tie
-  4. the vote is the new reference; 2 and 3 again until the number of votes that agree with it does
-     not rise. Neither step can lower it.
+  4. the result is the new reference; repeat 2 and 3 until the number of votes that agree with the
+     result no longer rises. Neither step can lower this number.
 
 There is no canonical paper for this; E. Dimitriadou, A. Weingessel, K. Hornik, "A combination scheme for
 fuzzy clustering", International Journal of Pattern Recognition and Artificial Intelligence 16 (2002), and
@@ -53,12 +53,12 @@ from coterie.solvers._label_kmeans import kmeans_partition
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
 
-# votes closer than this share of the largest tie
+# two votes tie if they differ by less than this share of the largest
 TIE = 1e-10
-# starts of the k-means that is the reference if no member has c clusters
+# starts of the k-means that gives the reference where no member does
 STARTS = 10
 CONSENSUS = "k-means of label rows"
-ADVICE = "Ask for fewer clusters, or give members with at least as many."
+ADVICE = "Ask for fewer clusters, or give members with at least n_clusters clusters."
 
 
 @dataclass(eq=False, repr=False)
@@ -74,8 +74,8 @@ class MajorityVoting(LabelConsensus):
         What members are first aligned to: the member of n_clusters clusters that agrees most with
         the others, where there is one, or a k-means consensus of the label rows.
     cover : bool, default True
-        Whether a member of more than n_clusters clusters must vote for every cluster; fewer clusters
-        are then lost.
+        Whether a member with more than n_clusters clusters must vote for every cluster of the
+        reference. Then fewer clusters end up without votes.
     max_iter : int, default 20
         Maximum number of rounds; 1 is a single vote.
     callback : callable or None, default None
@@ -97,7 +97,7 @@ class MajorityVoting(LabelConsensus):
     Notes
     -----
     Variants differ in reference, alignment and repetition; the module's docstring says what is done
-    here. A missing label is a vote not cast.
+    here. A missing label casts no vote.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class MajorityVoting(LabelConsensus):
 def first_reference(
     ensemble: Ensemble, n_clusters: int, kind: str, rng: np.random.Generator
 ) -> tuple[IntArray, str]:
-    """Step 1: labels (-1 where a member as reference has none) and what they come from."""
+    """Step 1: labels (-1 where the reference is a member that has none), and the reference's name."""
     candidates = np.flatnonzero(ensemble.n_clusters_per_member == n_clusters)
     if kind == "member" and candidates.size:
         best = int(candidates[0])
@@ -199,7 +199,7 @@ def rename(ensemble: Ensemble, labels: IntArray, n_clusters: int, *, cover: bool
 
 
 def _align(overlap: FloatArray, cover: bool) -> IntArray:
-    """The renaming of largest overlap for one member, k_j x c."""
+    """The renaming of largest total overlap, from the k_j x c table of one member."""
     k, c = overlap.shape
     largest = np.argmax(overlap, axis=1)
     if k > c and not cover:

@@ -1,4 +1,4 @@
-"""Trust: how sure each sample is, which members to doubt, how clusters hold together.
+"""Trust: how sure each sample's cluster is, which members to doubt, how clusters hold together.
 
 Pure functions of an ensemble and a partition of its samples. They work on microclusters and never
 build an n x n matrix.

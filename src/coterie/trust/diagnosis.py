@@ -1,4 +1,4 @@
-"""Diagnoses of a partition: how sure each sample is, which members to doubt, how clusters hold together.
+"""Diagnoses of a partition: how sure its labels are, which members to doubt, how clusters hold together.
 
 Each diagnosis is a function of an ensemble and a partition of its samples. Solvers, ConsensusClustering
 and Result have the same ones as methods, from :class:`DiagnosisMixin`.
@@ -109,7 +109,7 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
 
 
 def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
-    """Cluster of each sample, how sure it is, and the next best cluster.
+    """Cluster of each sample, how sure that is, and the next best cluster.
 
     The table has one row per sample and these columns:
 
@@ -216,7 +216,7 @@ def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
         )
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
-        raise ValueError(f"member_weights must be positive and finite, but is {weight.tolist()}")
+        raise ValueError(f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}")
     overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
     nmi = overlaps.nmi()
     redundancy, like = _most_like(votes.member_agreement)
@@ -344,7 +344,7 @@ def _cluster_table(votes: ClusterVotes) -> Table:
 
 
 def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Per pair of clusters: (member, pair of samples) put together, and labelled; c x c each.
+    """For each pair of clusters, the (member, pair of samples) put together, and labelled; c x c each.
 
     Pairs of a sample with itself are included.
     """

@@ -263,18 +263,18 @@ def _likely_ids(ids: NDArray[Any], text: str) -> NDArray[Any]:
     """
     if len(ids) <= COMPARED_IDS or not text:
         return ids[:COMPARED_IDS]
-    names = ids.astype(np.str_)
+    texts = ids.astype(np.str_)
     bare = unpadded(text)
-    padded = [name for name in names.tolist() if unpadded(name) == bare]
+    padded = [other for other in texts.tolist() if unpadded(other) == bare]
     if padded:
         return np.array(padded)
-    width = names.dtype.itemsize // 4
-    letters = np.ascontiguousarray(names).view(np.uint32).reshape(len(names), width)
-    score = np.zeros(len(names), dtype=np.int64)
+    width = texts.dtype.itemsize // 4
+    letters = np.ascontiguousarray(texts).view(np.uint32).reshape(len(texts), width)
+    score = np.zeros(len(texts), dtype=np.int64)
     for shift in (-1, 0, 1):
         wanted = np.zeros(width, dtype=np.uint32)
         for i, letter in enumerate(text):
             if 0 <= i + shift < width:
                 wanted[i + shift] = ord(letter)
         score = np.maximum(score, ((letters == wanted) & (letters > 0)).sum(axis=1))
-    return names[np.argsort(-score, kind="stable")[:COMPARED_IDS]]
+    return texts[np.argsort(-score, kind="stable")[:COMPARED_IDS]]

@@ -114,7 +114,7 @@ class ClusterVotes:
         return np.concatenate([block for _, block in self._blocks()])
 
     def soft_row(self, row: int) -> NDArray[np.float64]:
-        """Soft label of one microcluster, in time linear in the members."""
+        """Soft label of one microcluster, in time linear in the number of members."""
         ensemble, shares = self.ensemble, self.shares
         votes, weight = np.zeros(self.n_clusters), 0.0
         for j in self._member_order:

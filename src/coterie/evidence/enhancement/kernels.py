@@ -24,7 +24,7 @@ N_SUMS = 10
 
 
 def _worth_threads(r: FloatArray) -> bool:
-    """Serial kernels let other threads of Python run, parallel ones do not."""
+    """Whether to run in parallel. Serial kernels let other Python threads run, parallel ones do not."""
     return len(r) > SERIAL_ROWS and get_num_threads() > 1
 
 
@@ -283,7 +283,7 @@ def sweep(
 
 @njit(cache=True)
 def sweep_own(a, r, c, x, z, p, lam, first):
-    """Step 3 where a sample meets itself, which is never in Omega."""
+    """Step 3 for the pairs of a sample with itself, which are never in Omega."""
     f_was, f = np.empty_like(p), np.empty_like(p)
     zero, one = p.dtype.type(0.0), p.dtype.type(1.0)
     for u in range(len(r)):

@@ -53,7 +53,7 @@ DOMAINS: Mapping[str, Domain] = {
     "precision": Choice(("double", "single")),
     "callback": CALLBACK,
 }
-# changes smaller than this share of the evidence are rounding, by precision
+# changes smaller than this share of the evidence are rounding errors, by precision
 NEGLIGIBLE: Mapping[str, float] = {"f8": 1e-7, "f4": 1e-3}
 ADVICE = "Take a larger tol, or a smaller alpha if few pairs are certain."
 
@@ -92,7 +92,7 @@ def enhance(
     Returns
     -------
     ndarray
-        For a matrix n x n, with the diagonal of ``source``. For an Ensemble N x N, as
+        For a matrix, n x n with the diagonal of ``source``. For an Ensemble, N x N as
         ``ECCMS.consensus_matrix_``; ``enhanced[ensemble.inverse][:, ensemble.inverse]`` is n x n.
 
     Examples
@@ -115,7 +115,7 @@ def enhance(
     check_parameters("enhance", given, DOMAINS)
     if isinstance(source, Ensemble):
         if confidence is not None:
-            raise ParameterError("enhance: confidence goes with a matrix; an Ensemble has its own")
+            raise ParameterError("enhance: confidence is for a matrix; Ensembles have their own")
         needed = bytes_per_pair(evidence, precision)
         require_dense(source, needed, "The enhanced matrix", memory_budget)
         ensemble = source.reorder_members(source.canonical_member_order).with_fewer_copies()
@@ -282,11 +282,11 @@ def relax(
 
     A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
     precision = A.between.dtype
-    r, price = problem.weights.astype(precision, copy=False), precision.type(lam)
+    r, penalty = problem.weights.astype(precision, copy=False), precision.type(lam)
     sums = sweep(
-        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, price, first
+        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, penalty, first
     ).sum(axis=0)
-    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, price, first)
+    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, penalty, first)
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
     state.norms = np.sqrt(sums[5:])
     return changes, float(sums[6])

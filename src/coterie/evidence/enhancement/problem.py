@@ -203,9 +203,9 @@ class Problem:
         keep_confident: bool,
         precision: Precision,
     ) -> Self:
-        """The problem that an ensemble poses; the caller has asked for :func:`bytes_per_pair`.
+        """The problem for an ensemble; the caller has checked :func:`bytes_per_pair`.
 
-        ``reliability`` holds that of the base clusters, for the evidence "lwca" only.
+        ``reliability`` is that of the base clusters, for the evidence "lwca" only.
         """
         shares = coassociation(ensemble, memory_budget=GRANTED)
         confident = confident_pairs(shares, ensemble.weights, alpha)
@@ -254,7 +254,7 @@ def confident_pairs(shares: FloatArray, weights: NDArray[Any], alpha: float) -> 
 def _similarity(
     ensemble: Ensemble, evidence: str | ArrayLike, reliability: FloatArray | None
 ) -> SampleMatrix:
-    """A, of the kind asked for."""
+    """A for the evidence that was chosen."""
     if not isinstance(evidence, str):
         return SampleMatrix(*given_similarity(ensemble, evidence))
     if evidence == "lwca":

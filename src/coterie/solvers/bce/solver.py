@@ -12,7 +12,7 @@ Steps of a pass
      :math:`\phi_{hj} \propto \beta_j[h, y_{ij}] \exp(\psi(\gamma_h) - \psi(\sum \gamma))`,
      :math:`\gamma_h = \alpha_h + \sum_j \phi_{hj}`
   2. :math:`\beta_j[h, q] \propto \sum_i \phi^{(i)}_{hj} [y_{ij} = q] + 10^{-6}`
-  3. :math:`\alpha` by Newton steps with the Hessian diagonal plus constant, halved until positive
+  3. :math:`\alpha` by Newton steps (the Hessian is diagonal plus a constant), halved until alpha is positive
 Stop when the relative change of beta is below ``tol``. A sample belongs to its largest :math:`\gamma_h`.
 
 Starts. The likelihood has many poor maxima. In the worst of them all groups are equal and all samples
@@ -86,14 +86,14 @@ class BCE(LabelConsensus):
     Attributes
     ----------
     memberships_ : ndarray, shape (n, n_clusters)
-        Expected membership of each sample in each group, rows summing to one. In the order of the
-        groups, not of ``labels_``.
+        Expected membership of each sample in each group, rows summing to one. Columns are in the
+        order of the groups, not of ``labels_``.
     bound_ : float
         The variational bound of the log likelihood.
     alpha_ : ndarray, shape (n_clusters,)
         The Dirichlet parameters.
     label_chances_ : ndarray, shape (k, n_clusters)
-        beta: the chance of each base cluster in each group, members one below the other.
+        beta: the chance of each base cluster in each group, in the order of ``ensemble_.incidence``.
 
     See Also
     --------
@@ -190,14 +190,14 @@ def starts(
     for _ in range(count - informed):
         alpha = rng.random(n_clusters)
         chances = rng.random((ensemble.n_base_clusters, n_clusters))
-        # zero, drawn once in 2^53 times, is not a valid Dirichlet parameter
+        # zero, which has probability 2^-53, is not a valid Dirichlet parameter
         beta = normalised(ensemble, chances + SMOOTHING)
         models.append(Model(np.maximum(alpha, SMOOTHING), beta))
     return models
 
 
 def model_of_partition(ensemble: Ensemble, labels: IntArray, n_clusters: int) -> Model:
-    """beta from the labels in each cluster of a partition (-1: not in any)."""
+    """beta from the labels in each cluster of a partition (-1: in no cluster)."""
     # samples outside the partition go to one more cluster, which is dropped
     outside = np.where(labels < 0, n_clusters, labels)
     inside = centres_of(ensemble, outside, n_clusters + 1)[:, :n_clusters]

@@ -127,7 +127,7 @@ def minimise_in_box(
         gradient(trial, slopes[-1])
         if len(points) > MEMORY + 1:
             oldest = points.pop(0)
-            # the caller's start is not to be overwritten
+            # the caller's start must not be overwritten
             if oldest is not start:
                 spare_points.append(oldest)
             spare_slopes.append(slopes.pop(0))
@@ -172,7 +172,7 @@ def _two_loops(products: FloatArray) -> FloatArray | None:
 @njit(cache=True, inline="always")
 def _held(y, slope, slack):
     """Whether an entry lies on a bound and the descent would push it beyond."""
-    # without short cuts, hence without branches
+    # & and | rather than short-circuit operators, which would be branches
     return ((y <= 0.0) & (slope >= -slack)) | ((y >= 1.0) & (slope <= slack))
 
 
@@ -234,7 +234,7 @@ def _free_entries(point, slope, slack, row_weights, column_weights):
 
 @njit(cache=True, nogil=True)
 def _step(point, entries, direction, slope, weights, step, out):
-    """Step, project on the box, and return the decrease that the slope promises (negative)."""
+    """Step, project onto the box, and return the change that the slope predicts (negative)."""
     here, there = point.ravel(), out.ravel()
     promised = 0.0
     for i in range(len(entries)):

@@ -5,7 +5,7 @@ Zhou, Wang, Du and Li, "Clustering ensemble via structured hypergraph learning",
 
 Samples are the nodes and base clusters the hyperedges of a hypergraph with incidence H. Give each
 hyperedge a weight w by how well the other members agree with it, and learn an incidence Y near H
-whose hypergraph has exactly c connected components. Objective (8):
+whose hypergraph has exactly c connected components. The objective (equation numbers are the paper's) is (8):
 
 .. math::
 
@@ -29,7 +29,7 @@ Steps
   5. rho doubles while Y has fewer than c components; with more it halves and F stays; stop at c
      components, from the second pass on
 
-Step 3 never raises (8), neither does a new F in step 4; a new rho changes it.
+Step 3 never raises (8), and neither does a new F in step 4; a new rho changes it.
 
 On microclusters a row counts r_u times: degrees, means and the inner products of step 3 are weighted
 by r, so the iterates are those of the n rows. A ``member_weight`` of 2 is the same as giving that
@@ -39,10 +39,10 @@ min(N, k) per pass; no N x N matrix is formed unless k is larger than N.
 Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
 uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
 components more often and ends with fewer clusters of one sample. The square root in the first
-denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns
-what components there are; here components are counted and exactly n_clusters clusters returned. The
-paper does not name its quasi-Newton method, the program runs 20 steps of L-BFGS-B per pass; here steps
-go on to ``tol``, at most ``inner_iter``.
+denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns the
+components that it has; here components are counted and exactly n_clusters clusters returned. The paper does
+not name its quasi-Newton method, and the program runs 20 steps of L-BFGS-B per pass; here steps go on until
+``tol`` is met, at most ``inner_iter``.
 
 Guards. The Y-step can drive a node's degree to zero, where (5) divides by it and one node can stall
 all others: a degree d below f, which is ``degree_floor`` times the degree in H, counts as
@@ -95,7 +95,7 @@ STALLED = 10
 class CESHL(LabelConsensus):
     """Clustering ensemble by structured hypergraph learning.
 
-    Reads base clusters as hyperedges, weighs them by how well the members agree on them, and moves
+    Reads base clusters as hyperedges, weights them by how well the members agree on them, and moves
     samples in and out of them until the hypergraph falls into one part per cluster. Linear in the
     number of microclusters.
 
@@ -110,13 +110,13 @@ class CESHL(LabelConsensus):
     rho : float, default 100.0
         Weight of the penalty on the rank in the first pass; it adapts from there.
     degree_floor : float, default 0.5
-        A node whose degree falls below this share of its first counts as slightly heavier than it
-        is, so that the hypergraph does not lose it. 0 follows the paper to the letter; large inputs
-        then tend to end with clusters of single samples.
+        A node whose degree falls below this share of its first degree counts as slightly heavier than
+        it is, so that the hypergraph does not lose it. 0 follows the paper exactly; large inputs then
+        tend to end with clusters of single samples.
     inner_iter : int, default 20
         Maximum number of quasi-Newton steps per pass.
     tol : float, default 1e-6
-        A pass's steps end when one lowers the objective by less than this share of it.
+        The steps of a pass end when one lowers the objective by less than this share.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class CESHL(LabelConsensus):
             follow_components(problem, state)  # 4, 5
         advice = "Raise max_iter or inner_iter, or try another lam between 10 and 1000."
         if beyond_reach:
-            advice = f"No member links these {state.n_components} parts: ask for as many clusters."
+            advice = f"No member links the {state.n_components} parts: ask for that many clusters."
         return Partition(
             state.component_labels,
             member_weights=np.add.reduceat(
@@ -316,7 +316,7 @@ def weigh_edges(
 ) -> FloatArray:
     """Step 2: the exact minimiser of (4), or the simpler weights of the ablations.
 
-    In copies of a base cluster all have the same w, so a multiplicity enters as a column scale.
+    All copies of a base cluster have the same w, so a multiplicity enters as a column scale.
     """
     if edge_weights == "uniform":
         return np.ones_like(quality)
@@ -347,7 +347,7 @@ def weigh_edges(
 
 
 def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
-    """Step 3: Y from (10), starting at the current one; the record of the pass."""
+    """Step 3: Y from (10), starting at the current one; returns the record of the pass."""
     fit = Fit(problem, state.embedding, state.rho)
     solution = minimise_in_box(
         fit.value,
@@ -457,7 +457,7 @@ class Fit:
         self.means = np.empty((k, embedding.shape[1]))
 
     def value(self, incidence: FloatArray) -> float:
-        """The objective (8); tr(F'F) less what the means explain is the trace."""
+        """The objective (8); its trace is tr(F'F) minus what the means explain."""
         problem = self.problem
         losses, explained = losses_and_means(
             incidence, problem.edges, problem.member_of, problem.edge_weights, problem.multiplicity,

@@ -5,7 +5,7 @@ r"""A small convex quadratic program on the probability simplex, solved to its o
 with G symmetric and positive semidefinite, of the order of the number of members. The active set
 method of Lawson and Hanson, carried over from the positive orthant to the simplex: variables enter one
 at a time where the gradient is smallest, leave where a step would make them negative, and the
-problem on the variables that are in is one linear system.
+problem on the active variables is one linear system.
 
 If G is singular, the minimiser need not be unique. The usual case is two identical members: any split
 of their common weight is equally good. A tiny ridge selects the solution of least norm, which is the
@@ -22,7 +22,7 @@ from coterie.core.types import FloatArray
 
 # the ridge, relative to the scale of the problem: above rounding, below any difference that matters
 RIDGE = 1e-9
-# a gradient gap below this, on the same scale, is rounding
+# a gradient gap below this, on the same scale, is a rounding error
 SLACK = 1e-14
 
 
@@ -42,7 +42,7 @@ def simplex_qp(gram: FloatArray, linear: FloatArray) -> FloatArray:
     inside = np.zeros(m, dtype=bool)
     inside[np.argmin(np.diag(convex) / 2 - linear)] = True
     weights = inside.astype(np.float64)
-    # each entry lowers the objective, so no set returns; the cap only guards against rounding
+    # each entering variable lowers the objective, so no set returns; the cap guards against rounding
     for _ in range(10 * m + 10):
         gradient = convex @ weights - linear
         multiplier = float(weights @ gradient)

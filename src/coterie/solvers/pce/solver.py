@@ -5,7 +5,7 @@ Data Engineering (2023).
 
 Member i with indicator :math:`Y^{(i)}` (n x k_i, its gaps to be filled) is turned by
 :math:`R^{(i)}` into an embedding; a weighted mean of these is fitted by a consensus embedding H, which a
-rotation R in turn brings close to the indicator Y of a partition. The objective (4) is
+rotation R in turn brings close to the indicator Y of a partition. The objective (4) of the paper is
 
 .. math::
 
@@ -18,7 +18,8 @@ reliabilities v in [0, 1] and the missing rows of the :math:`Y^{(i)}`.
 Start: the c leading eigenvectors of the evidence, from the singular vectors of the N x k incidence of
 the base clusters; gaps filled with the prediction of those eigenvectors, and both steps repeated
 (:func:`complete`); each member rotated to fit H; Y and R from the best of ``n_starts``
-discretisations; equal alpha; lambda the first decile of :math:`2 \|A_p\|^2`, A the residual above.
+discretisations; alpha the user's member weights; lambda the first decile of :math:`2 \|A_p\|^2`, with A the
+residual above.
 
 Steps of a pass
   1. v, (6): :math:`v_p = \min(\lambda / (2 \|A_p\|^2), 1)`
@@ -47,16 +48,16 @@ Cost of a pass: O(N m (c + m) c + N c^2 s), s the polar steps; the start O(N k m
 missing labels, ten more times (beyond 20 million cells N k, with sparse products only).
 
 Where paper and program differ from this
-  - The paper asks H'H = I, which makes a row of H about sqrt(c/n) long where rows of Y and of the
+  - The paper requires H'H = I. Then a row of H is about sqrt(c/n) long, but rows of Y and of the
     members' embeddings have length 1. Fitting the mean to such a short target turns the members
-    against each other, and gaps are filled against the other members. Here H'H = (n/c) I, and
-    all rows have about the same length; ``scale="paper"`` uses H'H = I.
+    against each other, and gaps are filled in contradiction to the other members. Here H'H = (n/c) I,
+    and all rows have about the same length; ``scale="paper"`` uses H'H = I.
   - The paper starts from unaligned members and empty gaps; the program from eigenvectors as here,
     but of the partial members, where two samples that were never seen together count as apart.
   - Paper and program need members of exactly c clusters. Here, with k_i < c the rows of R^(i) are
     orthonormal (empty clusters are never imputed), with k_i > c its columns, and then the lengths of
     its rows enter steps 3 and 5. The co-association, the sum of :math:`Y^{(i)} Y^{(i)\prime}`, is
-    then ruled by the members with few large clusters; the evidence is the sum of the projections
+    then dominated by members with few large clusters; here the evidence is the sum of the projections
     :math:`Y^{(i)} (Y^{(i)\prime} Y^{(i)})^{-1} Y^{(i)\prime}`, in which every cluster counts once.
   - The program runs 20 passes, member by member, and discretises anew from a random row in each. It
     weighs the imputation by alpha, which is left out here as in the paper.
@@ -147,7 +148,7 @@ class PCE(LabelConsensus):
 
     Notes
     -----
-    A ``member_weight`` weighs the members in the start; afterwards their weights are learned.
+    A ``member_weight`` weighs the members at the start; afterwards their weights are learned.
 
     Examples
     --------
@@ -209,7 +210,7 @@ class PCE(LabelConsensus):
         components = partition_of(problem, state)
         advice = "Raise tol."
         if len(np.unique(components)) < self.n_clusters:
-            advice = "Ask for fewer clusters: the members do not support as many."
+            advice = "Ask for fewer clusters: the members do not support that many."
         return Partition(
             components,
             member_weights=state.alpha,
@@ -229,7 +230,7 @@ class Problem:
     Attributes
     ----------
     labels : ndarray of int64, shape (N, m)
-        Labels of the members, -1 where missing. None is missing with ``impute="random"``.
+        Labels of the members, -1 where missing. With ``impute="random"`` no label is missing.
     gaps : tuple of ndarray
         Per member, the microclusters it did not see.
     sizes : ndarray, shape (m,)
@@ -398,14 +399,14 @@ def impute_labels(problem: Problem, state: State) -> None:
     """Step 3, (11): each gap gets the base cluster nearest to its target."""
     if not any(len(rows) for rows in problem.gaps):
         return
-    gap = state.embedding - members_mean(problem, state)
+    residual = state.embedding - members_mean(problem, state)
     for member, rows in enumerate(problem.gaps):
         if len(rows) == 0:
             continue
         rotation = state.rotations[member]
         target, price = state.embedding[rows], float(state.alpha[member])
         if problem.settings.diversity:
-            target, price = gap[rows] + rotation[state.labels[rows, member]], 1.0
+            target, price = residual[rows] + rotation[state.labels[rows, member]], 1.0
         nearness = target @ rotation.T - 0.5 * price * (rotation**2).sum(axis=1)
         state.labels[rows, member] = np.argmax(_finite(nearness, "imputing labels"), axis=1)
 
@@ -489,7 +490,7 @@ def objective(problem: Problem, state: State) -> float:
 
 
 def mismatch(problem: Problem, state: State) -> FloatArray:
-    """Squared residual of each row; without the diversity term members meet H one by one."""
+    """Squared residual of each row; without ``diversity`` each member is compared with H separately."""
     mean = members_mean(problem, state)
     if problem.settings.diversity:
         return np.asarray(((state.embedding - mean) ** 2).sum(axis=1))
@@ -529,7 +530,7 @@ def _turn(
         member: polar(pulls[first[member] : first[member] + sizes[member]])
         for member in np.flatnonzero(sizes <= n_clusters).tolist()
     }
-    # members of about as many clusters together, filled up with zeros to the same power of two
+    # members with similar numbers of clusters together, padded with zeros to the same power of two
     lengths = np.array([1 << (int(size) - 1).bit_length() for size in sizes])
     for length in np.unique(lengths[sizes > n_clusters]):
         group = np.flatnonzero((lengths == length) & (sizes > n_clusters))
@@ -569,7 +570,7 @@ def _in_own_names(ensemble: Ensemble, labels: IntArray) -> NDArray[Any]:
 def _finite(values: FloatArray, step: str) -> FloatArray:
     if not np.isfinite(values).all():
         raise FloatingPointError(
-            f"PCE: numbers that are not finite while {step}; the weights of samples or gamma may "
-            "be too far apart: bring them within a few orders of magnitude"
+            f"PCE: numbers that are not finite while {step}; gamma and the sample weights may "
+            "differ too much: bring them within a few orders of magnitude"
         )
     return values

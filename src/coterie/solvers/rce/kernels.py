@@ -1,7 +1,7 @@
 """RCE's passes over pairs: cleaned evidence for a consensus, and the step towards it.
 
 A pair's consensus x is the probability that two samples belong together. Members that join the pair
-are cleaned to one value, members that part it to another, because both depend on x alone.
+are cleaned to one value, members that separate it to another, because both depend on x alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _error(total, lam):
 
 @njit(cache=True, nogil=True)
 def _divergence(x, y):
-    """Kullback-Leibler divergence of the coins x and y."""
+    """Kullback-Leibler divergence of two coin tosses with probabilities x and y."""
     value = 0.0
     if x > 0.0:
         value += x * np.log(x / max(y, FLOOR))
@@ -65,7 +65,7 @@ def clean(consensus, both, joined, seen, lam, weights, pull, sums):
 
 @njit(cache=True, nogil=True)
 def approach(consensus, pull, towards, away, seen):
-    """One multiplicative step of every pair that is neither 0 nor 1; the largest change.
+    """One multiplicative step of every pair that is neither 0 nor 1; returns the largest change.
 
     ``towards`` and ``away`` hold the products of the consensus with the negative and the positive part of
     the rank term.

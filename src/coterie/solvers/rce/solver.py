@@ -12,21 +12,21 @@ pair belongs together, should be near all cleaned members and have low rank:
     \min_{X, E} \; \sum_i \sum_{pq} \mathrm{KL}(X_{pq} \,\|\, A^{(i)}_{pq} - E^{(i)}_{pq})
     + \lambda_1 \sum_i \|E^{(i)}\|_1 + \lambda_2 \|X\|_*
 
-with X and A - E in [0, 1], E symmetric, KL the divergence of two coins. The nuclear norm is handled through
+with X and A - E in [0, 1], E symmetric, KL the divergence of two coin tosses. The nuclear norm is handled by
 :math:`T = (X X' + \mu I)^{-1/2}`, :math:`\mu = 10^{-3}`, held fixed for a pass.
 
 Steps of a pass
-  1. E in closed form: what is taken off a one is
-     :math:`e(s) = (1 + \lambda_1 - \sqrt{(1 - \lambda_1)^2 + 2 \lambda_1 s}) / 2 \lambda_1` for
+  1. E in closed form: what is subtracted from a one is
+     :math:`e(s) = (1 + \lambda_1 - \sqrt{(1 - \lambda_1)^2 + 2 \lambda_1 s}) / (2 \lambda_1)` for
      :math:`s = X_{pq} + X_{qp}`, and what is added to a zero is :math:`e(2 - s)`
   2. X by multiplicative steps. With :math:`C = \sum_i \log \frac{1 - A^{(i)} + E^{(i)}}{A^{(i)} - E^{(i)}}`
      and :math:`\lambda_2 T`, both split into positive and negative parts :math:`C^\pm, D^\pm`, x
      becomes the positive root of :math:`g x^2 + b x - h`, where
      :math:`g = 2m/x + 2m/(1 - x) + (C^+ + 2 D^+ X)/x`, :math:`b = m \log \frac{x}{1 - x} - 2m/(1 - x)` and
-     :math:`h = (C^- + 2 D^- X) x`. An entry that is 0 or 1 stays
+     :math:`h = (C^- + 2 D^- X) x`. An entry that is 0 or 1 does not change
   3. T, from the eigenvectors of X X'
-Then (X + X')/2, its leading normalised eigenvectors, unit rows, and the partition by the rotation that fits
-best. X starts as the co-association and T as zero.
+Then the leading eigenvectors of the normalised (X + X')/2, rows of unit length, and the partition by the
+rotation that fits best (:mod:`coterie.numerics.discretise`). X starts as the co-association and T as zero.
 
 No member's matrix is formed. An answer is 0 or 1, so a pair has two errors, not m, and
 :math:`C = K \log \frac{e(s)}{1 - e(s)} + (m - K) \log \frac{1 - e(2 - s)}{e(2 - s)}` with the number K of
@@ -34,7 +34,7 @@ members that join it: neither memory nor time depends on m.
 
 On microclusters. X is constant on blocks; T is constant on blocks except on its diagonal. With
 :math:`M = R^{-1/2} (\hat X \hat X' + \mu I)^{-1/2} R^{-1/2}`, :math:`\hat X = R^{1/2} X R^{1/2}` and the
-multiplicities r, T is :math:`M_{ab}` between microclusters, and inside of one it is
+multiplicities r, T is :math:`M_{ab}` between two microclusters, and within one it is
 :math:`M_{aa} - \mu^{-1/2} / r_a` off the diagonal and :math:`M_{aa} + \mu^{-1/2} (1 - 1 / r_a)` on it. Its
 parts are split entry by entry, then summed over each block, so every step is that of the n samples.
 
@@ -43,9 +43,9 @@ per pair of microclusters, 112 with missing labels.
 
 Where paper and program differ. The formulas are the same. The program always takes 20 passes of 20 steps.
 Here the steps of a pass end when a step changes every entry by at most a tenth of ``tol``, and the passes
-end when a pass changes every entry by less than ``tol``; ``tol=0`` is the program. The program draws one
-random start of the rotation and its scores are means over ten; here the best of ``n_init`` is kept. The
-paper picks both parameters by the true labels among 81 settings and scores failures as zero.
+end when a pass changes every entry by less than ``tol``; ``tol=0`` takes all, as the program. The program
+draws one random start of the rotation, and its scores are means over ten draws; here the best of ``n_init``
+is kept. The paper chooses both parameters among 81 settings by the true labels, and scores failures as zero.
 
 Missing labels. A pair's terms run over the members that saw both samples: m and K are counted pair by pair. A
 pair that no member saw has X = 0. Samples with the same labels have X = 1.
@@ -110,10 +110,10 @@ class RCE(LabelConsensus):
 
     Notes
     -----
-    A number of passes is the authors' own rule to stop, so ``converged_`` is always true;
-    ``residual_`` tells how much X still moved. A repeated sample is the same as a weight, a
-    ``member_weight`` of 2 the same as giving that member twice. A pair's evidence is that of the
-    members that saw both.
+    The authors stop after a fixed number of passes, so ``converged_`` is always true; ``residual_``
+    says how much X still changed. A sample weight of 2 is the same as giving that sample twice, a
+    ``member_weight`` of 2 the same as giving that member twice. The evidence on a pair comes from the
+    members that saw both samples.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def clean_members(problem: Problem, state: State) -> None:
 
 
 def approach_members(state: State, problem: Problem, max_steps: int, tol: float) -> int:
-    """Step 2; the number of multiplicative steps taken."""
+    """Step 2; returns the number of multiplicative steps taken."""
     from coterie.solvers.rce.kernels import approach
 
     consensus = state.consensus

@@ -20,7 +20,7 @@ Start: S = B, W = 0, lambda = 1/2, rho = 1, F from B.
 Steps of a pass
   1. W, row by row: :math:`\min w' (\mathrm{diag}((s - b)^2) + \gamma C \circ D) w - \lambda 1'w` with
      :math:`D_{pq} = (s_p - s_q)^2`, a program that need not be convex; coordinates in turn, from the
-     current w. Left out once all entries are one.
+     current w. Skipped once all entries of W are one.
   2. S, row by row: :math:`\min s' (\mathrm{diag}(w^2) + 2 \gamma (\mathrm{diag}(E 1) - E)) s
      - 2 (w^2 \circ b)'s + \rho h's` with :math:`E = C \circ w w'` and
      :math:`h_p = \|U_i / \sqrt{d_i} - V_p / \sqrt{d_p}\|^2`; convex. Entries below 1e-4 become 0.
@@ -36,15 +36,15 @@ are left out of the first term, and S is free there.
 
 Where paper and program differ, and what is done here
   - The paper mentions the smallest singular values; the program takes the largest, which is correct. Its
-    factor 1/2 in h is that of F.
-  - The program compares sums of eigenvalues with c up to 1e-7; here parts are counted. Singular vectors
-    that tie at the c-th are all taken, with the share that makes up c.
+    factor 1/2 in h comes from the scale of F.
+  - The program compares sums of eigenvalues with c up to 1e-7; here parts are counted. All singular
+    vectors that tie with the c-th are taken, with equal shares that make c in total.
   - The program solves the row programs by a general solver. Step 1 has many local minima: which one is found
     depends on the solver. Here coordinates go in turn, and all base clusters are in canonical order.
   - The program returns whatever parts there are after 20 passes; here they are merged or split to c.
 
-Cost: O(N q) per sweep of all row programs for q pairs of base clusters that overlap, some tens of sweeps a
-pass; O(N k) memory. No N x k x k array is formed.
+Cost: O(N q) per sweep of all row programs for q pairs of base clusters that overlap, some tens of sweeps
+per pass; O(N k) memory. No N x k x k array is formed.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ TABLES = 7
 class SCCBG(LabelConsensus):
     """Self-paced consensus clustering with bipartite graph.
 
-    Learns a graph of samples and base clusters with one connected part per cluster, from the
-    entries that fit well to those that do not.
+    Learns a graph of samples and base clusters with one connected part per cluster. Entries that fit
+    well count from the start, others only later.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ class SCCBG(LabelConsensus):
 
     See Also
     --------
-    coterie.CESHL : learns the hypergraph of base clusters in one go.
+    coterie.CESHL : learns the hypergraph of base clusters, without self-pacing.
 
     Notes
     -----
-    An entry of S in a member that did not label the sample is free.
+    Where a member did not label a sample, its entries of S are free.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def embed(problem: Problem, state: State) -> None:
 
 
 def spectrum_of(problem: Problem, graph: FloatArray) -> BipartiteSpectrum:
-    """The leading vectors, base clusters counting with their value; none of an empty graph."""
+    """The leading vectors, with base clusters weighted by their value; none for an empty graph."""
     if not graph.any():
         n, k = graph.shape
         return BipartiteSpectrum(np.empty(0), np.empty((n, 0)), np.empty((k, 0)))
@@ -271,7 +271,7 @@ def spectrum_of(problem: Problem, graph: FloatArray) -> BipartiteSpectrum:
 
 
 def pull_of(state: State) -> FloatArray:
-    """rho h, N x k, the half of F's scale included."""
+    """rho h, N x k, including the factor 1/2 from the scale of F."""
     rows, columns = state.spectrum.rows, state.spectrum.columns
     sizes = (rows**2).sum(axis=1)[:, None] + (columns**2).sum(axis=1)
     apart = sizes - 2.0 * rows @ columns.T

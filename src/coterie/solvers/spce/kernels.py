@@ -121,7 +121,7 @@ def _disagree(base, by_member, complete, u, begins, columns, together, apart, ou
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cover(begin, end, fixed, covered):
-    """Add up the pairs that each member saw, each scaled by the votes over those that saw it."""
+    """Add up the pairs that each member saw, each scaled by all votes over the votes that saw it."""
     _, by_member, weights, prior = fixed
     m, n = by_member.shape
     n_votes = prior.sum()
@@ -235,7 +235,7 @@ def learn(begin, end, fixed, complete, moving, disagreement, sums):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 def _settle(count, links, thresholds, masses, squared, old, inside, outside):
-    """Cut links off at their thresholds; fill the cost for a member that joins the pair, and that does not.
+    """Set links below their thresholds to zero; fill the cost of a pair if joined, and if separated.
 
     Returns the squared change, the squared norm before and the number of links.
     """

@@ -6,8 +6,8 @@ Networks and Learning Systems 32 (2021).
 The connectivity matrix :math:`S^{(i)}` of member i is one where i puts a pair together, else zero. SPCE
 learns a consensus matrix S that is close to these matrices and has c connected components. Members far from
 S count less: member i counts :math:`1 / \alpha_i`, with the dispersion alpha. Pairs on which members disagree
-count less too: they have small weights W, which grow with the age lambda of the model. The objective (10),
-with the rank term as in (14), is
+count less too: they have small weights W, which grow with the age lambda of the model. The objective (10) of
+the paper, with the rank term as in (14), is
 
 .. math::
 
@@ -20,10 +20,10 @@ orthonormal, L is the Laplacian of S, and :math:`\gamma = (\theta m)^2`.
 Stages r = 0.9, 0.8, 0.7, 0.6, 0.5
   1. age, (23): :math:`\lambda = 2 m^2 r (1 - r)`. Pairs on which the share r of the members agree then
      have full weight
-  2. W, (13): :math:`\min(\lambda / 2B, 1)` with :math:`B = a S^2 - 2 S U + U`, where
+  2. W, (13): :math:`\min(\lambda / (2B), 1)` with :math:`B = a S^2 - 2 S U + U`, where
      :math:`U = \sum_i S^{(i)} / \alpha_i` and :math:`a = \sum_i 1 / \alpha_i`
 Steps of a pass
-  3. S, (16) and (17): :math:`C = (U - \rho G / 2 W^2) / a` with :math:`G_{uv} = |F_u - F_v|^2`, kept
+  3. S, (16) and (17): :math:`C = (U - \rho G / (2 W^2)) / a` with :math:`G_{uv} = |F_u - F_v|^2`, kept
      where it exceeds :math:`\sqrt{\tau} = \sqrt{\gamma / a} / W`, else zero
   4. F and rho, (18) and lines 10 to 16 of Algorithm 1: :class:`coterie.numerics.laplacian.RankTerm`; rho
      doubles while S has fewer than c components and halves while it has more
@@ -112,7 +112,7 @@ class SPCE(LabelConsensus):
     consensus_matrix_ : ndarray, shape (N, N)
         S on microclusters, in [0, 1]; its components are the clusters.
     pair_weights_ : ndarray, shape (N, N)
-        W on microclusters, in (0, 1]: how far each pair took part; 0 where no member saw both.
+        W on microclusters, in (0, 1]: how much each pair counts; 0 where no member saw both.
     sample_easiness_ : ndarray, shape (n,)
         Mean weight of each sample's pairs; samples that the members dispute have small values.
     residual_ : float
@@ -204,7 +204,7 @@ class SPCE(LabelConsensus):
 
     def _advice(self, n_parts: int, rank: RankTerm) -> str:
         if n_parts > self.n_clusters:
-            return f"No member links {n_parts} parts of the data: ask for as many clusters."
+            return f"No member links {n_parts} parts of the data: ask for that many clusters."
         if rank.n_components > self.n_clusters:
             return f"Lower theta (now {self.theta:g}), or ask for more clusters."
         return "Raise max_iter or theta."
@@ -212,7 +212,7 @@ class SPCE(LabelConsensus):
 
 @dataclass(frozen=True)
 class Problem:
-    """Constants of the problem: labels, multiplicities, and what members may count.
+    """Constants of the problem: labels, multiplicities, and the weights of the members.
 
     Attributes
     ----------
@@ -391,6 +391,6 @@ def easiness(problem: Problem, state: State) -> FloatArray:
 
 
 def _sums_over(matrix: FloatArray, weights: FloatArray, *, linked: bool) -> FloatArray:
-    """Weighted row sums of the entries, or of the number of positive ones; nothing N x N beside."""
+    """Weighted row sums of the entries, or of the positive ones as 1, without a second N x N array."""
     blocks = [matrix[begin : begin + ROW_BLOCK] for begin in range(0, len(matrix), ROW_BLOCK)]
     return np.concatenate([(block > 0 if linked else block) @ weights for block in blocks])

@@ -16,7 +16,7 @@ from coterie.core.threads import needs_threads
 ROWS = 64
 # columns whose coordinates and distances stay in the fastest memory
 COLUMNS = 256
-# columns looked at together for one that is near
+# columns that are searched together for near ones
 GROUP = 32
 
 
@@ -26,9 +26,9 @@ def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
     """Rows of B, of the members' divergences from it, and of A, which overwrites the old one.
 
     B_ij = H_ij / (rho G_ij + theta), H_ij = scale_i sum_k member_k / size over the base clusters that
-    hold both; A is the projection of B_ij - slope G_ij. ``sums`` takes the weighted squared change
-    of A, its squared norm before, and the squared norm of B - A. The embedding comes with its
-    coordinates as rows. Without ``project`` A is B. B itself is not kept.
+    hold both; A is the projection of B_ij - slope G_ij. ``sums`` receives the weighted squared change
+    of A, its squared norm before, and the squared norm of B - A. The rows of the embedding are its
+    coordinates. Without ``project`` A is B. B itself is not kept.
     """
     n = len(weights)
     for block in prange((n + ROWS - 1) // ROWS):
@@ -64,7 +64,7 @@ def _learn(begin, end, base, weights, fixed, moving, graph, divergence, sums):
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
 def noise_rows(base, weights, moving, graph, out):
-    """Rows of B - A for the B that ``learn_rows`` met with the same arguments."""
+    """Rows of B - A for the B that ``learn_rows`` computes from the same arguments."""
     n = len(weights)
     for block in prange((n + ROWS - 1) // ROWS):
         _subtract(block * ROWS, min((block + 1) * ROWS, n), base, weights, moving, graph, out)
@@ -83,7 +83,7 @@ def _subtract(begin, end, base, weights, moving, graph, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _smoothed(base, weights, moving, i, walk, distance, columns, value, mass, penalty):
-    """G_i and B_i; and how many columns are linked, which they are, and B there alone."""
+    """Fill G_i, B_i, the linked columns, and B in these alone; return the number of linked columns."""
     member, scale, embedding, rho, _ = moving
     _evidence(base, i, member, scale[i], walk)
     _distances(embedding, i, distance)
@@ -173,9 +173,9 @@ def _tangent(mass, penalty, theta):
 def _project(i, count, own, distance, slope, weights, columns, value, mass, links):
     """The projection of B - slope G on the weighted simplex, to ``links``.
 
-    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are used up. The
-    linked columns, and the row's own by itself, show at once which of the others cannot stay
-    positive. All is measured from B_ii, near the largest.
+    ``value`` holds B in the linked columns; it, ``mass``, ``columns`` and ``distance`` are overwritten.
+    The linked columns, and the row's own column alone, each give a lower bound of theta, which rules out
+    most of the other columns. All values are measured from B_ii, which is near the largest.
     """
     for p in range(count):
         j = columns[p]
@@ -183,12 +183,12 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
         mass[p] = weights[j]
         # only columns that no member links keep a finite distance
         distance[j] = np.inf
-    total, heap = _weigh(value[:count], mass[:count])
+    total, total_mass = _weigh(value[:count], mass[:count])
     if not np.isfinite(total):
         # the caller raises the error, because it knows the step
         links[:] = np.nan
         return
-    theta = max((total - 1.0) / heap, -1.0 / weights[i])
+    theta = max((total - 1.0) / total_mass, -1.0 / weights[i])
     count = _keep(theta, count, columns, value, mass)
     for left in range(0, len(distance), GROUP):
         if _n_near(distance[left : left + GROUP], slope, own, theta) > 0:
@@ -199,8 +199,8 @@ def _project(i, count, own, distance, slope, weights, columns, value, mass, link
                     mass[count] = weights[j]
                     count += 1
     while True:
-        total, heap = _weigh(value[:count], mass[:count])
-        theta = max(theta, (total - 1.0) / heap)
+        total, total_mass = _weigh(value[:count], mass[:count])
+        theta = max(theta, (total - 1.0) / total_mass)
         kept = _keep(theta, count, columns, value, mass)
         if kept == count:
             break
@@ -234,11 +234,11 @@ def _keep(theta, count, columns, value, mass):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _weigh(value, mass):
-    total, heap = 0.0, 0.0
+    total, total_mass = 0.0, 0.0
     for j in range(len(value)):
         total += mass[j] * value[j]
-        heap += mass[j]
-    return total, heap
+        total_mass += mass[j]
+    return total, total_mass
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
@@ -254,10 +254,10 @@ def _replace(weights, links, walk, graph):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _sum_at(values, places):
+def _sum_at(values, positions):
     total = 0.0
-    for p in range(len(places)):
-        total += values[places[p]]
+    for p in range(len(positions)):
+        total += values[positions[p]]
     return total
 
 

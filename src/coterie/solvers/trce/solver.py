@@ -6,7 +6,7 @@ Conference on Artificial Intelligence (2021).
 Member k is a random walk :math:`A^{(k)}`: from a sample to a random one of its own cluster. Learn a
 walk A with c connected components that explains all of them up to a noise E whose rows sum to zero.
 Members far from the others count less (weights alpha), so do samples on which members disagree
-(weights w), and links that few members see end in E. With B = A + E the objective (4) is
+(weights w), and links that few members have end up in E. With B = A + E the objective (4) of the paper is
 
 .. math::
 
@@ -20,7 +20,7 @@ Steps of a pass
      :math:`b_i = \sum_k \alpha_k \mathrm{KL}(A^{(k)}_i \| B_i)`
   2. B, (7) and (10): :math:`B_{ij} = H_{ij} / (\rho G_{ij} + \theta_i)` with
      :math:`H_{ij} = w_i^2 \sum_k \alpha_k A^{(k)}_{ij}` and :math:`G_{ij} = |F_i - F_j|^2`; theta
-     makes the row sum to one, by Newton from the left of a convex decreasing function
+     makes the row sum to one, found by Newton steps on the reciprocal of the sum
   3. A and E, (11): rows of :math:`B - \rho G / (2 \lambda)` projected on the simplex; E = B - A
   4. F and rho, (12): :class:`coterie.numerics.laplacian.RankTerm`; rho doubles while A has fewer
      than c components and halves while it has more
@@ -29,7 +29,7 @@ Steps of a pass
   6. the age gamma grows by a tenth; stop at c components, from the second pass on
 
 Steps 1, 3, 5 and a new F each minimise (4) in their own variables. Step 2 minimises over B with E held
-and, as in the paper, forgets that A = B - E must not be negative; step 3 restores it. A pass as a
+and, as in the paper, ignores that A = B - E must not be negative; step 3 restores this. A pass as a
 whole need not lower (4), and gamma and rho change it anyway.
 
 On microclusters a column counts r_j times, in the sums of step 2 and in the simplex of step 3. A
@@ -38,11 +38,11 @@ row of member k is constant on its cluster of s samples, so KL is
 
 Cost of a pass: O(N^2 c), the pairs that each member joins, and at most one factorisation of an N x N
 matrix in single precision (none where the components give F); 16 bytes per pair of microclusters,
-for A and E at the end. Before, E is not kept, and B never whole.
+for A and E at the end. During the passes E is not kept, and B is computed row by row.
 
-Where paper and program differ. In (8) and (11) the coefficient is lambda, not the age; below (13),
-o_k divides by A + E. The program takes b from the last member alone, so that its answer depends on
-the order of the members; here b is the sum of (5). The paper starts the age at 1, which has no
+Where paper and program differ. In (8) and (11) of the paper the coefficient must be lambda, not the age;
+below (13), o_k must divide by A + E. The program takes b from the last member alone, so that its answer
+depends on the order of the members; here b is the sum of (5). The paper starts the age at 1, whatever the
 scale; here as in the program it starts at twice the difficulty of the easiest tenth of the samples.
 The program tests the rank by eigenvalue tolerances and returns the components it has after ten
 passes; here components are counted and exactly n_clusters clusters returned. Without member level the
@@ -72,7 +72,7 @@ from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
 AGE_GROWTH = 1.1
-# A divergence this small, in nats, is rounding: the sample or the member agrees.
+# a divergence this small, in nats, is a rounding error: the sample or the member agrees
 NO_DIVERGENCE = 1e-12
 
 
@@ -108,7 +108,7 @@ class TRCE(LabelConsensus):
     noise_ : ndarray, shape (N, N)
         E; ``consensus_matrix_ + noise_`` is the walk that explains the members.
     instance_weights_ : ndarray, shape (n,)
-        w, in (0, 1]: how far each sample took part; hard ones have small weights.
+        w, in (0, 1]: how much each sample counts; hard ones have small weights.
     residual_ : float
         Relative change of the graph in the last pass.
 
@@ -157,7 +157,7 @@ class TRCE(LabelConsensus):
         require_dense(ensemble, bytes_per_pair, "The graph that TRCE learns", self.memory_budget)
         problem = Problem.of(ensemble, self)
         state = start(problem, ensemble)
-        # where no member links more than c parts, F holds them apart and no pass can join them
+        # if no member links more than c parts to each other, F keeps them apart in every pass
         beyond_reach = state.rank.n_components > self.n_clusters
         history: list[Pass] = []
         converged = False
@@ -189,7 +189,7 @@ class TRCE(LabelConsensus):
 
     def _advice(self, rank: RankTerm, beyond_reach: bool) -> str:
         if beyond_reach:
-            return f"No member links these {rank.n_components} parts: ask for as many clusters."
+            return f"No member links the {rank.n_components} parts: ask for that many clusters."
         if rank.satisfied:
             return "Raise tol."
         if not self.graph_level:
@@ -294,7 +294,7 @@ def refuse_divergence(state: State) -> None:
 
 
 def difficulties(problem: Problem, state: State) -> FloatArray:
-    """b of (5)."""
+    """The difficulty b of each microcluster, (5)."""
     return np.asarray((state.divergence * (problem.prior * state.alpha)).sum(axis=1))
 
 
@@ -305,9 +305,9 @@ def first_age(difficulty: FloatArray, problem: Problem) -> float:
     would leave every other sample without weight.
     """
     order = np.argsort(difficulty, kind="stable")
-    heaped = np.cumsum(problem.weights[order])
-    tenth = heaped[-1] / 10
-    value = difficulty[order[np.searchsorted(heaped, np.floor(tenth) if tenth >= 1 else tenth)]]
+    reached = np.cumsum(problem.weights[order])
+    tenth = reached[-1] / 10
+    value = difficulty[order[np.searchsorted(reached, np.floor(tenth) if tenth >= 1 else tenth)]]
     negligible = NO_DIVERGENCE * np.sum(problem.prior) ** 2
     if value <= negligible:
         value = difficulty[difficulty > negligible].min(initial=np.inf)
