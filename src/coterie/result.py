@@ -176,7 +176,7 @@ class Result(DiagnosisMixin):
         confidence = model.sample_confidence_
         if np.shape(confidence) != (ensemble.n_samples,):
             # of rows in partitions; the ensemble has the distinct ones
-            confidence = solver.sample_confidence_ * max(model.verdict_.agreement, 0.0)
+            confidence = solver.sample_confidence_ * model.verdict_.share
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None

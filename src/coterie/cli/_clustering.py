@@ -52,8 +52,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         stages.begin(f"reading {arguments.data.name}")
         table = read_table(arguments.data, "features", arguments.id)
         truth = None if arguments.truth is None else table.labels(arguments.truth)
-        columns = table.mixed([arguments.id, arguments.truth])
-        encoder = asked_encoder(arguments, table)
+        columns, encoder = asked_columns(arguments, table)
         _check_rows(arguments, table.n_rows)
         model = clustering(arguments, None, solver, stages, "combining")
         model.set_params(prepare=encoder, callback=stages.reach)
@@ -74,18 +73,22 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     summarise(arguments, log, result, f"{arguments.data.name}: {size}")
 
 
-def asked_encoder(arguments: argparse.Namespace, table: FileTable) -> TableEncoder:
-    """The encoder of --scale, --categories, --impute, --columns and --drop."""
-    for name in [*(arguments.columns or ()), *arguments.drop, *arguments.categories]:
+def asked_columns(
+    arguments: argparse.Namespace, table: FileTable
+) -> tuple[dict[str, Any], TableEncoder]:
+    """The columns to cluster by, and the encoder of --scale, --categories, --impute and so on."""
+    for name in arguments.categories:
         table.column(name)
-    elsewhere = {arguments.id, getattr(arguments, "truth", None)}
-    return TableEncoder(
+    elsewhere = [arguments.id, getattr(arguments, "truth", None)]
+    columns = table.mixed(arguments.columns, elsewhere, arguments.drop, arguments.categories)
+    encoder = TableEncoder(
         scale=arguments.scale,
-        categories=[name for name in arguments.categories if name not in elsewhere],
+        categories=[name for name in arguments.categories if name in columns],
         impute=arguments.impute,
-        columns=arguments.columns and [name for name in arguments.columns if name not in elsewhere],
-        drop=[name for name in arguments.drop if name not in elsewhere],
+        columns=arguments.columns and [name for name in arguments.columns if name in columns],
+        drop=[name for name in arguments.drop if name in columns],
     )
+    return columns, encoder
 
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
