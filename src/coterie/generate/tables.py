@@ -426,7 +426,7 @@ def read_columns(X: Any) -> dict[str, _Values]:
     if isinstance(X, Mapping):
         if all(isinstance(values, _Values) for values in X.values()):
             return dict(X)
-        table = {str(name): _from_values(str(name), values) for name, values in X.items()}
+        table = {str(name): _from_values(values) for name, values in X.items()}
     else:
         try:
             frame = nw.from_native(X, eager_only=True)
@@ -434,38 +434,38 @@ def read_columns(X: Any) -> dict[str, _Values]:
             raise DataError(
                 "X has columns of the same name; names of features must differ"
             ) from None
-        table = {str(name): _from_series(str(name), frame[name]) for name in frame.columns}
+        table = {str(name): _from_series(frame[name]) for name in frame.columns}
     if len({len(values) for values in table.values()}) > 1:
         raise DataError("the columns of the table differ in length")
     return table
 
 
-def _from_series(name: str, series: Any) -> _Values:
+def _from_series(series: Any) -> _Values:
     dtype = series.dtype
     if dtype.is_numeric():
-        return _from_values(name, series.cast(nw.Float64).to_numpy())
+        return _from_values(series.cast(nw.Float64).to_numpy())
     if dtype.is_temporal() and dtype != nw.Duration and dtype != nw.Time:
-        return _from_values(name, series.to_list())
+        return _from_values(series.to_list())
     if dtype == nw.Duration:
-        return _from_values(name, [_seconds(value) for value in series.to_list()])
-    return _from_values(name, series.to_list())
+        return _from_values([_seconds(value) for value in series.to_list()])
+    return _from_values(series.to_list())
 
 
 def _seconds(duration: Any) -> float | None:
     return None if is_missing(duration) else float(duration.total_seconds())
 
 
-def _from_values(name: str, values: Any) -> _Values:
+def _from_values(values: Any) -> _Values:
     array = np.asarray(values) if isinstance(values, np.ndarray) else None
     if array is not None and array.dtype.kind == "M":
         values = array.astype("datetime64[us]").tolist()
     elif array is not None and array.dtype.kind in "iuf":
-        return _Values(_finite(name, array.astype(np.float64)))
+        return _Values(array.astype(np.float64))
     cells = [None if is_missing(value) else value for value in values]
     present = [cell for cell in cells if cell is not None]
     if all(_is_number(cell) for cell in present):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
-        return _Values(_finite(name, np.array(numbers)))
+        return _Values(np.array(numbers))
     if all(isinstance(cell, date) for cell in present):
         return _Values(np.array([_days(cell) for cell in cells]), is_date=True)
     texts = [None if cell is None else str(cell).strip() or None for cell in cells]
@@ -649,7 +649,7 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
             if days is not None:
                 return days
         if values.numbers is not None:
-            return values.numbers
+            return _finite(plan.name, values.numbers)
         raise DataError(
             f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
             f"such as {next(text for text in _texts(values) if text is not None)!r}"
@@ -662,14 +662,13 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
 
 def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
     """Whether at least half of several columns reach both ends of the range of all."""
-    if len(columns) < 2:
+    if not columns:
         return False
     lowest = np.array([np.nanmin(column) for column in columns])
     highest = np.array([np.nanmax(column) for column in columns])
-    return (
-        float(np.mean(lowest == lowest.min())) >= 0.5
-        and float(np.mean(highest == highest.max())) >= 0.5
-    )
+    reach = (lowest == lowest.min()) & (highest == highest.max())
+    # a single wide column reaches both ends alone
+    return int(reach.sum()) >= max(2.0, 0.5 * len(columns))
 
 
 def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) -> list[ColumnPlan]:
