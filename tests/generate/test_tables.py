@@ -335,7 +335,7 @@ def test_new_rows_without_any_value_in_a_column():
 
 def test_text_where_numbers_were():
     encoder = TableEncoder().fit(TABLE)
-    with pytest.raises(DataError, match="'height' held numbers .* but holds text such as 'tall'"):
+    with pytest.raises(DataError, match=r"'height' held numbers .* but holds text such as 'tall'"):
         encoder.transform({**TABLE, "height": ["tall"] * N})
 
 

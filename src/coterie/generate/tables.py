@@ -237,7 +237,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError(
                 "no column is left to cluster by: "
                 + listed([f"{plan.name!r} ({plan.kind})" for plan in plans]),
-                "name the columns to use with {columns}",
+                # a constant separates nothing, whoever asks for it
+                "check how the table was made"
+                if all(plan.kind == "constant" for plan in plans)
+                else "name the columns to use with {columns}",
             )
         self.n_features_in_ = len(table)
         self.feature_names_in_ = np.array([*table], dtype=object)
