@@ -221,7 +221,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
         "prepare": Kind(
-            lambda value: value is None or value == "auto" or isinstance(value, TableEncoder),
+            lambda value: (
+                value is None
+                or (isinstance(value, str) and value == "auto")
+                or isinstance(value, TableEncoder)
+            ),
             "'auto', None or a TableEncoder",
         ),
         "min_cluster_size": Choice(
