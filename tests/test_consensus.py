@@ -1,18 +1,21 @@
 """ConsensusClustering: scikit-learn's own checks, and what users do with it."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import EAC, LWEA, ConsensusClustering, ParameterError
+from coterie import EAC, LWEA, ConsensusClustering, ParameterError, Result
 from coterie.datasets import load
-from coterie.generate import from_estimators, kmeans_pool
+from coterie.generate import TableEncoder, from_estimators, kmeans_pool
 from coterie.solvers import methods
 from coterie.solvers.methods import all_methods, find_method, solver_of
 
@@ -219,3 +222,282 @@ def test_fewer_distinct_rows_than_clusters_in_the_users_words(settings, X, words
     with pytest.raises(ParameterError, match=words) as caught:
         ConsensusClustering(**settings, generator=generator).fit(X)
     assert str(caught.value).startswith("ConsensusClustering: ")
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def customers(n=90, seed=0):
+    """A table of three kinds of customers with an id, text, a date and gaps, and the kinds."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(np.arange(n) % 3)
+    age = np.array([25.0, 45.0, 65.0])[kinds] + rng.normal(0, 2, n)
+    income = np.array([20_000.0, 60_000.0, 30_000.0])[kinds] + rng.normal(0, 2_000, n)
+    table = pandas.DataFrame(
+        {
+            "customer_id": rng.permutation(n) + 1000,
+            "age": age,
+            "income": income,
+            "plan": np.array(["basic", "pro", "free"])[kinds],
+            "joined": pandas.Timestamp("2020-01-01") + pandas.to_timedelta(400 * kinds, unit="D"),
+            "note": [f"remark {i}" for i in range(n)],
+        }
+    )
+    return table, kinds
+
+
+def with_gaps(table, share=0.1, seed=1):
+    table = table.copy()
+    gaps = np.random.default_rng(seed).random((len(table), 2)) < share
+    table[["age", "income"]] = table[["age", "income"]].mask(gaps)
+    return table
+
+
+def test_a_table_with_ids_text_and_gaps():
+    table, kinds = customers()
+    model = ConsensusClustering(3, random_state=0).fit(with_gaps(table))
+    assert adjusted_rand_score(kinds, model.labels_) == 1
+    used = {plan.name: plan.used for plan in model.encoder_.plans_}
+    assert used == {
+        "customer_id": False,
+        "age": True,
+        "income": True,
+        "plan": True,
+        "joined": True,
+        "note": False,
+    }
+    assert model.verdict_.reliable
+    assert model.feature_names_in_.tolist() == [*table.columns]
+    assert model.n_features_in_ == 6
+    assert np.isfinite(model.features_of(with_gaps(table))).all()
+
+
+def test_the_encoder_of_the_user_is_cloned_and_used_for_a_mapping():
+    table, _ = customers()
+    encoder = TableEncoder(columns=["age"])
+    model = ConsensusClustering(3, n_members=5, prepare=encoder, random_state=0)
+    model.fit({name: table[name].tolist() for name in table})
+    assert model.encoder_ is not encoder
+    assert not hasattr(encoder, "plans_")
+    frame = ConsensusClustering(3, n_members=5, prepare=encoder, random_state=0).fit(table)
+    assert np.array_equal(frame.labels_, model.labels_)
+    assert frame.features_of(table).shape == (90, 1)
+
+
+def test_without_preparation_a_frame_is_its_array():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(BLOBS.X * [1, 3], columns=["east", "north"])
+    one = ConsensusClustering(5, n_members=5, prepare=None, random_state=0).fit(frame)
+    other = ConsensusClustering(5, n_members=5, random_state=0).fit(frame.to_numpy())
+    assert one.ensemble_ == other.ensemble_
+    assert not hasattr(one, "encoder_")
+    assert np.array_equal(one.features_of(frame), frame.to_numpy())
+
+
+def test_a_frame_gives_the_partition_of_its_scaled_array():
+    pandas = pytest.importorskip("pandas")
+    X = BLOBS.X * [1, 1000]
+    frame = pandas.DataFrame(X, columns=["east", "north"])
+    scaled = StandardScaler().fit_transform(X)
+    assert (np.abs(scaled) < 3).all()
+    one = ConsensusClustering(5, n_members=5, random_state=0).fit(frame)
+    other = ConsensusClustering(5, n_members=5, random_state=0).fit(scaled)
+    assert np.array_equal(one.labels_, other.labels_)
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize("asked", ["auto", (2, 5)])
+def test_a_chosen_k_gives_the_labels_of_the_same_k_given(asked, as_frame):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(BLOBS.X, columns=["east", "north"]) if as_frame else BLOBS.X
+    chosen = ConsensusClustering(asked, n_members=20, random_state=3).fit(X)
+    given = ConsensusClustering(chosen.n_clusters_, n_members=20, random_state=3).fit(X)
+    assert chosen.n_clusters_ == chosen.selection_.recommended == 5
+    assert chosen.ensemble_ == given.ensemble_
+    assert np.array_equal(chosen.labels_, given.labels_)
+    assert np.array_equal(chosen.sample_confidence_, given.sample_confidence_)
+    assert chosen.verdict_ == given.verdict_
+
+
+def test_a_range_limits_the_choice():
+    model = ConsensusClustering((4, 5), n_members=10, random_state=0).fit(BLOBS.X)
+    assert model.selection_.ks.tolist() == [4, 5]
+    assert model.n_clusters_ == 5
+    for wrong in ((3, 2), (0, 3), (2,), (2, 3, 4), (2, 2.5)):
+        with pytest.raises(ParameterError, match=r"a range \(low, high\)"):
+            ConsensusClustering(wrong).fit(BLOBS.X)
+
+
+def test_a_new_fit_forgets_the_one_before():
+    table, _ = customers()
+    moons, _ = make_moons(300, noise=0.04, random_state=0)
+    model = ConsensusClustering(2, n_members=10, random_state=0)
+    model.set_params(n_clusters=3).fit(with_gaps(table))
+    model.set_params(n_clusters=2).fit(moons)
+    assert not hasattr(model, "encoder_")
+    again = clone(model).fit(moons)
+    for X in (moons, BLOBS.X):
+        fresh = clone(model).fit(X)
+        for refitted in (again.fit(X), model.fit(X)):
+            assert refitted.ensemble_ == fresh.ensemble_
+            assert refitted.verdict_ == fresh.verdict_
+            assert np.array_equal(refitted.labels_, fresh.labels_)
+
+
+def test_members_have_many_clusters_where_these_show_a_gap():
+    moons, classes = make_moons(400, noise=0.04, random_state=0)
+    model = ConsensusClustering(2, random_state=0).fit(moons)
+    assert adjusted_rand_score(classes, model.labels_) == 1
+    assert min(model.ensemble_.n_clusters_per_member) > 2
+    blobs = ConsensusClustering(5, random_state=0).fit(BLOBS.X)
+    assert {*blobs.ensemble_.n_clusters_per_member.tolist()} == {5}
+
+
+# ---------------------------------------------------------------------- outliers
+
+
+def two_groups_and_a_failed_sample():
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 64)
+    X = rng.normal(size=(129, 10))
+    X[:128] += 3.0 * groups[:, None]
+    X[128] = 500.0
+    return X, groups
+
+
+@pytest.mark.filterwarnings("ignore:.*distances between samples")
+def test_a_failed_sample_is_set_aside():
+    X, groups = two_groups_and_a_failed_sample()
+    model = ConsensusClustering(2, random_state=0).fit(X)
+    assert np.flatnonzero(model.set_aside_).tolist() == [128]
+    assert adjusted_rand_score(groups, model.labels_[:128]) == 1
+    assert len(model.labels_) == 129
+    assert "1 outlier was set aside" in model.verdict_.text
+    assert np.array_equal(model.predict(X), model.labels_)
+    # one sample alone is a cluster if the user wants it
+    kept = ConsensusClustering(2, min_cluster_size=None, random_state=0).fit(X)
+    assert not kept.set_aside_.any()
+    assert np.bincount(kept.labels_).min() == 1
+    assert not kept.verdict_.reliable
+    assert np.array_equal(
+        ConsensusClustering(2, min_cluster_size=1, random_state=0).fit_predict(X), kept.labels_
+    )
+
+
+def test_nothing_is_set_aside_from_groups_of_some_size():
+    model = ConsensusClustering(5, n_members=10, random_state=0).fit(BLOBS.X)
+    assert not model.set_aside_.any()
+    # too many would have to be set aside
+    none = ConsensusClustering(5, n_members=10, min_cluster_size=400, random_state=0).fit(BLOBS.X)
+    assert not none.set_aside_.any()
+    assert np.array_equal(none.labels_, model.labels_)
+
+
+# ---------------------------------------------------------------------- members and predictions
+
+
+def test_clusterers_without_a_seed_get_one():
+    clusterers = [KMeans(k, n_init=1) for k in (4, 5, 6, 5, 5)]
+    one, two, other = (
+        ConsensusClustering(5, generator=clusterers, random_state=seed).fit(BLOBS.X)
+        for seed in (0, 0, 1)
+    )
+    assert one.ensemble_ == two.ensemble_
+    assert one.ensemble_ != other.ensemble_
+    assert all(clusterer.random_state is None for clusterer in clusterers)
+    # equal clusterers are different members
+    assert one.pool_.plans[1].estimator.random_state != one.pool_.plans[3].estimator.random_state
+
+
+def test_predictions_of_a_frame():
+    table, kinds = customers()
+    model = ConsensusClustering(3, random_state=0).fit(table)
+    assert np.array_equal(model.predict(table), model.labels_)
+    # neither the order nor columns that are not used matter
+    turned = table[[*reversed(table.columns)]].drop(columns=["note", "customer_id"])
+    assert np.array_equal(model.predict(turned), model.labels_)
+    one_by_one = [model.predict(table.iloc[[i]])[0] for i in range(len(table))]
+    assert np.array_equal(one_by_one, model.labels_)
+    incomplete = with_gaps(table, share=0.3)
+    assert adjusted_rand_score(kinds, model.predict(incomplete)) == 1
+    new, new_kinds = customers(seed=5)
+    assert adjusted_rand_score(new_kinds, model.predict(new)) == 1
+
+
+def test_a_model_of_a_frame_pickles():
+    table, _ = customers()
+    table = with_gaps(table)
+    model = ConsensusClustering(3, n_members=10, random_state=0).fit(table)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(table), model.predict(table))
+    assert again.verdict_ == model.verdict_
+    assert np.array_equal(again.features_of(table), model.features_of(table))
+
+
+def test_every_member_fills_the_gaps_anew():
+    table, _ = customers()
+    table = with_gaps(table, share=0.4)
+    one, two, other = (
+        ConsensusClustering(3, n_members=10, random_state=seed).fit(table) for seed in (0, 0, 1)
+    )
+    assert len({plan.fill for plan in one.pool_.plans}) == 10
+    assert one.ensemble_ == two.ensemble_
+    assert {plan.fill for plan in one.pool_.plans} != {plan.fill for plan in other.pool_.plans}
+
+
+# ---------------------------------------------------------------------- the verdict
+
+
+def test_the_verdict_on_noise_and_on_blobs():
+    noise = np.random.default_rng(0).normal(size=(200, 6))
+    on_noise = ConsensusClustering(4, random_state=0).fit(noise).verdict_
+    assert not on_noise.reliable
+    assert on_noise.text.startswith("Don't rely on this partition")
+    on_blobs = ConsensusClustering(5, random_state=0).fit(BLOBS.X).verdict_
+    assert on_blobs.reliable
+    assert not on_blobs.doubts
+    assert on_noise.agreement < on_blobs.agreement
+
+
+def test_confidence_falls_with_the_agreement():
+    noise = np.random.default_rng(0).normal(size=(200, 6))
+    model = ConsensusClustering(4, n_members=10, random_state=0).fit(noise)
+    assert model.verdict_.agreement < 0.9
+    assert np.allclose(
+        model.sample_confidence_, model.solver_.sample_confidence_ * model.verdict_.agreement
+    )
+    assert np.array_equal(Result.of(model).sample_confidence, model.sample_confidence_)
+
+
+def test_of_one_member_nothing_is_known():
+    model = ConsensusClustering(3, n_members=1, random_state=0).fit(BLOBS.X)
+    assert np.isnan(model.verdict_.agreement)
+    assert not model.verdict_.reliable
+    assert not model.sample_confidence_.any()
+
+
+def test_a_wild_column_is_doubted_in_an_array_and_scaled_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    wild = np.column_stack([BLOBS.X, np.random.default_rng(0).normal(0, 1e4, 500)])
+    with pytest.warns(
+        UserWarning, match=r"1 column of 3 \(2\) makes up 99.9% .* Scale the columns"
+    ):
+        model = ConsensusClustering(5, n_members=5, random_state=0).fit(wild)
+    assert not model.verdict_.reliable
+    assert "1 column of 3 (2) makes up 99.9%" in model.verdict_.text
+    frame = pandas.DataFrame(wild, columns=["east", "north", "noise"])
+    assert not any(
+        "column" in doubt
+        for doubt in ConsensusClustering(5, n_members=5, random_state=0).fit(frame).verdict_.doubts
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"prepare": "yes"}, {"min_cluster_size": 0}, {"min_cluster_size": 2.5}, {"prepare": KMeans()}],
+)
+def test_what_is_no_preparation_or_size(settings):
+    (name,) = settings
+    with pytest.raises(ParameterError, match=f"{name} must be"):
+        ConsensusClustering(3, **settings).fit(BLOBS.X)

@@ -223,7 +223,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
         "prepare": Kind(
-            lambda value: value is None or value == "auto" or isinstance(value, TableEncoder),
+            lambda value: (
+                value is None
+                or (isinstance(value, str) and value == "auto")
+                or isinstance(value, TableEncoder)
+            ),
             "'auto', None or a TableEncoder",
         ),
         "min_cluster_size": Choice(
@@ -280,7 +284,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             find_method(self.solver)
         source = self._source_of(X)
         rng = generator(self.random_state)
-        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation"):
+        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
             # Left by an earlier fit.
             self.__dict__.pop(attribute, None)
         seeds = child_seeds(rng, 4)
@@ -294,11 +298,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
         self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
-        # NaN with a single member, of which nothing is known
-        agreement = np.nan_to_num(max(self.verdict_.agreement, 0.0))
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
         self.sample_confidence_ = source.expand(
-            pool, ensemble, solver.sample_confidence_ * agreement, "confidence"
+            pool, ensemble, solver.sample_confidence_ * self.verdict_.share, "confidence"
         )
         self.member_weights_: NDArray[np.float64] = solver.member_weights_
         self.converged_: bool = solver.converged_

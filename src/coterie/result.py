@@ -173,10 +173,10 @@ class Result(DiagnosisMixin):
         if X is not None and encoder is not None:
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
-        confidence = model.sample_confidence_
-        if np.shape(confidence) != (ensemble.n_samples,):
-            # of rows in partitions; the ensemble has the distinct ones
-            confidence = solver.sample_confidence_ * max(model.verdict_.agreement, 0.0)
+        # that of the model is lazy for rows in partitions; the ensemble has the distinct ones
+        confidence = solver.sample_confidence_
+        if model is not solver:
+            confidence = confidence * model.verdict_.share
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None

@@ -168,6 +168,9 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     yield "select_k", (lambda **given: select_k(ENSEMBLE, **given), chosen)
     whole = ConsensusClustering(2, n_members=2, random_state=0).get_params(deep=False)
     yield "ConsensusClustering", (lambda **given: ConsensusClustering(**given).fit(FEATURES), whole)
+    table = {"x": FEATURES[:, 0], "y": FEATURES[:, 1], "z": [*"ab"] * (ROWS // 2)}
+    encoded = generate.TableEncoder().get_params(deep=False)
+    yield "TableEncoder", (lambda **given: generate.TableEncoder(**given).fit(table), encoded)
 
 
 def of_pictures() -> Iterator[tuple[str, Call]]:

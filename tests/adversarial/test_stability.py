@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ def test_stored_results_are_read_for_ever(path):
     assert list(result.ensemble.members) == expected["members"]
     assert result.diagnose_samples()["cluster"].tolist() == expected["labels"]
     assert (result.selection is not None) == expected["selection"]
+    # since version 2
+    assert [column["kind"] for column in result.columns] == expected.get("columns", [])
+    verdict = None if result.verdict is None else asdict(result.verdict)
+    assert verdict == (expected["verdict"] | {"doubts": ()} if "verdict" in expected else None)
 
 
 def test_there_is_one_of_every_version():

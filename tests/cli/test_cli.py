@@ -16,7 +16,7 @@ import pytest
 import coterie
 from coterie import EAC, LWEA, Ensemble
 from coterie.cli import main
-from tests.cli.conftest import CLASSES
+from tests.cli.conftest import CLASSES, POINTS
 
 
 def run(
@@ -69,7 +69,7 @@ def test_cluster_finds_the_blobs_and_says_so(folder, capsys):
     rows = rows_of(folder / "out.csv")
     assert [row["name"] for row in rows] == [f"s{i}" for i in range(60)]
     assert same_partition([row["label"] for row in rows], CLASSES.tolist())
-    assert "60 samples, 2 features" in out
+    assert "60 samples, 2 columns used" in out
     assert "ACC 1.000" in out
     assert "mean confidence" in out
     assert max(map(len, out.splitlines())) <= 80
@@ -258,15 +258,17 @@ def test_many_samples_without_labels_name_the_first_five(refused):
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        ("x,y\n1,2\n,3\n4,\n5,6\n", [], "missing values in columns 'x' (1, first in line 3), 'y'"),
-        ("x,y\n1,2\n1,inf\n", [], "infinite values in column 'y'"),
+        ("x,y\n1,2\n1,inf\n", [], "t.csv: infinite values in column 'y' (1, first in line 3)"),
         ("x,y\n1,2\n1,oops\n2,3\n", [], "line 3: column 'y' holds 'oops', which is not a number"),
-        ("x,who\n1,ann\n1,bob\n2,cy\n", [], "column 'who' holds text, not numbers"),
+        ("x,y\n1,2\n1,2\n2,2\n", ["--columns", "y"], "no column is left to cluster by"),
+        ("x,y\n1,2\n1,2\n2,3\n", ["--drop", "x", "y"], "t.csv: no column is left to cluster"),
+        ("x,y\n1,2\n1,2\n2,3\n", ["--columns", "x", "x"], "column 'x' is named twice"),
+        ("x,y\n1,2\n1,2\n2,3\n", ["--categories", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n1,3\n2\n", [], "line 4: 1 cell"),
         ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
         ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
-        ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "all rows of X are the same"),
-        ("x,y\n1,2\n-1e308,3\n", [], "X reaches 1e+308, and squares of that overflow"),
+        ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "'x' (constant), 'y' (constant); check"),
+        ("x,y\n1,2\n-1e308,3\n", [], "column 'x' reaches 1e+308, and squares of that overflow"),
         ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),
@@ -277,6 +279,54 @@ def test_many_samples_without_labels_name_the_first_five(refused):
 def test_cluster_refuses_bad_features(refused, content, options, says):
     Path("t.csv").write_text(content)
     assert says in refused("cluster", "t.csv", "-k", 1, *options, "-o", "out.csv")
+
+
+def test_text_dates_and_gaps_are_encoded(folder, capsys):
+    lines = [
+        f"c{i},{'' if i % 7 == 3 else x},{y},{'ab'[k > 0]},2024-01-{k + 1:02},yes"
+        for i, ((x, y), k) in enumerate(zip(POINTS, CLASSES.tolist(), strict=True))
+    ]
+    Path("t.csv").write_text("\n".join(["who,x,y,plan,day,same", *lines]) + "\n")
+    assert main(["cluster", "t.csv", "-k", "3", "-o", "out.csv", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    kinds = {column["column"]: (column["kind"], column["used"]) for column in facts["columns"]}
+    assert kinds == {
+        "who": ("id", False),
+        "x": ("number", True),
+        "y": ("number", True),
+        "plan": ("category", True),
+        "day": ("date", True),
+        "same": ("constant", False),
+    }
+    assert facts["verdict"]["reliable"]
+    rows = rows_of(folder / "out.csv")
+    # the column of ids names the samples
+    assert [row["who"] for row in rows] == [f"c{i}" for i in range(60)]
+    assert same_partition([row["label"] for row in rows], CLASSES.tolist())
+    assert main(["cluster", "t.csv", "-k", "3", "--drop", "day", "--scale", "robust"]) == 0
+    out = capsys.readouterr().out
+    assert "column 'day' (number) left out as asked" in out
+    assert "column 'who' (id) left out: differs in every row" in out
+    assert "expected agreement" in out
+
+
+@pytest.mark.parametrize(
+    "option", [["--drop", "y"], ["--columns", "x", "z"], ["--categories", "y"]]
+)
+def test_columns_that_are_not_numbers_to_cluster_by_may_hold_stray_text(folder, capsys, option):
+    lines = [f"{x},{i % 2 if i else 'oops'},{z}" for i, (x, z) in enumerate(POINTS)]
+    Path("t.csv").write_text("\n".join(["x,y,z", *lines]) + "\n")
+    assert main(["cluster", "t.csv", "-k", "3", *option]) == 0
+
+
+@pytest.mark.parametrize("command", [["cluster"], ["select", "-k", "2-4"]])
+def test_every_generator_and_way_to_prepare(folder, capsys, command):
+    for options in (["--scale", "none"], ["--impute", "median"], ["--categories", "kind"]):
+        assert main([*command, "data.csv", "--id", "name", "--members", "10", *options]) == 0
+    if command == ["cluster"]:
+        for name in ("subsample", "features", "spectral"):
+            options = ["--generator", name, "--members", "10", "--min-cluster-size", "2"]
+            assert main([*command, "features.csv", "-k", "3", *options]) == 0
 
 
 @pytest.mark.parametrize(

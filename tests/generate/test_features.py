@@ -1,4 +1,7 @@
-"""Features that are no numbers: the message names column and row, and says what to do."""
+"""Features that are no numbers: the message names column and row, and says what to do.
+
+Frames are encoded by ConsensusClustering and select_k; see test_tables.py.
+"""
 
 import datetime as dt
 
@@ -19,16 +22,27 @@ def cluster(X):
     return ConsensusClustering(2).fit(X)
 
 
-@pytest.mark.parametrize("use", [cluster, kmeans_pool, select_k])
+def unprepared(X):
+    return ConsensusClustering(2, prepare=None).fit(X)
+
+
+FRAMES = [
+    pd.DataFrame(CITIES),
+    pd.DataFrame({**CITIES, "city": pd.Categorical(CITIES["city"])}),
+    pl.DataFrame(CITIES),
+]
+ARRAYS = [
+    np.array([[1, "7"], [2, "Oslo"], [3, "Rome"]], dtype=object),
+    np.array([["1", "7"], ["2", "Oslo"], ["3", "Rome"]]),
+    [[1, "7"], [2, "Oslo"], [3, "Rome"]],
+]
+
+
 @pytest.mark.parametrize(
-    ("X", "column"),
+    ("use", "X", "column"),
     [
-        (pd.DataFrame(CITIES), "'city'"),
-        (pd.DataFrame({**CITIES, "city": pd.Categorical(CITIES["city"])}), "'city'"),
-        (pl.DataFrame(CITIES), "'city'"),
-        (np.array([[1, "7"], [2, "Oslo"], [3, "Rome"]], dtype=object), "1"),
-        (np.array([["1", "7"], ["2", "Oslo"], ["3", "Rome"]]), "1"),
-        ([[1, "7"], [2, "Oslo"], [3, "Rome"]], "1"),
+        *((use, X, "'city'") for use in (unprepared, kmeans_pool) for X in FRAMES),
+        *((use, X, "1") for use in (cluster, unprepared, kmeans_pool, select_k) for X in ARRAYS),
     ],
 )
 def test_text_is_named_by_column_and_row(use, X, column):
@@ -79,21 +93,33 @@ def test_masked_places_are_refused_in_prediction():
 DATES = pd.DataFrame({"day": [*pd.date_range("2020-01-01", periods=9), pd.NaT]})
 
 
-@pytest.mark.parametrize("use", [cluster, kmeans_pool, select_k])
+DATED_FRAMES = [
+    DATES,
+    DATES - DATES.iloc[0],
+    pl.from_pandas(DATES),
+    pa.Table.from_pandas(DATES),
+]
+
+
 @pytest.mark.parametrize(
-    "X",
+    ("use", "X"),
     [
-        DATES,
-        DATES.to_numpy(),
-        DATES - DATES.iloc[0],
-        pl.from_pandas(DATES),
-        pa.Table.from_pandas(DATES),
+        *((use, X) for use in (unprepared, kmeans_pool) for X in DATED_FRAMES),
+        *((use, DATES.to_numpy()) for use in (cluster, unprepared, kmeans_pool, select_k)),
     ],
 )
 def test_dates_alone_are_no_features(use, X):
     # as numbers NaT would be one of them, and a cluster of its own
     with pytest.raises(ValueError, match="X holds dates"):
         use(X)
+
+
+@pytest.mark.parametrize("X", DATED_FRAMES)
+def test_a_frame_of_dates_is_encoded(X):
+    # the gap is filled, and is not a cluster of its own
+    model = ConsensusClustering(2, random_state=0).fit(X)
+    assert model.encoder_.plans_[0].missing == 1
+    assert np.bincount(model.labels_).min() > 1
 
 
 def test_columns_of_one_name_are_refused():

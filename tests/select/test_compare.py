@@ -365,7 +365,8 @@ def test_auto_on_noise_gives_one_cluster_and_a_warning():
 
 def test_only_auto_is_a_word_for_a_number():
     with pytest.raises(
-        ParameterError, match="'auto', or a whole number of at least 1, or None, but is 'best'"
+        ParameterError,
+        match=r"'auto', or a whole number of at least 1, a range \(low, high\), or None, but is 'best'",
     ):
         ConsensusClustering("best").fit(noise(20, 2, 0))
     model = ConsensusClustering(3, n_members=5, random_state=0).fit(noise(60, 2, 0))

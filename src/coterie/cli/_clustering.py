@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,9 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         stages.begin(f"reading {arguments.data.name}")
         table = read_table(arguments.data, "features", arguments.id)
         truth = None if arguments.truth is None else table.labels(arguments.truth)
-        columns = table.mixed([arguments.id, arguments.truth])
-        encoder = asked_encoder(arguments, table)
+        columns, encoder = asked_columns(arguments, table)
         _check_rows(arguments, table.n_rows)
-        model = clustering(arguments, None, solver, stages, "combining")
+        model = clustering(arguments, solver, stages, "combining")
         model.set_params(prepare=encoder, callback=stages.reach)
         model.fit(columns)
         used = [plan for plan in model.encoder_.plans_ if plan.used]
@@ -74,17 +74,25 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     summarise(arguments, log, result, f"{arguments.data.name}: {size}")
 
 
-def asked_encoder(arguments: argparse.Namespace, table: FileTable) -> TableEncoder:
-    """The encoder of --scale, --categories, --impute, --columns and --drop."""
-    for name in [*(arguments.columns or ()), *arguments.drop, *arguments.categories]:
+def asked_columns(
+    arguments: argparse.Namespace, table: FileTable
+) -> tuple[dict[str, Any], TableEncoder]:
+    """The columns of a file, and the encoder that was asked for."""
+    for name in arguments.categories:
         table.column(name)
-    elsewhere = {arguments.id, getattr(arguments, "truth", None)}
+    elsewhere = [arguments.id, getattr(arguments, "truth", None)]
+    columns = table.mixed(arguments.columns, elsewhere, arguments.drop, arguments.categories)
+    return columns, asked_encoder(arguments, columns)
+
+
+def asked_encoder(arguments: argparse.Namespace, present: Collection[str]) -> TableEncoder:
+    """The encoder of --scale, --categories, --impute, --columns and --drop for these columns."""
     return TableEncoder(
         scale=arguments.scale,
-        categories=[name for name in arguments.categories if name not in elsewhere],
+        categories=[name for name in arguments.categories if name in present],
         impute=arguments.impute,
-        columns=arguments.columns and [name for name in arguments.columns if name not in elsewhere],
-        drop=[name for name in arguments.drop if name not in elsewhere],
+        columns=arguments.columns and [name for name in arguments.columns if name in present],
+        drop=[name for name in arguments.drop if name in present],
     )
 
 
@@ -237,7 +245,6 @@ def combined(
 
 def clustering(
     arguments: argparse.Namespace,
-    selection: Selection | None,
     solver: LabelConsensus | None,
     stages: Stages,
     after_members: str,
@@ -249,7 +256,7 @@ def clustering(
     if solver is not None:
         _follow_passes(solver, stages)
     return ConsensusClustering(
-        arguments.clusters if selection is None else selection.recommended,
+        arguments.clusters,
         n_members=arguments.members,
         generator=arguments.generator,
         member_clusters=arguments.member_clusters,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.cli._clustering import asked_encoder, chosen_k
+from coterie.cli._clustering import asked_columns, chosen_k
 from coterie.cli._label_files import read_label_files
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
@@ -53,7 +53,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
         else:
             stages.begin(f"reading {files[0].name}")
             table = read_table(files[0], "features", arguments.id)
-            data = table_features(table.mixed([arguments.id]), asked_encoder(arguments, table))
+            data = table_features(*asked_columns(arguments, table))
             size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
     headline = f"{', '.join(path.name for path in files)}: {size}"

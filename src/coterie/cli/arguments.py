@@ -316,8 +316,9 @@ COMMANDS = {
             "--generator": {
                 "choices": ("kmeans", "subsample", "features", "spectral"),
                 "default": "kmeans",
-                "help": "how clusterings are made: k-means (default), on random shares of the rows or "
-                "of the columns, or spectral clustering",
+                "metavar": "NAME",
+                "help": "how clusterings are made: kmeans (default), subsample (on random shares of "
+                "the rows), features (of the columns) or spectral",
             },
             "--min-cluster-size": {
                 "type": _whole(1),

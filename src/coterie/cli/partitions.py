@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.cli._clustering import asked_solver, chosen_k, clustering, combined, summarise
+from coterie.cli._clustering import (
+    asked_encoder,
+    asked_solver,
+    chosen_k,
+    clustering,
+    combined,
+    summarise,
+)
 from coterie.cli._label_files import refuse_repeated
 from coterie.cli._questions import check_select, show_selection
 from coterie.cli.arguments import UsageError, is_pattern
@@ -28,8 +34,8 @@ from coterie.core.errors import CoterieError, DataError
 from coterie.core.random import generator
 from coterie.core.text import absent_column, counted, listed
 from coterie.ensemble import Ensemble
+from coterie.generate.tables import TableEncoder, table_features
 from coterie.io.parquet import require_pyarrow
-from coterie.io.table import not_numbers
 from coterie.io.write import check_writable
 from coterie.result import Result
 
@@ -85,13 +91,11 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         with _mistakes_in_data():
             follow = stages.members_then("combining")
             features = _open_features(arguments, arguments.data, files, client, follow)
-            selection = None
-            if isinstance(arguments.clusters, tuple):
-                drawn = _sample(features, arguments, stages)
-                selection = chosen_k(arguments, drawn, solver, stages)
-            model = clustering(arguments, selection, solver, stages, "labelling all rows")
+            model = clustering(arguments, solver, stages, "labelling all rows")
+            model.set_params(prepare=_encoder(arguments, features))
             pool = model.fit(features).pool_
-        return Labelled(pool.labels, pool.member_names, model, features.width), selection
+        used = sum(plan.used for plan in model.encoder_.plans_)
+        return Labelled(pool.labels, pool.member_names, model, used), None
 
     _carry_out(arguments, log, [arguments.data], work)
 
@@ -114,8 +118,10 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
         else:
             with _mistakes_in_data():
                 features = _open_features(arguments, paths[0], files, client)
-                data = _sample(features, arguments, stages)
-            rows, columns = sum(features.lengths), features.width
+                stages.begin("drawing a sample")
+                drawn = features.draw(generator(arguments.seed))
+                data = table_features(drawn, _encoder(arguments, features))
+            rows, columns = sum(features.lengths), data.shape[1]
             size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
             if len(data) < rows:
                 size += f", of which {len(data):,} were drawn"
@@ -163,7 +169,7 @@ def _carry_out(
         write_pages(arguments, log, result)
     size = counted(rows, "sample")
     if arguments.command == "cluster":
-        size += f", {counted(labelled.n_columns, 'feature')}"
+        size += f", {counted(labelled.n_columns, 'column')} used"
     size += f", in {counted(len(files), 'parquet file')}"
     summarise(arguments, log, result, f"{listed(map(str, paths), 5)}: {size}")
 
@@ -269,7 +275,7 @@ def _open_features(
     client: Any,
     callback: Progress | None = None,
 ) -> DaskFeatures:
-    """The columns to cluster by; every file must hold numbers there."""
+    """The columns to cluster by, in the order of the files."""
     from coterie.scale import features_from_dask
     from coterie.scale.source import open_labels
 
@@ -279,16 +285,21 @@ def _open_features(
     for name in [*wanted, *arguments.drop]:
         if name not in present and name != arguments.id:
             raise DataError(absent_column(files[0], name, present))
-    kept = [name for name in wanted if name not in arguments.drop and name != arguments.id]
+    left_out = {*arguments.drop, arguments.id}
+    kept = [name for name in present if name in wanted and name not in left_out]
     if not kept:
         raise DataError(f"{path}: no column is left to cluster")
-    kinds = dict(zip(present, layout.kinds, strict=True))
-    others = [name for name in kept if kinds[name] not in ("numbers", "truth values", "any")]
-    if others:
-        raise not_numbers(path, others, kinds[others[0]])
+    for name in arguments.categories:
+        if name not in present:
+            raise DataError(absent_column(files[0], name, present))
     return features_from_dask(
         files, columns=kept, id=arguments.id, client=client, callback=callback
     )
+
+
+def _encoder(arguments: argparse.Namespace, features: DaskFeatures) -> TableEncoder:
+    """The encoder that was asked for; columns to drop are not even read."""
+    return asked_encoder(arguments, [str(name) for name in features.columns])
 
 
 # ---------------------------------------------------------------------- the work
@@ -353,15 +364,6 @@ def _read_partitions(
     return ensemble_from_dask(
         files, columns=columns, id=arguments.id, client=client, callback=stages.reach
     )
-
-
-def _sample(
-    features: DaskFeatures, arguments: argparse.Namespace, stages: Stages
-) -> NDArray[np.float64]:
-    """The rows that members are fitted on."""
-    stages.begin("drawing a sample")
-    drawn: NDArray[np.float64] = features.draw(generator(arguments.seed)).to_numpy(np.float64)
-    return drawn
 
 
 def _write_labels(

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from coterie.core.params import nearest
-
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
 # longer names are cut, so that one name cannot fill a page
@@ -114,5 +112,8 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 def absent_column(where: object, name: str, present: Iterable[str]) -> str:
     """The message about a column that a table does not have."""
+    # params needs numpy, which the help of the command must not import
+    from coterie.core.params import nearest
+
     columns = [*present]
     return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"

@@ -8,8 +8,8 @@ scikit-learn's own encoders, imputers and scalers, and says what it did.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Literal, Self
 
@@ -53,7 +53,8 @@ FEWEST_ROWS_OF_IDS = 8
 MOST_DEVIATIONS = 3.0
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
-_DATE_FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
+_ISO = "iso"
+_DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MISSING_LEVEL = "(missing)"
 
@@ -74,6 +75,8 @@ class ColumnPlan:
         Number of rows without a value.
     levels : tuple of str
         The values of a category, sorted.
+    date_format : str
+        How dates are written as text: "iso" or a format of ``strptime``; empty for real dates.
     """
 
     name: str
@@ -82,6 +85,7 @@ class ColumnPlan:
     treatment: str
     missing: int = 0
     levels: tuple[str, ...] = ()
+    date_format: str = ""
 
 
 class JointScaler(TransformerMixin, BaseEstimator):
@@ -233,7 +237,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError(
                 "no column is left to cluster by: "
                 + listed([f"{plan.name!r} ({plan.kind})" for plan in plans]),
-                "name the columns to use with {columns}",
+                # a constant separates nothing, whoever asks for it
+                "check how the table was made"
+                if all(plan.kind == "constant" for plan in plans)
+                else "name the columns to use with {columns}",
             )
         self.n_features_in_ = len(table)
         self.feature_names_in_ = np.array([*table], dtype=object)
@@ -353,11 +360,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Values:
-    """A column as numbers (NaN where missing) or as texts (None where missing)."""
+    """A column as numbers (NaN where missing) or as texts (None where missing).
+
+    Dates that are written as text are both: days, and the texts.
+    """
 
     numbers: NDArray[np.float64] | None = None
     texts: list[str | None] | None = None
     is_date: bool = False
+    date_format: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -418,7 +429,7 @@ def read_columns(X: Any) -> dict[str, _Values]:
     if isinstance(X, Mapping):
         if all(isinstance(values, _Values) for values in X.values()):
             return dict(X)
-        table = {str(name): _from_values(str(name), values) for name, values in X.items()}
+        table = {str(name): _from_values(values) for name, values in X.items()}
     else:
         try:
             frame = nw.from_native(X, eager_only=True)
@@ -426,43 +437,46 @@ def read_columns(X: Any) -> dict[str, _Values]:
             raise DataError(
                 "X has columns of the same name; names of features must differ"
             ) from None
-        table = {str(name): _from_series(str(name), frame[name]) for name in frame.columns}
+        table = {str(name): _from_series(frame[name]) for name in frame.columns}
     if len({len(values) for values in table.values()}) > 1:
         raise DataError("the columns of the table differ in length")
     return table
 
 
-def _from_series(name: str, series: Any) -> _Values:
+def _from_series(series: Any) -> _Values:
     dtype = series.dtype
     if dtype.is_numeric():
-        return _from_values(name, series.cast(nw.Float64).to_numpy())
+        return _from_values(series.cast(nw.Float64).to_numpy())
     if dtype.is_temporal() and dtype != nw.Duration and dtype != nw.Time:
-        return _from_values(name, series.to_list())
+        return _from_values(series.to_list())
     if dtype == nw.Duration:
-        return _from_values(name, [_seconds(value) for value in series.to_list()])
-    return _from_values(name, series.to_list())
+        return _from_values([_seconds(value) for value in series.to_list()])
+    return _from_values(series.to_list())
 
 
 def _seconds(duration: Any) -> float | None:
     return None if is_missing(duration) else float(duration.total_seconds())
 
 
-def _from_values(name: str, values: Any) -> _Values:
+def _from_values(values: Any) -> _Values:
     array = np.asarray(values) if isinstance(values, np.ndarray) else None
     if array is not None and array.dtype.kind == "M":
         values = array.astype("datetime64[us]").tolist()
     elif array is not None and array.dtype.kind in "iuf":
-        return _Values(_finite(name, array.astype(np.float64)))
+        return _Values(array.astype(np.float64))
     cells = [None if is_missing(value) else value for value in values]
     present = [cell for cell in cells if cell is not None]
-    if present and all(_is_number(cell) for cell in present):
+    if all(_is_number(cell) for cell in present):
         numbers = [np.nan if cell is None else float(cell) for cell in cells]
-        return _Values(_finite(name, np.array(numbers)))
-    if present and all(isinstance(cell, date) for cell in present):
+        return _Values(np.array(numbers))
+    if all(isinstance(cell, date) for cell in present):
         return _Values(np.array([_days(cell) for cell in cells]), is_date=True)
     texts = [None if cell is None else str(cell).strip() or None for cell in cells]
-    days = _days_of_texts(texts)
-    return _Values(texts=texts) if days is None else _Values(days, is_date=True)
+    for form in _DATE_FORMATS:
+        days = _days_of_texts(texts, form)
+        if days is not None:
+            return _Values(days, texts, is_date=True, date_format=form)
+    return _Values(texts=texts)
 
 
 def _is_number(cell: object) -> bool:
@@ -476,6 +490,13 @@ def _finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
             f"column {name!r} holds {counted(int(infinite.sum()), 'infinite value')} (first in row "
             f"{int(np.argmax(infinite))}); replace them, or leave the column out",
         )
+    largest = float(np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0))
+    # leaves room for a sum of many squared differences
+    if largest > float(np.sqrt(np.finfo(np.float64).max)) / 1e4:
+        raise DataError(
+            f"column {name!r} reaches {largest:.3g}, and squares of that overflow; rescale it, or "
+            "leave the column out"
+        )
     return numbers
 
 
@@ -488,32 +509,21 @@ def _days(value: Any) -> float:
     return (moment - _EPOCH).total_seconds() / 86_400
 
 
-def _days_of_texts(texts: Iterable[str | None]) -> NDArray[np.float64] | None:
-    """Dates that are written as text, in days; None if some cell is not a date."""
-    texts = [*texts]
+def _days_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
+    """Dates that are written as text in this format, in days; None if some cell is not one."""
     if not any(texts):
         return None
-    readers: list[Callable[[str], datetime]] = [datetime.fromisoformat]
-    readers += [_reader(form) for form in _DATE_FORMATS]
-    for read in readers:
-        try:
-            return np.array(
-                [np.nan if text is None else _days(_dated(read, text)) for text in texts]
-            )
-        except ValueError:
-            continue
-    return None
+    try:
+        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in texts])
+    except ValueError:
+        return None
 
 
-def _dated(read: Callable[[str], datetime], text: str) -> datetime:
+def _dated(text: str, form: str) -> datetime:
     # "20240131" and "1234" are numbers or codes, not dates
     if not re.search(r"\d[-/.]\d", text):
         raise ValueError(text)
-    return read(text)
-
-
-def _reader(form: str) -> Callable[[str], datetime]:
-    return lambda text: datetime.strptime(text, form)
+    return datetime.fromisoformat(text) if form == _ISO else datetime.strptime(text, form)
 
 
 # ---------------------------------------------------------------------- what a column is
@@ -526,12 +536,13 @@ def _plan(name: str, values: _Values, is_category: bool, asked: bool) -> ColumnP
 
     def plan(kind: ColumnKind, treatment: str = "", levels: tuple[str, ...] = ()) -> ColumnPlan:
         used = kind in ("number", "date", "category")
-        return ColumnPlan(name, kind, used, treatment, missing, levels)
+        form = values.date_format if kind == "date" else ""
+        return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
-    if distinct <= 1:
-        return plan("constant", "left out: the same value in every row")
-    if missing > MOST_MISSING * n and not asked:
+    if distinct == 0 or (missing > MOST_MISSING * n and not asked):
         return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
+    if distinct == 1:
+        return plan("constant", "left out: the same value in every row")
     if is_category:
         return plan("category", levels=_levels(values))
     if values.is_date:
@@ -567,8 +578,11 @@ def _only_likely_ids(
     ]
     ids = {name for name in suspects if len(suspects) == 1 or _runs_on(table[name])}
     return [
-        ColumnPlan(
-            plan.name, "id", False, "left out: whole numbers that differ in every row", plan.missing
+        replace(
+            plan,
+            kind="id",
+            used=False,
+            treatment="left out: whole numbers that differ in every row",
         )
         if plan.name in ids
         else plan
@@ -617,7 +631,12 @@ def _texts(values: _Values) -> list[Any]:
     if values.texts is not None:
         return values.texts
     numbers = values.numbers if values.numbers is not None else np.empty(0)
-    return [None if np.isnan(number) else f"{number:g}" for number in numbers]
+    return [None if np.isnan(number) else _exactly(number) for number in numbers.tolist()]
+
+
+def _exactly(number: float) -> str:
+    """A number as text, without ``.0``; different numbers have different texts."""
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def _is_measured(plan: ColumnPlan) -> bool:
@@ -627,8 +646,13 @@ def _is_measured(plan: ColumnPlan) -> bool:
 def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
+        if plan.date_format and values.texts is not None:
+            # 01/02/2024 alone does not say which number is the month; the rows of the fit do
+            days = _days_of_texts(values.texts, plan.date_format)
+            if days is not None:
+                return days
         if values.numbers is not None:
-            return values.numbers
+            return _finite(plan.name, values.numbers)
         raise DataError(
             f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
             f"such as {next(text for text in _texts(values) if text is not None)!r}"
@@ -641,14 +665,13 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
 
 def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
     """Whether at least half of several columns reach both ends of the range of all."""
-    if len(columns) < 2:
+    if not columns:
         return False
     lowest = np.array([np.nanmin(column) for column in columns])
     highest = np.array([np.nanmax(column) for column in columns])
-    return (
-        float(np.mean(lowest == lowest.min())) >= 0.5
-        and float(np.mean(highest == highest.max())) >= 0.5
-    )
+    reach = (lowest == lowest.min()) & (highest == highest.max())
+    # a single wide column reaches both ends alone
+    return int(reach.sum()) >= max(2.0, 0.5 * len(columns))
 
 
 def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) -> list[ColumnPlan]:
@@ -662,7 +685,5 @@ def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) ->
             treatment = f"counted in days, {scaling}" if plan.kind == "date" else scaling
             if plan.missing:
                 treatment += "; gaps: " + ("5 similar rows" if impute == "donors" else "the median")
-        described.append(
-            ColumnPlan(plan.name, plan.kind, plan.used, treatment, plan.missing, plan.levels)
-        )
+        described.append(replace(plan, treatment=treatment))
     return described

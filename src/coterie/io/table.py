@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,16 +69,41 @@ class FileTable:
             raise DataError(f"{self.path}: no column is left to cluster")
         return self.numbers(chosen), chosen, None if id is None else self.ids(id)
 
-    def mixed(self, leave_out: Iterable[str | None] = ()) -> dict[str, Column]:
-        """The main columns as they are, for a TableEncoder; stray text among numbers is refused."""
-        chosen = self._chosen(None, leave_out)
-        if not chosen:
+    def mixed(
+        self,
+        columns: Sequence[str] | None = None,
+        leave_out: Iterable[str | None] = (),
+        drop: Sequence[str] = (),
+        categories: Sequence[str] = (),
+    ) -> dict[str, Column]:
+        """Columns as they are, for a TableEncoder.
+
+        Stray text among numbers and infinite values are refused in the columns that may be used:
+        ``columns``, or the main ones, without ``drop``. A category may hold any text.
+
+        Parameters
+        ----------
+        columns, drop, categories : sequence of str
+            As given to the encoder, which leaves columns out and says so.
+        leave_out : iterable of str or None
+            Columns that are neither returned nor checked, such as the ids.
+        """
+        leave_out = [*leave_out]
+        used = self._chosen(columns, (*leave_out, *drop))
+        if not used:
             raise DataError(f"{self.path}: no column is left to cluster")
-        for name in chosen:
+        for name in used:
             column = self.columns[name]
-            if isinstance(column, list):
+            if isinstance(column, list) and name not in categories:
                 self._refuse_stray_cell(name, column)
-        return {name: self.columns[name] for name in chosen}
+        self._refuse_where(
+            np.isinf,
+            {name: self.columns[name] for name in used if self._is_float(name)},
+            "infinite values",
+            "replace them or leave those rows or columns out",
+        )
+        names = dict.fromkeys([*self._chosen(None, leave_out), *used])
+        return {name: self.columns[name] for name in names}
 
     def members(
         self, id: str | None, label: Sequence[str] | None, drop: Sequence[str] = ()
@@ -129,20 +154,30 @@ class FileTable:
         matrix = np.empty((self.n_rows, len(names)))
         for j, name in enumerate(names):
             matrix[:, j] = self.column(name)
+        by_name = dict(zip(names, matrix.T, strict=True))
         for test, what, remedy in (
             (np.isnan, "missing values", "fill them or leave those rows or columns out"),
             (np.isinf, "infinite values", "replace them or leave those rows or columns out"),
         ):
-            if wrong := [
-                f"{name!r} ({int(bad.sum())}, first in {self.row_name(int(np.argmax(bad)))})"
-                for j, name in enumerate(names)
-                if (bad := test(matrix[:, j])).any()
-            ]:
-                raise DataError(
-                    f"{self.path}: {what} in {'column' if len(wrong) == 1 else 'columns'} "
-                    f"{listed(wrong, 5)}; {remedy}"
-                )
+            self._refuse_where(test, by_name, what, remedy)
         return matrix
+
+    def _is_float(self, name: str) -> bool:
+        return getattr(self.columns[name], "dtype", np.dtype(object)).kind == "f"
+
+    def _refuse_where(
+        self, test: Callable[[Any], Any], columns: Mapping[str, Any], what: str, remedy: str
+    ) -> None:
+        """Name the columns with values that fail a test, and the first row of each."""
+        if wrong := [
+            f"{name!r} ({int(bad.sum())}, first in {self.row_name(int(np.argmax(bad)))})"
+            for name, values in columns.items()
+            if (bad := test(values)).any()
+        ]:
+            raise DataError(
+                f"{self.path}: {what} in {'column' if len(wrong) == 1 else 'columns'} "
+                f"{listed(wrong, 5)}; {remedy}"
+            )
 
     def labels(self, name: str) -> Column:
         """A column as labels: whole numbers or names; other numbers are refused with their row."""

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from coterie.core.budget import Budget
-from coterie.core.errors import ParameterError
+from coterie.core.errors import DataError, ParameterError
 from coterie.core.params import CALLBACK, Integer, check_parameters
 from coterie.core.random import RandomState, generator
+from coterie.core.text import counted
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
@@ -291,9 +292,9 @@ class DaskFeatures:
     def draw(self, rng: np.random.Generator) -> Any:
         """A random sample of rows in their order; every partition is read and checked once per seed.
 
-        Without ``encode``, anything that is not a number is rejected with its partition, column and
-        row. ``rng`` does not
-        advance: the seed comes from a child, so that members are drawn as they are in memory.
+        Infinite numbers are rejected with their partition, column and row; without ``encode`` also
+        anything else that is not a number. ``rng`` does not advance: the seed comes from a child, so
+        that members are drawn as they are in memory.
         """
         seed = int(rng.spawn(1)[0].integers(2**63))
         if seed not in self._drawn:
@@ -498,6 +499,19 @@ def numbers_of(part: Any, columns: tuple[Any, ...], part_name: str) -> NDArray[A
     return numbers
 
 
+def _refuse_infinite(part: Any, columns: tuple[Any, ...], part_name: str) -> None:
+    """Raise DataError naming the partition, column and row of an infinite number."""
+    for name in columns:
+        if getattr(part[name].dtype, "kind", "O") != "f":
+            continue
+        infinite = np.isinf(part[name].to_numpy(np.float64, na_value=np.nan))
+        if infinite.any():
+            raise DataError(
+                f"{part_name}: column {name!r} holds {counted(int(infinite.sum()), 'infinite value')} "
+                f"(first in row {int(np.argmax(infinite))}); replace them, or leave the column out"
+            )
+
+
 def _draw(
     part: Any,
     part_name: str,
@@ -509,6 +523,7 @@ def _draw(
 ) -> tuple[NDArray[np.uint64], Any]:
     if encode and columns:
         refuse_absent(columns, [*part.columns], part_name)
+        _refuse_infinite(part, columns, part_name)
     else:
         numbers_of(part, columns, part_name)
     hashes = position_hashes(start, len(part), seed)

@@ -72,6 +72,11 @@ class Verdict:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def share(self) -> float:
+        """The expected agreement as a factor of confidence: 0 if it is below 0 or unknown."""
+        return 0.0 if np.isnan(self.agreement) else max(self.agreement, 0.0)
+
     @classmethod
     def of(
         cls,
