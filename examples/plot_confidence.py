@@ -26,8 +26,8 @@ figure, ax = plt.subplots(figsize=(6.8, 4.8), layout="constrained")
 embedding(plane, model.labels_, model.sample_confidence_, name="PCA of 64 features", ax=ax)
 
 # %%
-# One histogram per cluster: some clusters are certain, others have a long tail to the left. The line is
-# the median.
+# One histogram per cluster: some clusters are certain, others are less so as a whole or have a tail to the
+# left. The line is the median.
 
 figure, ax = plt.subplots(figsize=(6.0, 6.0), layout="constrained")
 confidence(model.sample_confidence_, labels=model.labels_, ax=ax)
