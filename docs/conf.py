@@ -27,6 +27,8 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib",),
 }
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+# links to headings of the first two levels, as on GitHub
+myst_heading_anchors = 2
 autosummary_generate = True
 autodoc_typehints = "none"
 napoleon_use_ivar = True

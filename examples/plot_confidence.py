@@ -4,7 +4,8 @@ How certain is the cluster of each sample?
 
 Every solver gives each sample a confidence between 0 and 1: one minus the ratio of the support for the
 next best cluster to the support for its own. It is lower if members put the sample with its cluster less
-often than usual.
+often than usual. ``ConsensusClustering`` multiplies it by the agreement that a second run is expected to
+have.
 """
 
 # %%
@@ -25,8 +26,8 @@ figure, ax = plt.subplots(figsize=(6.8, 4.8), layout="constrained")
 embedding(plane, model.labels_, model.sample_confidence_, name="PCA of 64 features", ax=ax)
 
 # %%
-# One histogram per cluster: some clusters are certain, others have a long tail to the left. The line is
-# the median.
+# One histogram per cluster: some clusters are certain, others are less so as a whole or have a tail to the
+# left. The line is the median.
 
 figure, ax = plt.subplots(figsize=(6.0, 6.0), layout="constrained")
 confidence(model.sample_confidence_, labels=model.labels_, ax=ax)

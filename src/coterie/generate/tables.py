@@ -144,8 +144,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     scale : {"auto", "standard", "robust", "none"}, default "auto"
         How columns of numbers are made comparable. "standard" divides by the standard deviation,
         "robust" by the interquartile range, "none" leaves the units as they are. "auto" leaves the
-        units if all columns share one range, as pixels and answers from 1 to 5 do; otherwise it
-        standardises, and pulls values beyond 3 standard deviations back to 3.
+        units if the columns share one range, as pixels and answers from 1 to 5 do (at least half of
+        them reach its lower end, and half its upper end); otherwise it standardises, and pulls
+        values beyond 3 standard deviations back to 3.
     categories : list of str, default ()
         Columns that are categories, whatever they hold.
     impute : {"donors", "median"}, default "donors"
