@@ -186,8 +186,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     -----
     ``predict`` labels new rows with every member and finds the microclusters (distinct label rows of
     the training samples) that agree with most of these labels. A new row joins the cluster of the
-    nearest microclusters, weighted by their samples. Training rows get their ``labels_`` back. All
-    members must be able to predict: k-means can, spectral clustering cannot.
+    nearest microclusters, weighted by their samples. Training rows without gaps get their ``labels_``
+    back. All members must be able to predict: k-means can, spectral clustering cannot.
 
     Examples
     --------
@@ -298,9 +298,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
         self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
+        if self.n_clusters_ > 1:
+            solver.be_as_certain_as(self.verdict_)
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
         self.sample_confidence_ = source.expand(
-            pool, ensemble, solver.sample_confidence_ * self.verdict_.share, "confidence"
+            pool, ensemble, solver.sample_confidence_, "confidence"
         )
         self.member_weights_: NDArray[np.float64] = solver.member_weights_
         self.converged_: bool = solver.converged_
@@ -349,6 +351,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 return pool, ensemble, solver
             aside = aside | small
             if aside.sum() > MOST_ASIDE * n:
+                warnings.warn(
+                    f"{type(self).__name__}: clusters of at least {least} samples would leave out "
+                    f"{aside.sum() / n:.0%} of the samples as outliers, so smaller clusters are kept; "
+                    "lower min_cluster_size or n_clusters",
+                    UserWarning,
+                    stacklevel=3,
+                )
                 break
             try:
                 pool = self._make_members(self._features, self._n_clusters, seeds[0], aside)
@@ -365,14 +374,19 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if n_clusters == 1:
             return Verdict.of(1.0, n_clusters=1)
         agreement = expected_agreement(ensemble, solver.partition_of, rng)
-        doubts = [size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))]
+        doubts: list[str | None] = [
+            size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))
+        ]
         remarks = []
+        if hasattr(self, "selection_") and self.selection_.disagreement is not None:
+            doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
             # outliers would widen the cloud
             kept = ~self.set_aside_
-            doubts += [] if self._gap else [cloud_doubt(X[kept], solver.labels_[kept], rng)]
+            if self._takes_few_clusters and not self._gap:
+                doubts += [cloud_doubt(X[kept], solver.labels_[kept], rng)]
             if count := int(self.set_aside_.sum()):
                 remarks.append(
                     f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while "

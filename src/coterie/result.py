@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -80,6 +80,8 @@ class Result(DiagnosisMixin):
         Date and time, UTC.
     verdict : Verdict or None
         How far the whole partition can be relied on.
+    certainty : float
+        By what confidences were multiplied: the expected agreement of a second run, or 1.
     columns : list of dict
         What each column of a table is and what was done with it: column, kind, used, missing,
         treatment. Empty if the input was not encoded.
@@ -117,6 +119,7 @@ class Result(DiagnosisMixin):
     seconds: float | None = None
     created: str = ""
     verdict: Verdict | None = None
+    certainty: float = 1.0
     columns: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -174,9 +177,6 @@ class Result(DiagnosisMixin):
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
         # that of the model is lazy for rows in partitions; the ensemble has the distinct ones
-        confidence = solver.sample_confidence_
-        if model is not solver:
-            confidence = confidence * model.verdict_.share
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
@@ -185,7 +185,7 @@ class Result(DiagnosisMixin):
             parameters=_parameters(model, solver),
             seed=int(seed) if isinstance(seed, int | np.integer) else None,
             labels=np.array(solver.labels_, dtype=np.int32),
-            sample_confidence=np.array(confidence, dtype=np.float64),
+            sample_confidence=np.array(solver.sample_confidence_, dtype=np.float64),
             member_weights=np.array(solver.member_weights_, dtype=np.float64),
             n_clusters=int(solver.n_clusters_),
             converged=bool(solver.converged_),
@@ -209,6 +209,7 @@ class Result(DiagnosisMixin):
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             verdict=model.verdict_,
+            certainty=float(solver.cluster_votes_.certainty),
             columns=[] if encoder is None else [*encoder.summary().rows()],
         )
         # the solver computed the votes for its confidence
@@ -218,7 +219,7 @@ class Result(DiagnosisMixin):
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
-        return ClusterVotes.of(self.ensemble, self.labels)
+        return replace(ClusterVotes.of(self.ensemble, self.labels), certainty=self.certainty)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         return self.cluster_votes, self.member_weights
@@ -270,8 +271,8 @@ class Result(DiagnosisMixin):
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The result of a record. Raises ValueError if its parts do not fit together."""
         known = {part.name for part in fields(cls)}
-        # results of format version 1 have neither
-        record = {"verdict": None, "columns": []} | dict(record)
+        # results of format version 1 have none of these
+        record = {"verdict": None, "certainty": 1.0, "columns": []} | dict(record)
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
@@ -344,6 +345,7 @@ _KINDS: dict[str, Any] = {
     "seconds": (int, float, type(None)),
     "created": str,
     "verdict": (dict, type(None)),
+    "certainty": (int, float),
     "columns": list,
 }
 _ENSEMBLE_KINDS: dict[str, Any] = {

@@ -138,8 +138,10 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
     digits = load("digits")
     with Stages() as stages:
         stages.begin("making members")
+        # pictures of digits form clusters of many shapes, which small clusters follow
         model = ConsensusClustering(
             digits.n_classes,
+            member_clusters=(digits.n_classes, 4 * digits.n_classes),
             callback=stages.members_then("combining"),
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
@@ -185,6 +187,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
         ],
     )
     screen.say("")
+    screen.say(model.verdict_.text)
     _say_written(screen, arguments, log)
 
 

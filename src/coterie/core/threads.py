@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
+from importlib import import_module
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
@@ -121,8 +122,7 @@ _QUEUE = Lock()
 
 
 def _may_be_workqueue() -> bool:
-    import numba
-
+    numba: Any = import_module("numba")
     try:
         return bool(numba.threading_layer() == "workqueue")
     except ValueError:

@@ -299,11 +299,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         asked = set(self.columns or ())
         plans = [
             _plan(name, values, name in self.categories, name in asked)
-            if name in wanted
-            else ColumnPlan(name, "number", False, "left out as asked")
             for name, values in table.items()
         ]
-        return _only_likely_ids(plans, table, asked)
+        plans = _only_likely_ids(plans, table, asked)
+        return [
+            plan
+            if plan.name in wanted
+            else replace(plan, used=False, treatment="left out as asked")
+            for plan in plans
+        ]
 
     def _scaler_of(
         self, table: Mapping[str, _Values], plans: Sequence[ColumnPlan]
@@ -426,11 +430,13 @@ def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.fl
 
 
 def read_columns(X: Any) -> dict[str, _Values]:
-    """The columns of a dataframe or of a mapping by name."""
+    """The columns of a dataframe, a mapping or an array by name."""
     if isinstance(X, Mapping):
         if all(isinstance(values, _Values) for values in X.values()):
             return dict(X)
         table = {str(name): _from_values(values) for name, values in X.items()}
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        table = {str(j): _from_values(X[:, j]) for j in range(X.shape[1])}
     else:
         try:
             frame = nw.from_native(X, eager_only=True)

@@ -88,7 +88,8 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
     return {
         "title": plain(title or (f"Clusters of {source}" if source else "Consensus clustering")),
         "headline": sentences.headline(reading),
-        "bad": sentences.no_structure(reading),
+        "bad": sentences.no_structure(reading)
+        or not (result.verdict is None or result.verdict.reliable),
         "tiles": sentences.tiles(reading),
         "notes": sentences.notes(reading)[:20],
         "aggregated": sentences.aggregated(reading, searchable),
@@ -110,6 +111,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "selection": result.selection,
         "criteria": CRITERIA,
         "facts": _facts(result),
+        "columns": result.columns[:TABLE_ROWS],
         "paper": _paper(result),
         "nan": float("nan"),
         "version": plain(result.versions.get("coterie", "")),

@@ -33,7 +33,9 @@ def no_structure(reading: Reading) -> bool:
 
 def headline(reading: Reading) -> list[str]:
     """The result in two or three sentences."""
-    sentences = _verdict(reading)
+    sentences = _clusters_and_confidence(reading)
+    if reading.result.verdict is not None and reading.result.n_clusters > 1:
+        sentences.append(reading.result.verdict.text)
     if (scores := reading.truth_scores) is not None:
         sentences.append(
             f"Against the known classes: adjusted Rand index {scores['ari']:.2f}, "
@@ -42,7 +44,7 @@ def headline(reading: Reading) -> list[str]:
     return sentences
 
 
-def _verdict(reading: Reading) -> list[str]:
+def _clusters_and_confidence(reading: Reading) -> list[str]:
     result = reading.result
     n = counted(reading.ensemble.total_count, "sample")
     if result.n_clusters == 1:
@@ -52,7 +54,9 @@ def _verdict(reading: Reading) -> list[str]:
     if no_structure(reading):
         return [f"No stable structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
-    if median >= SURE:
+    if result.verdict is not None and not result.verdict.reliable:
+        how = "not to be relied on"
+    elif median >= SURE:
         how = "most assignments sure"
     elif median >= UNSURE:
         how = "assignments fairly sure"

@@ -23,8 +23,8 @@ MOST_ROWS = 2_000
 # members that are tried
 TRIED_MEMBERS = 20
 N_POOLS = 2
-# small clusters reach across a gap this rarely, as a share of what chance would give
-MOST_CROSSING = 0.02
+# small clusters reach across a gap at most this often, compared with the cut of members with k clusters
+MOST_CROSSING = 0.25
 # clusters on both sides of a gap have at least this share of the mean size; smaller ones are outliers
 LEAST_SHARE = 0.3
 
@@ -79,14 +79,12 @@ def _pool_shows_gap(
         return False
     labels = LWEA(n_clusters).fit(fine).labels_
     smallest = np.bincount(labels).min()
-    if smallest < LEAST_SHARE * len(rows) / n_clusters or crossing(fine, labels) > MOST_CROSSING:
+    if smallest < LEAST_SHARE * len(rows) / n_clusters or coarse.n_microclusters < n_clusters:
         return False
-    if coarse.n_microclusters < n_clusters:
-        return True
     # samples with equal labels in the fine members may differ in the coarse ones: one stands for all
     cut = LWEA(n_clusters).fit(coarse).labels_[rows]
     by_row = cut[np.unique(fine.inverse, return_index=True)[1]]
-    return crossing(fine, by_row[fine.inverse]) > MOST_CROSSING
+    return crossing(fine, labels) < MOST_CROSSING * crossing(fine, by_row[fine.inverse])
 
 
 def crossing(ensemble: Ensemble, labels: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -212,6 +212,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     n_clusters: int | None
     random_state: Any
+    n_clusters_: int
+    cluster_votes_: ClusterVotes
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -300,6 +302,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             warnings.simplefilter("ignore")
             labels: NDArray[np.int64] = other.fit(ensemble).labels_
         return labels
+
+    def be_as_certain_as(self, verdict: Verdict) -> None:
+        """Multiply the confidences by the expected agreement of a verdict."""
+        self.cluster_votes_ = replace(self.cluster_votes_, certainty=verdict.share)
+        self.sample_confidence_ = self.ensemble_.expand(self.cluster_votes_.confidence)
 
     @property
     def verdict_(self) -> Verdict:

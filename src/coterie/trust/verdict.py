@@ -90,12 +90,11 @@ class Verdict:
         if n_clusters == 1:
             text = "All samples are in one cluster, so there is nothing that could differ."
             return cls(1.0, True, text)
-        steady = agreement >= MOSTLY_THE_SAME
-        words = _in_words(agreement)
-        if doubts and steady:
-            words = "Don't rely on this partition. " + words
-        text = " ".join([words, *doubts, *remarks])
-        return cls(float(agreement), bool(steady and not doubts), text, tuple(doubts))
+        steady = round(agreement, 2) >= MOSTLY_THE_SAME
+        parts = [*doubts, _in_words(agreement), *remarks]
+        if doubts or round(agreement, 2) < MOSTLY_THE_SAME:
+            parts.insert(0, "Don't rely on this partition.")
+        return cls(float(agreement), bool(steady and not doubts), " ".join(parts), tuple(doubts))
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:
@@ -118,16 +117,18 @@ class Verdict:
 def _in_words(agreement: float) -> str:
     if np.isnan(agreement):
         return "Whether a second run would agree is unknown: that needs two members or more."
-    number = f"expected agreement {agreement:.2f}"
-    if agreement >= NEARLY_THE_SAME:
-        return f"A second run would give nearly the same partition ({number})."
-    if agreement >= MOSTLY_THE_SAME:
-        return f"A second run would give mostly the same partition ({number})."
-    if agreement >= PARTLY_THE_SAME:
-        return (
-            f"Don't rely on this partition: a second run would partly give another one ({number})."
-        )
-    return f"Don't rely on this partition: a second run would give another one ({number})."
+    # as it is shown
+    shown = round(agreement, 2)
+    what = "another partition"
+    for words, least in (
+        ("nearly the same partition", NEARLY_THE_SAME),
+        ("mostly the same partition", MOSTLY_THE_SAME),
+        ("only partly the same partition", PARTLY_THE_SAME),
+    ):
+        if shown >= least:
+            what = words
+            break
+    return f"A second run would give {what} (expected agreement {shown:.2f})."
 
 
 def expected_agreement(

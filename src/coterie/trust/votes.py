@@ -58,6 +58,9 @@ class ClusterVotes:
         Weight that each base cluster shares with each cluster.
     shares : csr_array, shape (k, c)
         The same, divided by the weight of the base cluster.
+    certainty : float
+        The agreement that a second run is expected to have, where it is known; confidences are
+        multiplied by it.
     """
 
     ensemble: Ensemble
@@ -65,6 +68,7 @@ class ClusterVotes:
     n_clusters: int
     overlap: sparse.csr_array
     shares: sparse.csr_array
+    certainty: float = 1.0
 
     @classmethod
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
@@ -198,7 +202,7 @@ class ClusterVotes:
         """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment."""
         # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
-        return self.lead * attached
+        return self.lead * attached * self.certainty
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Rows and soft labels of the microclusters, block by block."""
