@@ -296,10 +296,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
         self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
+        self._votes = solver.cluster_votes_.lowered(self.verdict_.share)
+        confidence = ensemble.expand(self._votes.confidence)
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
-        self.sample_confidence_ = source.expand(
-            pool, ensemble, solver.sample_confidence_ * self.verdict_.share, "confidence"
-        )
+        self.sample_confidence_ = source.expand(pool, ensemble, confidence, "confidence")
         self.member_weights_: NDArray[np.float64] = solver.member_weights_
         self.converged_: bool = solver.converged_
         self.history_ = solver.history_
@@ -426,7 +426,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        return self.solver_.cluster_votes_, self.solver_.member_weights_
+        return self._votes, self.solver_.member_weights_
 
     def _source_of(self, X: Any) -> FeatureSource:
         if not _is_lazy(X) and not isinstance(X, FeatureSource):

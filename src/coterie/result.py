@@ -173,10 +173,9 @@ class Result(DiagnosisMixin):
         if X is not None and encoder is not None:
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
-        # that of the model is lazy for rows in partitions; the ensemble has the distinct ones
-        confidence = solver.sample_confidence_
-        if model is not solver:
-            confidence = confidence * model.verdict_.share
+        # the model's own confidence is lazy for rows in partitions; the ensemble has the distinct ones
+        votes, member_weights = model._diagnosed()
+        confidence = ensemble.expand(votes.confidence)
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
@@ -186,7 +185,7 @@ class Result(DiagnosisMixin):
             seed=int(seed) if isinstance(seed, int | np.integer) else None,
             labels=np.array(solver.labels_, dtype=np.int32),
             sample_confidence=np.array(confidence, dtype=np.float64),
-            member_weights=np.array(solver.member_weights_, dtype=np.float64),
+            member_weights=np.array(member_weights, dtype=np.float64),
             n_clusters=int(solver.n_clusters_),
             converged=bool(solver.converged_),
             history=[
@@ -211,14 +210,21 @@ class Result(DiagnosisMixin):
             verdict=model.verdict_,
             columns=[] if encoder is None else [*encoder.summary().rows()],
         )
-        # the solver computed the votes for its confidence
-        result.__dict__["cluster_votes"] = solver.cluster_votes_
+        # the model computed the votes for its confidence
+        result.__dict__["cluster_votes"] = votes
         return result
 
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
-        return ClusterVotes.of(self.ensemble, self.labels)
+        votes = ClusterVotes.of(self.ensemble, self.labels)
+        surest = int(np.argmax(votes.confidence))
+        of_members = float(votes.confidence[surest])
+        if of_members == 0:
+            return votes
+        # the stored confidence may be lowered by the expected agreement, the same for all samples
+        stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
+        return votes.lowered(stored / of_members)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         return self.cluster_votes, self.member_weights
