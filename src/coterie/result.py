@@ -286,6 +286,10 @@ class Result(DiagnosisMixin):
             raise ValueError("a warning is not text")
         if not all(isinstance(step, dict) for step in values["history"]):
             raise ValueError("a pass of the history is not a mapping")
+        for column in values["columns"]:
+            if not isinstance(column, dict) or {*_COLUMN_KINDS} - {*column}:
+                raise ValueError("a column is damaged")
+            _check_kinds(column, _COLUMN_KINDS)
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -351,6 +355,13 @@ _KINDS: dict[str, Any] = {
     "created": str,
     "verdict": (dict, type(None)),
     "columns": list,
+}
+_COLUMN_KINDS: dict[str, Any] = {
+    "column": str,
+    "kind": str,
+    "used": bool,
+    "missing": int,
+    "treatment": str,
 }
 _ENSEMBLE_KINDS: dict[str, Any] = {
     "labels": "i",
