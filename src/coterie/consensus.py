@@ -295,7 +295,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.members_ = list(pool.members)
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
-        self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
+        self.verdict_ = self._verdict(pool, ensemble, solver, np.random.default_rng(seeds[3]))
         self._votes = solver.cluster_votes_.lowered(self.verdict_.share)
         confidence = ensemble.expand(self._votes.confidence)
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
@@ -357,7 +357,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return first
 
     def _verdict(
-        self, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
+        self, pool: Pool, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
     ) -> Verdict:
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
@@ -368,14 +368,19 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
+            kept, labels = ~self.set_aside_, solver.labels_
+        else:
+            # of rows in partitions, only those of the sample are in memory
+            kept = np.ones(X.shape[0], dtype=bool)
+            labels = _clusters_of(ensemble, solver.cluster_votes_.labels, pool.predict(X))
+        if not self._gap:
             # outliers would widen the cloud
-            kept = ~self.set_aside_
-            doubts += [] if self._gap else [cloud_doubt(X[kept], solver.labels_[kept], rng)]
-            if count := int(self.set_aside_.sum()):
-                remarks.append(
-                    f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while "
-                    "the members were made."
-                )
+            doubts.append(cloud_doubt(X[kept], labels[kept], rng))
+        if count := int((~kept).sum()):
+            remarks.append(
+                f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
+                "members were made."
+            )
         return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
 
     def _column_names(self) -> list[str] | None:

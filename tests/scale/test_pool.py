@@ -334,9 +334,19 @@ def test_a_table_in_partitions_is_encoded_as_in_memory(npartitions):
     np.testing.assert_array_equal(model.labels_.compute(), whole.labels_)
     np.testing.assert_allclose(model.sample_confidence_.compute(), whole.sample_confidence_)
     assert model.encoder_.plans_ == whole.encoder_.plans_
+    assert model.verdict_ == whole.verdict_
     np.testing.assert_array_equal(model.predict(lazy).compute(), whole.labels_)
     np.testing.assert_array_equal(model.predict(frame), whole.labels_)
     np.testing.assert_array_equal(whole.predict(lazy), whole.labels_)
+
+
+def test_a_cloud_in_partitions_is_doubted_as_in_memory():
+    cloud = np.random.default_rng(0).normal(size=(400, 4))
+    whole = ConsensusClustering(3, n_members=8, random_state=0).fit(cloud)
+    model = ConsensusClustering(3, n_members=8, random_state=0)
+    model.fit(da.from_array(cloud, chunks=(90, 4)))
+    assert "slices of a continuum" in model.verdict_.text
+    assert model.verdict_ == whole.verdict_
 
 
 def test_gaps_in_partitions_are_filled_by_the_mean_of_the_donors():
