@@ -501,3 +501,21 @@ def test_what_is_no_preparation_or_size(settings):
     (name,) = settings
     with pytest.raises(ParameterError, match=f"{name} must be"):
         ConsensusClustering(3, **settings).fit(BLOBS.X)
+
+
+def test_every_diagnosis_and_a_stored_result_have_the_same_confidence(tmp_path):
+    noise = np.random.default_rng(0).normal(size=(120, 4))
+    model = ConsensusClustering(3, n_members=10, random_state=0).fit(noise)
+    assert 0 < model.verdict_.agreement < 0.99
+    confidence = model.sample_confidence_
+    result = Result.of(model)
+    result.save(tmp_path / "r.npz")
+    for one in (model, result, Result.load(tmp_path / "r.npz")):
+        assert np.allclose(one.diagnose_samples()["confidence"], confidence, rtol=1e-12)
+        assert one.explain(7).confidence == pytest.approx(confidence[7], rel=1e-12)
+        means = np.bincount(model.labels_, weights=confidence) / np.bincount(model.labels_)
+        assert np.allclose(one.diagnose_clusters()["confidence"], means, rtol=1e-12)
+        # the members are to blame for loose attachment only, not for the agreement
+        assert ("lowers the confidence" in one.explain(7).sentence) == (
+            "lowers the confidence" in model.solver_.explain(7).sentence
+        )

@@ -21,6 +21,7 @@ from coterie import EAC, ECCMS, ConsensusClustering, Ensemble
 from coterie.core.errors import ResultFileError
 from coterie.io.result_file import VERSION, pack, unpack
 from coterie.result import Result
+from coterie.trust import Verdict
 from tests.trust.partitions import partitions
 
 LABELS = {"a": [0, 0, 0, 1, 1], "β": ["x", "x", "y", "y", None], "c": [1, 1, 2, 2, 2]}
@@ -160,6 +161,26 @@ def test_round_trip_is_exact(tmp_path_factory, case, data):
         truth=data.draw(st.sampled_from([None, partition.copy()])),
         warnings=data.draw(st.lists(text, max_size=2)),
         input={"file": data.draw(text)},
+        verdict=data.draw(
+            st.one_of(
+                st.none(),
+                st.builds(Verdict.of, st.floats(-1, 1), st.lists(text, max_size=2)),
+            )
+        ),
+        columns=data.draw(
+            st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "column": text,
+                        "kind": text,
+                        "used": st.booleans(),
+                        "missing": st.integers(0, 9),
+                        "treatment": text,
+                    }
+                ),
+                max_size=2,
+            )
+        ),
     )
     path = tmp_path_factory.mktemp("results") / "result.npz"
     result.save(path)
@@ -178,6 +199,20 @@ def test_a_loaded_result_answers_every_question(tmp_path):
     assert np.allclose(loaded.diagnose_samples()["confidence"], loaded.sample_confidence)
     assert loaded.diagnose_members()["member"].tolist() == ["a", "β", "c"]
     assert repr(loaded) == repr(result)
+
+
+def test_a_table_leaves_its_columns_and_its_verdict(tmp_path):
+    table = {"id": [*range(100, 130)], "x": [*range(15)] * 2, "plan": ["a"] * 15 + ["b"] * 15}
+    model = ConsensusClustering(2, n_members=5, random_state=0).fit(table)
+    result = Result.of(model, X=table)
+    assert result.columns == [*model.encoder_.summary().rows()]
+    assert [column["used"] for column in result.columns] == [False, True, True]
+    assert result.verdict == model.verdict_
+    assert result.coordinates_name == "PCA of 3 features"
+    assert_same(result, Result.load(saved(tmp_path, result)))
+    # a result of a solver has a verdict, too, but no columns
+    assert small().verdict is not None
+    assert small().columns == []
 
 
 def test_the_same_result_is_the_same_bytes(tmp_path):
@@ -410,6 +445,10 @@ def test_another_shape_and_type(tmp_path):
         ("clusters", lambda record: record.update(n_clusters=7)),
         ("method is missing", lambda record: record.pop("method")),
         ("sample_ids", lambda record: record["ensemble"].update(sample_ids=np.arange(2))),
+        ("the verdict is damaged", lambda record: record.update(verdict={"agreement": 1.0})),
+        ("verdict has the wrong type", lambda record: record.update(verdict="good")),
+        ("a column is damaged", lambda record: record.update(columns=[{"column": "x"}])),
+        ("a column is damaged", lambda record: record.update(columns=["x"])),
         ("another length", lambda record: record["ensemble"].update(members=["only"])),
         ("microclusters", lambda record: record["ensemble"].update(inverse=np.zeros(5, np.int32))),
         (

@@ -297,13 +297,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.members_ = list(pool.members)
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
-        self.verdict_ = self._verdict(ensemble, solver, np.random.default_rng(seeds[3]))
-        if self.n_clusters_ > 1:
-            solver.be_as_certain_as(self.verdict_)
+        self.verdict_ = self._verdict(pool, ensemble, solver, np.random.default_rng(seeds[3]))
+        self._votes = solver.cluster_votes_.lowered(self.verdict_.share)
+        confidence = ensemble.expand(self._votes.confidence)
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
-        self.sample_confidence_ = source.expand(
-            pool, ensemble, solver.sample_confidence_, "confidence"
-        )
+        self.sample_confidence_ = source.expand(pool, ensemble, confidence, "confidence")
         self.member_weights_: NDArray[np.float64] = solver.member_weights_
         self.converged_: bool = solver.converged_
         self.history_ = solver.history_
@@ -368,7 +366,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return first
 
     def _verdict(
-        self, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
+        self, pool: Pool, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
     ) -> Verdict:
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
@@ -383,15 +381,19 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
+            kept, labels = ~self.set_aside_, solver.labels_
+        else:
+            # of rows in partitions, only those of the sample are in memory
+            kept = np.ones(X.shape[0], dtype=bool)
+            labels = _clusters_of(ensemble, solver.cluster_votes_.labels, pool.predict(X))
+        if self._takes_few_clusters and not self._gap:
             # outliers would widen the cloud
-            kept = ~self.set_aside_
-            if self._takes_few_clusters and not self._gap:
-                doubts += [cloud_doubt(X[kept], solver.labels_[kept], rng)]
-            if count := int(self.set_aside_.sum()):
-                remarks.append(
-                    f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while "
-                    "the members were made."
-                )
+            doubts.append(cloud_doubt(X[kept], labels[kept], rng))
+        if count := int((~kept).sum()):
+            remarks.append(
+                f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
+                "members were made."
+            )
         return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
 
     def _column_names(self) -> list[str] | None:
@@ -442,7 +444,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        return self.solver_.cluster_votes_, self.solver_.member_weights_
+        return self._votes, self.solver_.member_weights_
 
     def _source_of(self, X: Any) -> FeatureSource:
         if not _is_lazy(X) and not isinstance(X, FeatureSource):

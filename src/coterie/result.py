@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -80,8 +80,6 @@ class Result(DiagnosisMixin):
         Date and time, UTC.
     verdict : Verdict or None
         How far the whole partition can be relied on.
-    certainty : float
-        By what confidences were multiplied: the expected agreement of a second run, or 1.
     columns : list of dict
         What each column of a table is and what was done with it: column, kind, used, missing,
         treatment. Empty if the input was not encoded.
@@ -119,7 +117,6 @@ class Result(DiagnosisMixin):
     seconds: float | None = None
     created: str = ""
     verdict: Verdict | None = None
-    certainty: float = 1.0
     columns: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -176,7 +173,9 @@ class Result(DiagnosisMixin):
         if X is not None and encoder is not None:
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
-        # that of the model is lazy for rows in partitions; the ensemble has the distinct ones
+        # the model's own confidence is lazy for rows in partitions; the ensemble has the distinct ones
+        votes, member_weights = model._diagnosed()
+        confidence = ensemble.expand(votes.confidence)
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
@@ -185,8 +184,8 @@ class Result(DiagnosisMixin):
             parameters=_parameters(model, solver),
             seed=int(seed) if isinstance(seed, int | np.integer) else None,
             labels=np.array(solver.labels_, dtype=np.int32),
-            sample_confidence=np.array(solver.sample_confidence_, dtype=np.float64),
-            member_weights=np.array(solver.member_weights_, dtype=np.float64),
+            sample_confidence=np.array(confidence, dtype=np.float64),
+            member_weights=np.array(member_weights, dtype=np.float64),
             n_clusters=int(solver.n_clusters_),
             converged=bool(solver.converged_),
             history=[
@@ -209,17 +208,23 @@ class Result(DiagnosisMixin):
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             verdict=model.verdict_,
-            certainty=float(solver.cluster_votes_.certainty),
             columns=[] if encoder is None else [*encoder.summary().rows()],
         )
-        # the solver computed the votes for its confidence
-        result.__dict__["cluster_votes"] = solver.cluster_votes_
+        # the model computed the votes for its confidence
+        result.__dict__["cluster_votes"] = votes
         return result
 
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
-        return replace(ClusterVotes.of(self.ensemble, self.labels), certainty=self.certainty)
+        votes = ClusterVotes.of(self.ensemble, self.labels)
+        surest = int(np.argmax(votes.confidence))
+        of_members = float(votes.confidence[surest])
+        if of_members == 0:
+            return votes
+        # the stored confidence may be lowered by the expected agreement, the same for all samples
+        stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
+        return votes.lowered(stored / of_members)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         return self.cluster_votes, self.member_weights
@@ -271,8 +276,8 @@ class Result(DiagnosisMixin):
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The result of a record. Raises ValueError if its parts do not fit together."""
         known = {part.name for part in fields(cls)}
-        # results of format version 1 have none of these
-        record = {"verdict": None, "certainty": 1.0, "columns": []} | dict(record)
+        # results of format version 1 have neither
+        record = {"verdict": None, "columns": []} | dict(record)
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
@@ -281,6 +286,10 @@ class Result(DiagnosisMixin):
             raise ValueError("a warning is not text")
         if not all(isinstance(step, dict) for step in values["history"]):
             raise ValueError("a pass of the history is not a mapping")
+        for column in values["columns"]:
+            if not isinstance(column, dict) or {*_COLUMN_KINDS} - {*column}:
+                raise ValueError("a column is damaged")
+            _check_kinds(column, _COLUMN_KINDS)
         values["ensemble"] = ensemble = _ensemble(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -345,8 +354,14 @@ _KINDS: dict[str, Any] = {
     "seconds": (int, float, type(None)),
     "created": str,
     "verdict": (dict, type(None)),
-    "certainty": (int, float),
     "columns": list,
+}
+_COLUMN_KINDS: dict[str, Any] = {
+    "column": str,
+    "kind": str,
+    "used": bool,
+    "missing": int,
+    "treatment": str,
 }
 _ENSEMBLE_KINDS: dict[str, Any] = {
     "labels": "i",

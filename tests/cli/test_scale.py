@@ -108,6 +108,28 @@ def test_a_directory_of_features_gives_the_labels_of_one_file(parts, capsys, mon
     assert read("out.parquet") == parquet.read_table("one.parquet").to_pydict()
 
 
+def test_a_directory_with_text_and_dates_gives_the_labels_of_one_file(parts, capsys):
+    table = parquet.read_table("points.parquet")
+    kinds = (np.asarray(table["x"]) > 4.5).astype(int)
+    days = [f"2024-0{1 + k}-1{i % 9}" for i, k in enumerate(kinds.tolist())]
+    table = table.append_column("plan", [np.array(["basic", "pro"])[kinds]])
+    table = table.append_column("day", [days])
+    parquet.write_table(table, "mixed.parquet")
+    Path("mixed").mkdir()
+    for i in range(PARTS):
+        step = -(-len(table) // PARTS)
+        parquet.write_table(table[i * step : (i + 1) * step], f"mixed/part-{i}.parquet")
+    options = ["--id", "who", "-k", "3", "--members", "6", "--json"]
+    one = json.loads(ran(capsys, "cluster", "mixed.parquet", *options, "-o", "one.parquet"))
+    several = ran(capsys, "cluster", "mixed", *options, "--workers", 0, "-o", "out")
+    assert json.loads(several)["columns"] == one["columns"]
+    assert json.loads(several)["input"]["columns"] == one["input"]["columns"] == 4
+    assert read("out") == parquet.read_table("one.parquet").to_pydict()
+    # without --id, the column of ids is left out
+    told = ran(capsys, "cluster", "mixed", "-k", 3, "--members", 6, "--workers", 0)
+    assert "column 'who' (id) left out: differs in every row" in told
+
+
 def test_members_have_as_many_clusters_as_told(parts, capsys, refused):
     command = ["cluster", "--id", "who", "-k", 3, "--members", 6, "--member-clusters", "2-3"]
     ran(capsys, *command, "points.parquet", "-o", "one.parquet", "--save", "one.npz")

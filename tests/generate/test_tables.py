@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 
 from coterie import DataError
@@ -75,6 +77,9 @@ def features(table, **settings):
         (COUNTS, "id"),
         ([20240101 + i % 20 for i in range(N)], "number"),
         ([f"remark {i % 35}" for i in range(N)], "text"),
+        ([Decimal(i % 9) / 4 for i in range(N)], "number"),
+        ([dt.timedelta(hours=i % 9) for i in range(N)], "number"),
+        (np.arange(N).astype("m8[h]") % np.timedelta64(7, "h"), "number"),
         (["same"] * N, "constant"),
         ([3.5] * N, "constant"),
         ([None] * N, "empty"),
@@ -266,6 +271,31 @@ def test_every_kind_of_table_has_the_same_features():
         assert np.array_equal(features(table), expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("names", [[0, 1], [1, 0], ["a", 7], [(1, "x"), (2, "y")]])
+def test_names_may_be_numbers(names):
+    X = RNG.normal(size=(N, 2)) * [1, 50]
+    frame = pd.DataFrame(X, columns=pd.Index(names, tupleize_cols=False))
+    assert TableEncoder().fit(frame).feature_names_in_.tolist() == [str(name) for name in names]
+    assert np.array_equal(features(frame), features({"x": X[:, 0], "y": X[:, 1]}))
+    # the columns of a matrix are numbered
+    assert np.array_equal(features(X), features(frame))
+    assert TableEncoder(drop=["1"]).fit_transform(X.tolist()).shape == (N, 1)
+
+
+def test_masked_values_are_missing():
+    masked = np.ma.masked_less(HEIGHT, 165)
+    expected = features({"x": np.where(HEIGHT < 165, np.nan, HEIGHT), "y": HEIGHT})
+    assert np.array_equal(features({"x": masked, "y": HEIGHT}), expected, equal_nan=True)
+    matrix = np.ma.column_stack([masked, HEIGHT])
+    assert np.array_equal(features(matrix), expected, equal_nan=True)
+
+
+def test_a_value_that_reads_like_a_missing_one():
+    values = ["(missing)", "a", None] * 10
+    encoder = TableEncoder(columns=["p"]).fit({"p": values})
+    assert encoder.get_feature_names_out().tolist() == ["p=(missing)", "p=a"]
+
+
 def test_scaling_and_units_do_not_matter_with_auto():
     table = {"x": HEIGHT, "y": RNG.normal(size=N)}
     inches = {**table, "x": HEIGHT / 2.54 + 7}
@@ -362,6 +392,15 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
             r"no column is left to cluster by: 'x' \(constant\), 'id' \(id\); .*columns=",
         ),
         ({"x": [1.0, 2.0], "y": [1, 2, 3]}, {}, "differ in length"),
+        ({}, {}, "the table has no rows"),
+        ({"x": [], "y": []}, {}, "the table has no rows"),
+        ({"x": 1.0}, {}, "column 'x' must hold a value per row, but is 1.0"),
+        ({"x": "abc"}, {}, "column 'x' must hold a value per row, but is 'abc'"),
+        ({"x": np.ones((3, 2))}, {}, "column 'x' must have one dimension, but has 2"),
+        ({"x": [10**400, 1, 2]}, {}, "column 'x' holds a number that is too large"),
+        ({1: [1, 2], "1": [3, 4]}, {}, "columns of the same name"),
+        (HEIGHT, {}, "takes a data frame, a mapping or a dense matrix, not ndarray"),
+        (sparse.eye_array(3), {}, "takes a data frame, a mapping or a dense matrix"),
         (TABLE, {"drop": ["heigth"]}, "drop names 'heigth', .*did you mean 'height'"),
         (TABLE, {"columns": ["z"]}, "columns names 'z', but the table has no such column"),
         (TABLE, {"categories": ["z"]}, "categories names 'z'"),

@@ -196,7 +196,10 @@ def test_five_blobs_in_five_clusters_are_whole_and_in_four_are_not(seed):
     y = np.repeat(np.arange(5), 60)
     X = centres[y] + rng.standard_normal((300, 2))
     for k, merged in ((5, 0), (4, 1)):
-        result = Result.of(ConsensusClustering(k, random_state=seed).fit(X))
+        # members with k clusters cannot show that a cluster consists of two
+        members = (k, 2 * k + 7)
+        model = ConsensusClustering(k, member_clusters=members, random_state=seed).fit(X)
+        result = Result.of(model)
         found = Reading(result).merged
         assert len(found) == merged
         for one in found:

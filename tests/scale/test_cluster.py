@@ -46,6 +46,7 @@ from coterie.scale import (
 )
 from coterie.scale.engine import quiet
 from tests.scale.pools import label_pool
+from tests.scale.test_pool import table
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -358,3 +359,13 @@ def test_connect_to_workers(cluster):
 def test_other_clients_are_refused():
     with pytest.raises(ParameterError, match=r"client must be a distributed\.Client"):
         ensemble_from_dask(da.zeros((4, 2), dtype=int), client="tcp://here:1")
+
+
+def test_workers_encode_tables(cluster):
+    import dask.dataframe as dd
+
+    frame = table()
+    whole = ConsensusClustering(3, n_members=8, random_state=0).fit(frame)
+    model = ConsensusClustering(3, n_members=8, random_state=0)
+    model.fit(dd.from_pandas(frame, npartitions=5))
+    np.testing.assert_array_equal(model.labels_.compute(), whole.labels_)

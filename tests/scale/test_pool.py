@@ -12,7 +12,7 @@ import pandas as pd
 from dask import delayed
 from sklearn.cluster import AgglomerativeClustering, Birch
 
-from coterie import LWEA, ConsensusClustering, LabelError, ParameterError
+from coterie import LWEA, ConsensusClustering, DataError, LabelError, ParameterError
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
 from coterie.scale import features_from_dask, kmeans_pool_dask
@@ -303,3 +303,76 @@ def test_batches_bring_the_centres_of_a_small_sample_closer_to_all_rows(X):
 def test_a_batch_has_rows(X):
     with pytest.raises(ParameterError, match="batch"):
         kmeans_pool_dask(da.from_array(X), 2, 3, batch=0)
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def table(n=600):
+    """A frame with an id, a category, dates as text, and numbers of two scales."""
+    rng = np.random.default_rng(4)
+    kinds = rng.integers(3, size=n)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(300 * kinds + np.arange(n) % 90, unit="D")
+    return pd.DataFrame(
+        {
+            "who": [f"w{i}" for i in range(n)],
+            "age": np.array([20.0, 40.0, 60.0])[kinds] + rng.normal(0, 3, n),
+            "income": np.array([2e4, 6e4, 3e4])[kinds] + rng.normal(0, 3e3, n),
+            "plan": np.array(["basic", "pro", "free"])[kinds],
+            # which number is the month is seen in some partitions only
+            "joined": days.strftime("%m/%d/%Y"),
+        }
+    )
+
+
+@pytest.mark.parametrize("npartitions", [1, 7, 60])
+def test_a_table_in_partitions_is_encoded_as_in_memory(npartitions):
+    frame = table()
+    whole = ConsensusClustering(3, n_members=8, random_state=0).fit(frame)
+    lazy = dd.from_pandas(frame, npartitions=npartitions)
+    model = ConsensusClustering(3, n_members=8, random_state=0).fit(lazy)
+    np.testing.assert_array_equal(model.labels_.compute(), whole.labels_)
+    np.testing.assert_allclose(model.sample_confidence_.compute(), whole.sample_confidence_)
+    assert model.encoder_.plans_ == whole.encoder_.plans_
+    assert model.verdict_ == whole.verdict_
+    np.testing.assert_array_equal(model.predict(lazy).compute(), whole.labels_)
+    np.testing.assert_array_equal(model.predict(frame), whole.labels_)
+    np.testing.assert_array_equal(whole.predict(lazy), whole.labels_)
+
+
+def test_a_cloud_in_partitions_is_doubted_as_in_memory():
+    cloud = np.random.default_rng(0).normal(size=(400, 4))
+    whole = ConsensusClustering(3, n_members=8, random_state=0).fit(cloud)
+    model = ConsensusClustering(3, n_members=8, random_state=0)
+    model.fit(da.from_array(cloud, chunks=(90, 4)))
+    assert "slices of a continuum" in model.verdict_.text
+    assert model.verdict_ == whole.verdict_
+
+
+def test_gaps_in_partitions_are_filled_by_the_mean_of_the_donors():
+    # in memory every member draws a donor for each row; in partitions all members take their mean
+    frame = table()
+    frame.loc[::9, "age"] = np.nan
+    whole = ConsensusClustering(3, n_members=8, random_state=0).fit(frame)
+    lazy = dd.from_pandas(frame, npartitions=5)
+    model = ConsensusClustering(3, n_members=8, random_state=0).fit(lazy)
+    complete = frame["age"].notna().to_numpy()
+    labels = model.labels_.compute().to_numpy()
+    np.testing.assert_array_equal(labels[complete], whole.labels_[complete])
+    np.testing.assert_array_equal(labels, model.predict(frame))
+
+
+def test_infinite_values_of_a_table_are_told_with_their_partition():
+    frame = table()
+    frame.loc[450, "age"] = -np.inf
+    lazy = dd.from_pandas(frame, npartitions=6)
+    with pytest.raises(
+        DataError, match=r"partition 4.*'age' holds 1 infinite value \(first in row 50"
+    ):
+        ConsensusClustering(3).fit(lazy)
+
+
+def test_without_preparation_text_in_partitions_is_refused():
+    lazy = dd.from_pandas(table(), npartitions=6)
+    with pytest.raises(ValueError, match="text in column 'who'"):
+        ConsensusClustering(3, prepare=None).fit(lazy)

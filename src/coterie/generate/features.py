@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import Any
@@ -80,6 +80,9 @@ def _refuse_masked(X: Any) -> None:
 def _holds_dates(X: Any) -> bool:
     """Whether a column holds dates or times."""
     kinds = getattr(X, "dtypes", None)
+    if kinds is not None and not isinstance(kinds, Iterable):
+        # of a series
+        kinds = [kinds]
     if kinds is None and hasattr(X, "schema"):
         kinds = X.schema.types
     if kinds is None:

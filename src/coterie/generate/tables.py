@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import narwhals as nw
@@ -57,6 +59,7 @@ _ISO = "iso"
 _DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MISSING_LEVEL = "(missing)"
+_SAME_NAME = "X has columns of the same name; names of features must differ"
 
 
 @dataclass(frozen=True)
@@ -222,6 +225,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
         table = read_columns(X)
+        if not any(len(values) for values in table.values()):
+            raise DataError("the table has no rows")
         self._check_names(table)
         plans = self._plans(table)
         self.plans_ = _described(plans, self._scaler_of(table, plans)[1], self.impute)
@@ -430,51 +435,65 @@ def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.fl
 
 
 def read_columns(X: Any) -> dict[str, _Values]:
-    """The columns of a dataframe, a mapping or an array by name."""
+    """The columns of a dataframe, a mapping or a matrix by name; those of a matrix are numbered."""
     if isinstance(X, Mapping):
-        if all(isinstance(values, _Values) for values in X.values()):
+        if X and all(isinstance(values, _Values) for values in X.values()):
             return dict(X)
-        table = {str(name): _from_values(values) for name, values in X.items()}
-    elif isinstance(X, np.ndarray) and X.ndim == 2:
-        table = {str(j): _from_values(X[:, j]) for j in range(X.shape[1])}
-    else:
+        columns = [(str(name), _from_values(str(name), values)) for name, values in X.items()]
+    elif nw.dependencies.is_into_dataframe(X):
         try:
             frame = nw.from_native(X, eager_only=True)
         except DuplicateError:
+            raise DataError(_SAME_NAME) from None
+        # not by name: a number would be a position
+        series = zip(frame.columns, frame.iter_columns(), strict=True)
+        columns = [(str(name), _from_series(str(name), one)) for name, one in series]
+    else:
+        matrix = np.ma.asanyarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
+        if sparse.issparse(X) or matrix.ndim != 2:
             raise DataError(
-                "X has columns of the same name; names of features must differ"
-            ) from None
-        table = {str(name): _from_series(frame[name]) for name in frame.columns}
-    if len({len(values) for values in table.values()}) > 1:
+                f"a TableEncoder takes a data frame, a mapping or a dense matrix, not {type(X).__name__}"
+            )
+        columns = [(str(j), _from_values(str(j), matrix[:, j])) for j in range(matrix.shape[1])]
+    table = dict(columns)
+    if len(table) < len(columns):
+        raise DataError(_SAME_NAME)
+    lengths = {len(values) for values in table.values()}
+    if len(lengths) > 1:
         raise DataError("the columns of the table differ in length")
     return table
 
 
-def _from_series(series: Any) -> _Values:
-    dtype = series.dtype
-    if dtype.is_numeric():
-        return _from_values(series.cast(nw.Float64).to_numpy())
-    if dtype.is_temporal() and dtype != nw.Duration and dtype != nw.Time:
-        return _from_values(series.to_list())
-    if dtype == nw.Duration:
-        return _from_values([_seconds(value) for value in series.to_list()])
-    return _from_values(series.to_list())
+def _from_series(name: str, series: Any) -> _Values:
+    if series.dtype.is_numeric():
+        return _from_values(name, series.cast(nw.Float64).to_numpy())
+    return _from_values(name, series.to_list())
 
 
-def _seconds(duration: Any) -> float | None:
-    return None if is_missing(duration) else float(duration.total_seconds())
-
-
-def _from_values(values: Any) -> _Values:
-    array = np.asarray(values) if isinstance(values, np.ndarray) else None
-    if array is not None and array.dtype.kind == "M":
-        values = array.astype("datetime64[us]").tolist()
-    elif array is not None and array.dtype.kind in "iuf":
-        return _Values(array.astype(np.float64))
+def _from_values(name: str, values: Any) -> _Values:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise DataError(f"column {name!r} must hold a value per row, but is {values!r:.40}")
+    if np.ma.isMaskedArray(values):
+        values = values.tolist()
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise DataError(f"column {name!r} must have one dimension, but has {values.ndim}")
+        if values.dtype.kind in "iuf":
+            return _Values(values.astype(np.float64))
+        if values.dtype.kind in "mM":
+            values = values.astype(f"{values.dtype.kind}8[us]").tolist()
     cells = [None if is_missing(value) else value for value in values]
     present = [cell for cell in cells if cell is not None]
+    if all(isinstance(cell, timedelta) for cell in present):
+        cells = [None if cell is None else cell.total_seconds() for cell in cells]
+        present = [cell for cell in cells if cell is not None]
     if all(_is_number(cell) for cell in present):
-        numbers = [np.nan if cell is None else float(cell) for cell in cells]
+        try:
+            numbers = [np.nan if cell is None else float(cell) for cell in cells]
+        except OverflowError:
+            raise DataError(
+                f"column {name!r} holds a number that is too large; rescale it, or leave the column out"
+            ) from None
         return _Values(np.array(numbers))
     if all(isinstance(cell, date) for cell in present):
         return _Values(np.array([_days(cell) for cell in cells]), is_date=True)
@@ -487,7 +506,7 @@ def _from_values(values: Any) -> _Values:
 
 
 def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool)
+    return isinstance(cell, Real | Decimal) and not isinstance(cell, bool)
 
 
 def _finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -631,7 +650,9 @@ def looks_like_id_name(name: str) -> bool:
 
 def _levels(values: _Values) -> tuple[str, ...]:
     levels = sorted({*_texts(values)} - {None}, key=str)
-    return (*levels, *([_MISSING_LEVEL] if values.missing.any() else []))
+    if values.missing.any() and _MISSING_LEVEL not in levels:
+        levels.append(_MISSING_LEVEL)
+    return tuple(levels)
 
 
 def _texts(values: _Values) -> list[Any]:

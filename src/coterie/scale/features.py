@@ -71,7 +71,8 @@ def features_from_dask(
     model are lazy, in the partitions of X; ``ensemble_`` and ``solver_`` are those of the distinct
     rows, and ``pool_`` is a :class:`DaskPool`. With ``n_clusters="auto"`` the number of clusters is
     chosen on the sample. If X has no more than ``sample`` rows, the labels are those of the same fit
-    in memory.
+    in memory, except that no outliers are set aside, and that gaps are filled with the mean of their
+    donors instead of anew for each member.
 
     The sample depends only on the seed and on the position of each row among all rows: the position
     is hashed with the seed, and the rows with the smallest hashes are taken, in their order. Neither

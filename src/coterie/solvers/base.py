@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -302,11 +302,6 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             warnings.simplefilter("ignore")
             labels: NDArray[np.int64] = other.fit(ensemble).labels_
         return labels
-
-    def be_as_certain_as(self, verdict: Verdict) -> None:
-        """Multiply the confidences by the expected agreement of a verdict."""
-        self.cluster_votes_ = replace(self.cluster_votes_, certainty=verdict.share)
-        self.sample_confidence_ = self.ensemble_.expand(self.cluster_votes_.confidence)
 
     @property
     def verdict_(self) -> Verdict:

@@ -100,7 +100,7 @@ def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
     soft = votes.soft_row(row)
     table = _vote_table(votes, row)
     sentence = _sentence(name, cluster, confidence, rival, soft, table)
-    sentence += _looseness(float(votes.lead[row]), confidence, attachment)
+    sentence += _looseness(float(votes.lead[row]) * votes.agreement, confidence, attachment)
     if namesakes > 1:
         sentence += f" (It is the first of {namesakes} samples with this id.)"
     return Explanation(name, cluster, confidence, rival, attachment, soft, table, sentence)

@@ -105,6 +105,8 @@ class Verdict:
             agreement = float("nan")
         if not (
             isinstance(agreement, int | float)
+            and not isinstance(agreement, bool)
+            and (np.isnan(agreement) or -1 <= agreement <= 1)
             and isinstance(reliable, bool)
             and isinstance(text, str)
             and isinstance(doubts, list | tuple)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -58,9 +58,8 @@ class ClusterVotes:
         Weight that each base cluster shares with each cluster.
     shares : csr_array, shape (k, c)
         The same, divided by the weight of the base cluster.
-    certainty : float
-        The agreement that a second run is expected to have, where it is known; confidences are
-        multiplied by it.
+    agreement : float
+        Factor of the confidence: the expected agreement of a second run, if it is part of it.
     """
 
     ensemble: Ensemble
@@ -68,7 +67,7 @@ class ClusterVotes:
     n_clusters: int
     overlap: sparse.csr_array
     shares: sparse.csr_array
-    certainty: float = 1.0
+    agreement: float = 1.0
 
     @classmethod
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
@@ -199,10 +198,22 @@ class ClusterVotes:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment."""
+        """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment.
+
+        If the expected agreement of a second run is part of it, it is lowered by that as well.
+        """
         # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
-        return self.lead * attached * self.certainty
+        return self.lead * attached * self.agreement
+
+    def lowered(self, agreement: float) -> ClusterVotes:
+        """The same votes, with a confidence that is lowered by the expected agreement."""
+        votes = replace(self, agreement=agreement)
+        for name, value in vars(self).items():
+            if name != "confidence":
+                # computed before, and the same for both
+                votes.__dict__.setdefault(name, value)
+        return votes
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Rows and soft labels of the microclusters, block by block."""

@@ -1,0 +1,123 @@
+"""Doubts about a partition of features: a single cloud, or a few columns that decide."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from coterie.select import structure
+from coterie.select.structure import cloud_doubt, column_doubt, deciding_columns
+
+
+def doubt(X, n_clusters, seed=0):
+    dense = X.toarray() if sparse.issparse(X) else X
+    labels = KMeans(n_clusters, n_init=3, random_state=seed).fit_predict(dense).astype(np.int64)
+    return cloud_doubt(X, labels, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_clusters", [2, 4])
+def test_slices_of_a_cloud_are_doubted(seed, n_clusters):
+    rng = np.random.default_rng(seed)
+    round_cloud = rng.normal(size=(300, 4))
+    assert "may be slices of a continuum" in doubt(round_cloud, n_clusters, seed)
+    stretched = round_cloud * [30, 1, 1, 1]
+    turned = stretched @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    for X in (stretched, turned, turned + 1e4):
+        assert doubt(X, n_clusters, seed) is not None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_blobs_are_not(seed):
+    X, labels = make_blobs(300, centers=4, n_features=3, random_state=seed)
+    assert cloud_doubt(X, labels, np.random.default_rng(seed)) is None
+    assert doubt(X, 4, seed) is None
+    # a partition that ignores the blobs is
+    shuffled = np.random.default_rng(seed).permutation(labels)
+    assert cloud_doubt(X, shuffled, np.random.default_rng(seed)) is not None
+
+
+def test_neither_units_nor_names_nor_storage_matter():
+    X, labels = make_blobs(200, centers=3, n_features=3, random_state=0)
+    cloud = np.random.default_rng(0).normal(size=(200, 3))
+    for features, given_labels in (
+        (X, labels),
+        (cloud, KMeans(3, random_state=0).fit_predict(cloud)),
+    ):
+        expected = cloud_doubt(features, given_labels, np.random.default_rng(0))
+        for other in (1000 * features, features - 50, sparse.csr_array(features)):
+            assert cloud_doubt(other, given_labels, np.random.default_rng(0)) == expected
+        names = np.array([9, 4, 7])[given_labels]
+        assert cloud_doubt(features, names, np.random.default_rng(0)) == expected
+
+
+def test_what_cannot_be_compared_is_not_doubted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    assert cloud_doubt(X, np.zeros(20, dtype=int), rng) is None
+    assert cloud_doubt(X, np.arange(20), rng) is None
+    assert cloud_doubt(np.ones((20, 2)), np.arange(20) % 2, rng) is None
+
+
+def test_many_rows_are_sampled(monkeypatch):
+    monkeypatch.setattr(structure, "MOST_ROWS", 100)
+    X, labels = make_blobs(2000, centers=3, random_state=0)
+    assert cloud_doubt(X, labels, np.random.default_rng(0)) is None
+    cloud = np.random.default_rng(0).normal(size=(2000, 3))
+    assert doubt(cloud, 3) is not None
+
+
+@given(st.integers(0, 1000))
+def test_scatter_is_the_inertia_of_k_means(seed):
+    X = np.random.default_rng(seed).normal(size=(30, 3)) + 5
+    means = KMeans(3, n_init=1, random_state=seed).fit(X)
+    scatter = structure._scatter(X, means.labels_.astype(np.int64), 3)
+    assert scatter == pytest.approx(means.inertia_)
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def test_a_wild_column_decides_alone():
+    X = np.random.default_rng(0).normal(size=(50, 4)) * [1, 1, 1000, 1]
+    columns, share = deciding_columns(X)
+    assert columns.tolist() == [2]
+    assert share == pytest.approx(X.var(axis=0)[2] / X.var(axis=0).sum())
+    assert column_doubt(X, None).startswith("1 column of 4 (2) makes up 99.9% of the distances")
+    assert "('income')" in column_doubt(X, ["a", "b", "income", "d"])
+
+
+def test_a_tenth_of_the_columns_may_decide_together():
+    X = np.random.default_rng(0).normal(size=(200, 30))
+    X[:, [3, 8, 20]] *= [[1000, 800, 900]]
+    assert sorted(deciding_columns(X)[0]) == [3, 8, 20]
+    assert deciding_columns(X)[0].tolist() == np.argsort(-X.var(axis=0))[:3].tolist()
+    assert column_doubt(X, None).startswith("3 columns of 30 (")
+    X[:, 5] *= 950
+    assert column_doubt(X, None) is None
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(0).normal(size=(50, 4)),
+        # with two columns, one of them usually makes up most
+        np.random.default_rng(0).normal(size=(50, 2)) * [1, 1000],
+        np.ones((50, 4)),
+        sparse.csr_array(np.diag([1.0, 2.0, 1000.0, 3.0])),
+    ],
+)
+def test_no_column_decides(X):
+    assert len(deciding_columns(X)[0]) == 0
+    assert column_doubt(X, None) is None
+
+
+@given(st.integers(0, 1000), st.permutations(range(5)))
+def test_permuted_columns_are_found_at_their_place(seed, order):
+    X = np.random.default_rng(seed).normal(size=(20, 5)) * [1, 1, 1, 1, 500]
+    (column,), share = deciding_columns(X[:, order])
+    assert order[column] == 4
+    assert share == pytest.approx(deciding_columns(X)[1])
