@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from coterie.core.params import nearest
 
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
@@ -114,5 +113,8 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 def absent_column(where: object, name: str, present: Iterable[str]) -> str:
     """The message about a column that a table does not have."""
+    # not at the top: it imports numpy, which the command's help does without
+    from coterie.core.params import nearest
+
     columns = [*present]
     return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"
