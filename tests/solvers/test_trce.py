@@ -276,7 +276,7 @@ def test_tol_asks_for_a_settled_graph():
 
 def test_too_few_passes_warn_and_still_give_n_clusters():
     labels, _ = noisy(4)
-    with pytest.warns(ConvergenceWarning, match=r"components instead of 4 clusters.*max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"component instead of 4 clusters.*max_iter"):
         model = TRCE(4, lam=100.0, max_iter=1).fit(labels)
     assert not model.converged_
     assert len(np.unique(model.labels_)) == 4
