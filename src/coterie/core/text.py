@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
 # longer names are cut, so that one name cannot fill a page
