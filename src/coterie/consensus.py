@@ -447,6 +447,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return self._votes, self.solver_.member_weights_
 
     def _source_of(self, X: Any) -> FeatureSource:
+        if type(X).__module__.partition(".")[0] == "anndata":
+            raise ParameterError(
+                f"{type(self).__name__}: X is an AnnData object; give its features, such as "
+                "adata.obsm['X_pca'] or adata.to_df()"
+            )
         if not _is_lazy(X) and not isinstance(X, FeatureSource):
             return _InMemory(X)
         if not _predicts(self):

@@ -343,8 +343,13 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _refuse_lazy(labels: object) -> None:
-    """Refuse a dask collection, all of which would be loaded into memory here."""
+    """Refuse a dask collection, all of which would be loaded into memory here, and AnnData."""
     library = type(labels).__module__.partition(".")[0]
+    if library == "anndata":
+        raise LabelError(
+            "labels is an AnnData object; use coterie.anndata.combine(adata), or give the columns of "
+            "labels, such as adata.obs[['leiden_1', 'leiden_2']]"
+        )
     if library in ("dask", "dask_expr"):
         raise LabelError(
             f"labels is a {library} collection, and reading it here would load all of it; "

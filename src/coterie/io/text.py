@@ -100,6 +100,9 @@ def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
                     f"{_DELIMITERS[delimiter]}; save it with {_DELIMITERS[delimiter]}"
                     + (", or name it .tsv" if other == "\t" else "")
                 )
+    if not names[0] and len(names) > 1:
+        # row names, as R and pandas write them
+        names[0] = next(name for name in ("id", "row_id", "row_names") if name not in names)
     for j, name in enumerate(names):
         if not name:
             raise DataError(

@@ -54,8 +54,9 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClusterMixin
 
-# a matrix with so few rows, and more columns, may hold members as rows
+# a matrix with so few rows, and that many times more columns, may hold members as rows
 FEW_SAMPLES = 50
+MANY_TIMES = 10
 # columns of decimal numbers are compared if there are enough of them; those of clusterings agree more
 FEWEST_FEATURES = 5
 FEATURES_AGREE = 0.1
@@ -477,7 +478,7 @@ def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
     """Warn about a matrix that may be features, or hold members as rows."""
     n, m = labels.shape
     question = None
-    if m > n and n <= FEW_SAMPLES:
+    if 1 < n <= FEW_SAMPLES and m >= MANY_TIMES * n:
         question = (
             f"labels has {n} rows and {m} columns, so it is read as {n} samples with {m} members; if "
             "the members are rows, give labels.T or a list of the rows"

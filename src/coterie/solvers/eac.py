@@ -23,6 +23,7 @@ Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ import numpy as np
 
 from coterie.core.budget import Budget
 from coterie.core.params import Choice, Integer, parameter
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -87,7 +89,17 @@ class EAC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         similarity = coassociation(ensemble, memory_budget=self.memory_budget)  # 1
         n_clusters = self.n_clusters or _longest_lived
-        return cut_similarity(similarity, ensemble.sizes, n_clusters, self.linkage)  # 2, 3
+        cut = cut_similarity(similarity, ensemble.sizes, n_clusters, self.linkage)  # 2, 3
+        most = int(ensemble.n_clusters_per_member.max())
+        if self.n_clusters is None and cut.n_components > most:
+            warnings.warn(
+                f"EAC chose {counted(cut.n_components, 'cluster')}, more than any member has (at most "
+                f"{most}): the members hardly agree; give n_clusters, or choose it with "
+                "coterie.select_k, which may find that there is no structure",
+                UserWarning,
+                stacklevel=3,
+            )
+        return cut
 
 
 def _longest_lived(dendrogram: Dendrogram) -> int:
