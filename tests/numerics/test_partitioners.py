@@ -340,3 +340,16 @@ def test_a_library_that_does_not_load(monkeypatch, failure):
     monkeypatch.setattr(partitioners, "import_module", broken)
     with pytest.raises(PartitionerMissing, match=rf"{failure}.*coterie\[graph\]"):
         partition_graph(random_graph(9, 0), np.ones(9), 3, seed=0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 7e-10 / 3, 1e12 / 3])
+def test_a_bisection_with_tied_loads_ends(scale):
+    # moving a vertex of weight 2 only swaps the loads, and rounding decided which one was larger
+    weight = scale * np.array([2, 2, 2, 1, 4, 3, 2, 1, 1, 1, 2, 2, 1]) / 3
+    side = np.array([1, 0, 0, 1, 0, 1, 0, 1, 1, 1, 0, 0, 1], dtype=np.int8)
+    graph = sparse.csr_array((13, 13))
+    limit = np.full(2, 12.6 * scale / 3)
+    sides = partitioners._Sides(graph, weight, side, np.array([1, 1]), limit)
+    sides.meet_limits()
+    assert np.allclose(sides.load, np.bincount(sides.side, weights=weight), rtol=1e-9)
+    assert sides.load.max() <= 13.0 * scale / 3 * (1 + 1e-9)

@@ -315,11 +315,13 @@ class _Sides:
                 movable = self.side == giver
             else:
                 giver = int(np.argmax(over / self.limit))
-                within = over[giver] <= 1e-9 * self.limit[giver]
-                if within or self.count[giver] == self.halves[giver]:
+                slack = 1e-9 * self.limit[giver]
+                if over[giver] <= slack or self.count[giver] == self.halves[giver]:
                     return
-                # a move must leave the other side less overloaded than this side is now
-                movable = (self.side == giver) & (self.weight + over[1 - giver] < over[giver])
+                # a move must leave the other side less overloaded than this side is now; without the
+                # slack, rounding could move a vertex to and fro for ever
+                after = self.weight + over[1 - giver]
+                movable = (self.side == giver) & (after < over[giver] - slack)
                 if not movable.any():
                     return
             links = self.links()
