@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -21,15 +20,9 @@ def _in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def _workers() -> Iterator[Any]:
+def cluster() -> Iterator[object]:
+    """Two worker processes."""
     from coterie.scale import local_cluster
 
     with local_cluster(2, "1GB") as client:
         yield client
-
-
-@pytest.fixture
-def cluster(_workers: Any) -> Any:
-    """Two worker processes, which replace those that an earlier test has killed."""
-    _workers.wait_for_workers(2)
-    return _workers

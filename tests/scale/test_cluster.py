@@ -106,25 +106,26 @@ class Killing:
         assert self.victim not in client.run(os.getpid).values()
 
 
-def test_a_killed_worker_changes_nothing(cluster, whole, tmp_path):
+def test_a_killed_worker_changes_nothing(whole, tmp_path):
     labels = in_parts(24, 0.1)
-    kill = Killing(cluster, 4)
-    ensemble = ensemble_from_dask(labels, client=cluster, callback=kill)
-    kill.check(cluster)
-    np.testing.assert_array_equal(ensemble.labels, whole.ensemble_.labels)
-    np.testing.assert_array_equal(ensemble.weights, whole.ensemble_.weights)
-    found = EAC(4).fit(ensemble).labels_
-    kill = Killing(cluster, 5)
-    values = {"label": found}
-    labels_to_parquet(tmp_path / "out", ensemble, values, labels, client=cluster, callback=kill)
-    kill.check(cluster)
+    with local_cluster(2, "1GB") as client:
+        kill = Killing(client, 4)
+        ensemble = ensemble_from_dask(labels, client=client, callback=kill)
+        kill.check(client)
+        np.testing.assert_array_equal(ensemble.labels, whole.ensemble_.labels)
+        np.testing.assert_array_equal(ensemble.weights, whole.ensemble_.weights)
+        found = EAC(4).fit(ensemble).labels_
+        kill = Killing(client, 5)
+        values = {"label": found}
+        labels_to_parquet(tmp_path / "out", ensemble, values, labels, client=client, callback=kill)
+        kill.check(client)
     files = sorted((tmp_path / "out").iterdir())
     assert len(files) == 24
     written = np.concatenate([parquet.read_table(file)["label"].to_numpy() for file in files])
     np.testing.assert_array_equal(written, whole.labels_)
 
 
-def test_a_worker_killed_among_the_members_changes_nothing(cluster):
+def test_a_worker_killed_among_the_members_changes_nothing():
     X = da.from_array(features(2000), chunks=(300, 3))
 
     def labels(callback: Killing | None) -> np.ndarray:
@@ -133,10 +134,11 @@ def test_a_worker_killed_among_the_members_changes_nothing(cluster):
 
     with dask.config.set(scheduler="synchronous"):
         expected = labels(None)
-    kill = Killing(cluster, 2)
-    with joblib.parallel_config("dask"):
-        found = labels(kill)
-    kill.check(cluster)
+    with local_cluster(2, "1GB") as client:
+        kill = Killing(client, 2)
+        with joblib.parallel_config("dask"):
+            found = labels(kill)
+        kill.check(client)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -155,11 +157,12 @@ def deadly_part() -> np.ndarray:
     raise AssertionError
 
 
-def test_work_that_ends_every_worker_is_given_up(cluster):
+def test_work_that_ends_every_worker_is_given_up():
     # Dask gives a piece of work three more chances
-    labels = da.from_delayed(delayed(deadly_part)(), (10, 2), int)
-    with pytest.raises(WorkersLostError, match="4 workers ended one after the other"):
-        ensemble_from_dask(labels, client=cluster)
+    with local_cluster(2, "1GB") as client:
+        labels = da.from_delayed(delayed(deadly_part)(), (10, 2), int)
+        with pytest.raises(WorkersLostError, match="4 workers ended one after the other"):
+            ensemble_from_dask(labels, client=client)
 
 
 def test_work_without_any_worker_left_is_given_up():
