@@ -64,11 +64,12 @@ def test_floats_with_nan():
     assert given([[1.0, 2.0], [NAN, 2.0], [1.0, NAN]]) == [[1, None, 1], [2, 2, None]]
 
 
-def test_nested_lists_tuples_and_rows_of_arrays():
+def test_nested_lists_tuples_and_vectors():
     expected = [[1, 2], ["a", "b"]]
     assert given([[1, "a"], [2, "b"]]) == expected
     assert given(((1, "a"), (2, "b"))) == expected
-    assert given([np.array([1, 3]), np.array([2, 4])]) == [[1, 2], [3, 4]]
+    # vectors are members, not rows
+    assert given([np.array([1, 2]), np.array([3, 4])]) == [[1, 2], [3, 4]]
 
 
 def test_columns_may_mix_kinds():

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from coterie.numerics.linkage import Dendrogram, Method
 
 
+# with fewer samples, a number of clusters above that of every member is common
+ENOUGH_SAMPLES = 100
+
+
 @dataclass(eq=False, repr=False)
 class EAC(LabelConsensus):
     """Evidence accumulation: hierarchical clustering of the co-association.
@@ -91,7 +95,8 @@ class EAC(LabelConsensus):
         n_clusters = self.n_clusters or _longest_lived
         cut = cut_similarity(similarity, ensemble.sizes, n_clusters, self.linkage)  # 2, 3
         most = int(ensemble.n_clusters_per_member.max())
-        if self.n_clusters is None and cut.n_components > most:
+        enough = ensemble.n_samples >= ENOUGH_SAMPLES
+        if self.n_clusters is None and enough and cut.n_components > most:
             warnings.warn(
                 f"EAC chose {counted(cut.n_components, 'cluster')}, more than any member has (at most "
                 f"{most}): the members hardly agree; give n_clusters, or choose it with "

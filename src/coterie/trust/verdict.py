@@ -43,8 +43,8 @@ class Verdict:
     ----------
     agreement : float
         The ARI that a second run, with other random numbers, is expected to have with this
-        partition: 1 is the same partition, 0 is chance. NaN where it cannot be estimated, because
-        there are fewer than two members.
+        partition: 1 is the same partition, 0 is chance. NaN where it cannot be estimated, for example
+        with a single member.
     reliable : bool
         Whether a second run would give at least mostly the same partition (0.85), and nothing else
         speaks against it.
@@ -118,7 +118,7 @@ class Verdict:
 
 def _in_words(agreement: float) -> str:
     if np.isnan(agreement):
-        return "Whether a second run would agree is unknown: that needs two members or more."
+        return "Whether a second run would agree is unknown."
     # as it is shown
     shown = round(agreement, 2)
     what = "another partition"
@@ -150,7 +150,8 @@ def expected_agreement(
     Returns
     -------
     float
-        NaN with fewer than two members, or where two halves never label a sample in common.
+        NaN with fewer than two members, where two halves never label a sample in common, or where the
+        method cannot combine half of the members.
     """
     if ensemble.n_members < 2:
         return float("nan")
@@ -161,7 +162,13 @@ def expected_agreement(
         drawn = order[rng.permutation(part.n_members)]
         middle = part.n_members // 2
         # the halves of an odd number differ in size by one
-        one, other = (_partition(part, half, solve) for half in (drawn[:middle], drawn[middle:]))
+        try:
+            one, other = (
+                _partition(part, half, solve) for half in (drawn[:middle], drawn[middle:])
+            )
+        except ValueError:
+            # the method cannot combine so few members
+            return float("nan")
         both = (one >= 0) & (other >= 0)
         if both.sum() > 1:
             weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight

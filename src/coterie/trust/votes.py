@@ -200,24 +200,11 @@ class ClusterVotes:
     def confidence(self) -> NDArray[np.float64]:
         """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment.
 
-        It is lower for samples that fewer members labelled than is usual. If the expected agreement
-        of a second run is part of it, it is lowered by that as well.
+        If the expected agreement of a second run is part of it, it is lowered by that as well.
         """
         # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
-        return self.lead * attached * self.heard * self.agreement
-
-    @cached_property
-    def heard(self) -> NDArray[np.float64]:
-        """Weight of the members that labelled each microcluster, over the median of all, at most 1."""
-        ensemble = self.ensemble
-        if ensemble.is_complete:
-            return np.ones(ensemble.n_microclusters)
-        weight = np.zeros(ensemble.n_microclusters)
-        for j in self._member_order:
-            weight[ensemble.observed[:, j]] += ensemble.member_weight[j]
-        typical = weighted_median(weight, ensemble.weights, lower=True)
-        return np.minimum(weight / typical, 1.0) if typical > 0 else weight
+        return self.lead * attached * self.agreement
 
     def lowered(self, agreement: float) -> ClusterVotes:
         """The same votes, with a confidence that is lowered by the expected agreement."""
