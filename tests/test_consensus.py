@@ -389,7 +389,9 @@ def test_nothing_is_set_aside_from_groups_of_some_size():
     model = ConsensusClustering(5, n_members=10, random_state=0).fit(BLOBS.X)
     assert not model.set_aside_.any()
     # too many would have to be set aside
-    none = ConsensusClustering(5, n_members=10, min_cluster_size=400, random_state=0).fit(BLOBS.X)
+    none = ConsensusClustering(5, n_members=10, min_cluster_size=400, random_state=0)
+    with pytest.warns(UserWarning, match="so smaller clusters are kept; lower min_cluster_size"):
+        none.fit(BLOBS.X)
     assert not none.set_aside_.any()
     assert np.array_equal(none.labels_, model.labels_)
 

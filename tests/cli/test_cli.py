@@ -305,7 +305,7 @@ def test_text_dates_and_gaps_are_encoded(folder, capsys):
     assert same_partition([row["label"] for row in rows], CLASSES.tolist())
     assert main(["cluster", "t.csv", "-k", "3", "--drop", "day", "--scale", "robust"]) == 0
     out = capsys.readouterr().out
-    assert "column 'day' (number) left out as asked" in out
+    assert "column 'day' (date) left out as asked" in out
     assert "column 'who' (id) left out: differs in every row" in out
     assert "expected agreement" in out
 

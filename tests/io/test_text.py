@@ -134,7 +134,7 @@ def test_tsv(tmp_path):
         ("t.csv", "a\tb\n1\t2\n", "separated by tabs ('\\t'), not by commas"),
         ("t.tsv", "a,b\n1,2\n", "separated by commas (','), not by tabs"),
         ("t.csv", "a,b,a\n1,2,3\n", "names 'a' more than once"),
-        ("t.csv", ",b\n1,2\n", "column 1 of 2 has no name"),
+        ("t.csv", "a,\n1,2\n", "column 2 of 2 has no name"),
         ("t.csv", "3.5,1.2\n1,2\n", "first line holds numbers (3.5, 1.2)"),
         ("t.csv", 'a,b\n1,"x\n', "line 2: unexpected end of data"),
     ],
@@ -172,3 +172,11 @@ def test_unknown_column_lists_the_columns_and_the_nearest(tmp_path):
     table = table_of(tmp_path, "customer,cluster\n1,2\n")
     with pytest.raises(DataError, match=r"are customer, cluster\).*did you mean 'customer'\?"):
         table.column("custmer")
+
+
+def test_row_names_without_a_heading_are_ids(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"","x","y"\n"a",1,2\n"b",3,4\n')
+    table = read_table(path, "features")
+    assert table.main == ("id", "x", "y")
+    assert table.columns["id"] == ["a", "b"]

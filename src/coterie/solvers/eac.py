@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 # with fewer samples, a number of clusters above that of every member is common
-ENOUGH_SAMPLES = 100
+ENOUGH_SAMPLES = 200
 
 
 @dataclass(eq=False, repr=False)
