@@ -378,6 +378,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         remarks = []
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
+        if self._gap is None:
+            doubts.append(
+                "Members with many small clusters sometimes show a gap that it cuts across, and "
+                "sometimes not."
+            )
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
@@ -524,17 +529,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         else:
             self._n_clusters = self.n_clusters
         pool = self._make_members(X, self._n_clusters, seeds[0], None)
-        self._gap = (
-            isinstance(self._n_clusters, int)
-            and self._takes_few_clusters
-            and shows_gap(
-                self._complete(X),
-                pool.ensemble(),
-                self._n_clusters,
-                np.random.default_rng(seeds[0]),
-                self.n_jobs,
-            )
-        )
+        self._gap: bool | None = False
+        if isinstance(self._n_clusters, int) and self._takes_few_clusters:
+            gap_rng = np.random.default_rng(seeds[0])
+            complete = self._complete(X)
+            self._gap = shows_gap(complete, pool.ensemble(), self._n_clusters, gap_rng, self.n_jobs)
         return self._make_members(X, self._n_clusters, seeds[0], None) if self._gap else pool
 
     def _complete(self, X: Any) -> Any:

@@ -55,7 +55,18 @@ def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(resolution, "MOST_ROWS", 400)
     monkeypatch.setattr(resolution, "make_pool", counting)
     assert shows_gap(moons, coarse, 2, np.random.default_rng(0), None)
-    assert sizes == [400, 400]
+    assert sizes == [400] * 4
+
+
+@pytest.mark.parametrize(
+    ("pools", "answer"),
+    [([True] * 4, True), ([False] * 2, False), ([True, True, False], None), ([False, True], None)],
+)
+def test_pools_that_disagree_give_no_answer(monkeypatch, pools, answer):
+    asked = iter(pools)
+    monkeypatch.setattr(resolution, "_pool_shows_gap", lambda *arguments: next(asked))
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    assert gap_in(X, 2) is answer
 
 
 @given(st.integers(1, 50), st.integers(2, 10**6))

@@ -22,7 +22,9 @@ from coterie.trust import ClusterVotes
 MOST_ROWS = 2_000
 # members that are tried
 TRIED_MEMBERS = 20
-N_POOLS = 2
+# pools that must show a gap, and pools that suffice to see none
+N_POOLS = 4
+FEWEST_POOLS = 2
 # small clusters reach across a gap at most this often, compared with the cut of members with k clusters
 MOST_CROSSING = 0.25
 # clusters on both sides of a gap have at least this share of the mean size; smaller ones are outliers
@@ -37,8 +39,10 @@ def many_clusters(n_clusters: int, n: int) -> tuple[int, int]:
 
 def shows_gap(
     X: Any, coarse: Ensemble, n_clusters: int, rng: np.random.Generator, n_jobs: int | None
-) -> bool:
+) -> bool | None:
     """Whether members with many clusters show a gap that members with ``n_clusters`` cut across.
+
+    Several pools of members are asked, because one may show a gap by chance.
 
     Parameters
     ----------
@@ -48,16 +52,25 @@ def shows_gap(
     n_clusters : int
     rng : numpy Generator
     n_jobs : int or None
+
+    Returns
+    -------
+    bool or None
+        None if some pools show a gap and others do not.
     """
     n = X.shape[0]
     low, high = many_clusters(n_clusters, min(n, MOST_ROWS))
     if n_clusters < 2 or low >= n:
         return False
-    # one pool may show a gap by chance
-    return all(
-        _pool_shows_gap(X, coarse, n_clusters, (low, high), np.random.default_rng(seed), n_jobs)
-        for seed in child_seeds(rng, N_POOLS)
-    )
+    shown: list[bool] = []
+    for seed in child_seeds(rng, N_POOLS):
+        pool_rng = np.random.default_rng(seed)
+        shown.append(_pool_shows_gap(X, coarse, n_clusters, (low, high), pool_rng, n_jobs))
+        if len(set(shown)) > 1:
+            return None
+        if len(shown) == FEWEST_POOLS and not shown[0]:
+            return False
+    return True
 
 
 def _pool_shows_gap(
