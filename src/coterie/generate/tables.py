@@ -36,6 +36,7 @@ from coterie.core.errors import DataError
 from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
+from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS
 from coterie.ensemble.missing import is_missing
 from coterie.generate.gaps import Gaps
 
@@ -48,8 +49,6 @@ ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "em
 MOST_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
 MOST_LEVELS = 30
-# with fewer rows, a column whose values all differ may well be a measurement
-FEWEST_ROWS_OF_IDS = 8
 # with "auto", standardised values beyond this many standard deviations are pulled back to it, so that a
 # wild value does not decide; see docs/tables.md for the comparison with other values
 MOST_DEVIATIONS = 3.0
