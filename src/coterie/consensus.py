@@ -246,7 +246,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         n_clusters: int | Literal["auto"] | tuple[int, int] | None = None,
         *,
         n_members: int = 50,
-        generator: str | list[Any] = "kmeans",
+        generator: str | list[Any] = "auto",
         member_clusters: ClusterCount | None = None,
         prepare: TableEncoder | Literal["auto"] | None = "auto",
         min_cluster_size: int | Literal["auto"] | None = "auto",
@@ -371,7 +371,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
             return Verdict.of(1.0, n_clusters=1)
-        agreement = expected_agreement(ensemble, solver.partition_of, rng)
+        groups = [plan.group for plan in pool.plans]
+        agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
         doubts: list[str | None] = [
             size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))
         ]
@@ -578,7 +579,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     @property
     def _takes_few_clusters(self) -> bool:
         """Whether the members have as many clusters as the consensus, unless there is a gap."""
-        return self.generator == "kmeans" and self.member_clusters is None
+        return self.generator in ("auto", "kmeans") and self.member_clusters is None
 
     def _make_members(
         self,

@@ -23,6 +23,7 @@ from coterie.core.random import child_seeds, fix_signs
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.gaps import Gaps
+from coterie.generate.mixtures import MixtureClusterer
 from coterie.numerics.eigen import largest_eigenpairs
 
 Progress = Callable[[int, int], None]
@@ -32,7 +33,9 @@ LOSSES = 3
 # The bandwidths of the published experiments, as multiples of the mean distance.
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
-GENERATORS = ("kmeans", "subsample", "features", "spectral")
+GENERATORS = ("auto", "kmeans", "subsample", "features", "spectral")
+# What the members of "auto" assume about the shape of a cluster: round, one shape for all, any shape.
+SHAPES: tuple[Literal["kmeans", "tied", "full"], ...] = ("kmeans", "tied", "full")
 # Below this order the dense eigensolver is faster than starting an iteration.
 DENSE_ORDER = 500
 
@@ -56,7 +59,7 @@ class MemberPlan:
     """A member before it is fitted: its name, its clusterer, and the rows and columns it sees.
 
     None for ``rows`` or ``columns`` means all of them. ``fill`` is the seed of the values that it
-    puts into gaps.
+    puts into gaps. Members of the same ``group`` differ by chance only.
     """
 
     name: str
@@ -64,6 +67,7 @@ class MemberPlan:
     rows: NDArray[np.int64] | None = None
     columns: NDArray[np.int64] | None = None
     fill: int = 0
+    group: str = ""
 
     def columns_of(self, X: Any) -> Any:
         """The features that this member sees."""
@@ -158,7 +162,11 @@ def make_pool(
         seen, plans = spectral_plans(seen, n_members, n_clusters, rng)
         return fit_members(seen, plans, n_jobs=n_jobs, callback=callback)
     else:
-        plans_of = {"subsample": subsample_plans, "features": feature_plans}
+        plans_of = {
+            "auto": shape_plans,
+            "subsample": subsample_plans,
+            "features": feature_plans,
+        }
         plans = plans_of.get(generator, kmeans_plans)(seen, n_members, n_clusters, rng)
     if kept is not None:
         plans = [
@@ -251,6 +259,23 @@ def kmeans_plans(
         MemberPlan(_name("kmeans", j, n_members, k), _kmeans(k, seed))
         for j, (k, seed) in enumerate(draw_counts(X, n_members, n_clusters, rng))
     ]
+
+
+def shape_plans(
+    X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
+) -> list[MemberPlan]:
+    """Plans in turn for k-means, mixtures with one common shape, and mixtures with a shape per cluster.
+
+    Members of a sparse matrix, and members with many small clusters, are k-means.
+    """
+    if sparse.issparse(X) or not isinstance(n_clusters, int) or n_clusters < 2:
+        return kmeans_plans(X, n_members, n_clusters, rng)
+    plans = []
+    for j, (k, seed) in enumerate(draw_counts(X, n_members, n_clusters, rng)):
+        shape = SHAPES[j % len(SHAPES)]
+        estimator = _kmeans(k, seed) if shape == "kmeans" else MixtureClusterer(k, shape, seed)
+        plans.append(MemberPlan(_name(shape, j, n_members, k), estimator, group=shape))
+    return plans
 
 
 def subsample_plans(

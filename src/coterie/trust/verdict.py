@@ -134,7 +134,11 @@ def _in_words(agreement: float) -> str:
 
 
 def expected_agreement(
-    ensemble: Ensemble, solve: Solve, rng: np.random.Generator, n_splits: int = N_SPLITS
+    ensemble: Ensemble,
+    solve: Solve,
+    rng: np.random.Generator,
+    n_splits: int = N_SPLITS,
+    groups: Sequence[str] | None = None,
 ) -> float:
     """The ARI that two runs are expected to have, from partitions of two halves of the members.
 
@@ -146,6 +150,9 @@ def expected_agreement(
     rng : numpy Generator
     n_splits : int
         Number of times that the members are split.
+    groups : sequence of str, optional
+        The group of each member. A second run has as many members of each group, so both halves get
+        half of each.
 
     Returns
     -------
@@ -158,14 +165,13 @@ def expected_agreement(
     order = ensemble.canonical_member_order
     part = _some_rows(ensemble, rng)
     scores = []
+    group_of = np.zeros(part.n_members) if groups is None else np.asarray(groups)
     for _ in range(n_splits):
         drawn = order[rng.permutation(part.n_members)]
-        middle = part.n_members // 2
-        # the halves of an odd number differ in size by one
+        # Members of a group are neighbours now, and every second member goes to the other half.
+        drawn = drawn[np.argsort(group_of[drawn], kind="stable")]
         try:
-            one, other = (
-                _partition(part, half, solve) for half in (drawn[:middle], drawn[middle:])
-            )
+            one, other = (_partition(part, half, solve) for half in (drawn[::2], drawn[1::2]))
         except ValueError:
             # the method cannot combine so few members
             return float("nan")

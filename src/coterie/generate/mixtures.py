@@ -1,0 +1,90 @@
+"""Gaussian mixtures as members: clusters may be stretched, where k-means makes them round."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+# rows that a mixture is fitted on; it labels all rows
+MOST_ROWS = 2_000
+# principal components that a mixture sees: those that hold this share of the variance, up to a limit
+VARIANCE = 0.95
+MOST_COMPONENTS = 50
+# smallest variance of a cluster in any direction, as a share of the mean variance of the columns
+LEAST_VARIANCE = 0.01
+# rows projected at the same time
+BLOCK_ROWS = 65_536
+
+
+class MixtureClusterer(ClusterMixin, BaseEstimator):
+    """A Gaussian mixture of the first principal components, which can label new rows.
+
+    Parameters
+    ----------
+    n_clusters : int
+    covariance : {"full", "tied"}
+        Whether every cluster has a shape of its own, or all clusters share one.
+    random_state : int or None
+        Seed of the rows that it is fitted on, of the projection and of the start.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        covariance: Literal["full", "tied"] = "full",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.covariance = covariance
+        self.random_state = random_state
+
+    def fit(self, X: NDArray[Any], y: object = None) -> Self:
+        """Fit the mixture on a sample of the rows, and label all rows."""
+        rng = np.random.default_rng(self.random_state)
+        sample = np.asarray(X, dtype=np.float64)
+        if len(X) > MOST_ROWS:
+            sample = sample[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))]
+        seed = int(rng.integers(2**31))
+        self._project_onto_components(sample, seed)
+        mixture = GaussianMixture(
+            self.n_clusters,
+            covariance_type=self.covariance,
+            reg_covar=LEAST_VARIANCE,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            # A member need not be the best mixture, and copies of a row need no cluster each.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.mixture_ = mixture.fit(self._projected(sample))
+        self.labels_ = self.predict(X)
+        return self
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.int64]:
+        """The most probable cluster of each row."""
+        labels = np.empty(len(X), dtype=np.int64)
+        for begin in range(0, len(X), BLOCK_ROWS):
+            block = slice(begin, begin + BLOCK_ROWS)
+            labels[block] = self.mixture_.predict(self._projected(X[block]))
+        return labels
+
+    def _project_onto_components(self, sample: NDArray[np.float64], seed: int) -> None:
+        """Set the mean and the components, which are divided by the mean spread of the columns."""
+        width = min(MOST_COMPONENTS, len(sample) - 1, sample.shape[1])
+        components = PCA(width, random_state=seed).fit(sample)
+        total = components.explained_variance_ / components.explained_variance_ratio_
+        reached = np.cumsum(components.explained_variance_ratio_)
+        width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)
+        spread = np.sqrt(total[0] / sample.shape[1])
+        self.mean_ = components.mean_
+        self.components_ = components.components_[:width].T / spread
+
+    def _projected(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        projected: NDArray[np.float64] = (X - self.mean_) @ self.components_
+        return projected
