@@ -268,7 +268,11 @@ def test_many_samples_without_labels_name_the_first_five(refused):
         ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
         ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
         ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "'x' (constant), 'y' (constant); check"),
-        ("x,y\n1,2\n-1e308,3\n", [], "column 'x' reaches 1e+308, and squares of that overflow"),
+        (
+            "x,y\n1,2\n-1e308,3\n",
+            [],
+            "column 'x' holds values as large as 1e+308, whose squares overflow",
+        ),
         ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),
@@ -305,7 +309,7 @@ def test_text_dates_and_gaps_are_encoded(folder, capsys):
     assert same_partition([row["label"] for row in rows], CLASSES.tolist())
     assert main(["cluster", "t.csv", "-k", "3", "--drop", "day", "--scale", "robust"]) == 0
     out = capsys.readouterr().out
-    assert "column 'day' (date) left out as asked" in out
+    assert "column 'day' (date) left out on request" in out
     assert "column 'who' (id) left out: differs in every row" in out
     assert "expected agreement" in out
 
