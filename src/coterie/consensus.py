@@ -147,8 +147,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
         12,000 distinct label rows it is ``"lwgp"``, whose cost is linear in their number, and if
-        ``n_clusters`` is None it is ``"eac"``, which chooses the number of clusters. The solver's own
-        ``n_clusters`` is replaced by the one given here.
+        ``n_clusters`` is None it is ``"eac"``, which chooses the number of clusters. A number given
+        here replaces the solver's own ``n_clusters``.
     callback : callable or None, default None
         Called with (members done, number of members). If the number of clusters is chosen, it is also
         called with (steps done, number of steps) of the choice.
