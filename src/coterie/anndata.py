@@ -1,6 +1,6 @@
 """AnnData: combine the clusterings in ``adata.obs`` and write the consensus beside them.
 
-The usual case is Leiden at many resolutions. This module does not import anndata: the user brings the
+The usual case is Leiden at many resolutions. This module does not import anndata: the user passes the
 AnnData object. Results are stored as in scanpy: labels in ``obs[key]``, settings in ``uns[key]``.
 """
 
@@ -84,11 +84,12 @@ def combine(
     keys : str or sequence of str
         Columns of ``adata.obs``, by name or by pattern such as ``"leiden_*"``.
     n_clusters : int or None, default None
-        Number of clusters. None leaves the choice to the solver; the default solver is then EAC,
-        which takes the longest lifetime.
+        Number of clusters. None leaves the choice to the solver. The default solver is then EAC,
+        which cuts its dendrogram at the longest lifetime.
     solver : solver of ``coterie.solvers`` or None, default None
-        How the members are combined. None is ``LWEA``, or ``EAC`` if ``n_clusters`` is None. The
-        solver's own ``n_clusters`` is replaced by the one given here.
+        How the members are combined. None is ``LWEA``; ``LWGP`` with more than 12,000 distinct label
+        rows; ``EAC`` if ``n_clusters`` is None. A number given here replaces the solver's own
+        ``n_clusters``.
     key_added : str, default "coterie"
         Name of the results in ``adata``.
     soft : bool, default False
@@ -202,7 +203,7 @@ def _members(
             )
         # an earlier result of the same name is not a member
         matches = {name for name in columns if fnmatchcase(name, key) and name not in skip}
-        # a name may hold a bracket, which is not a pattern then
+        # a column name may contain brackets, which are then not a pattern
         matches = {key} if key in columns else matches
         if not matches:
             raise ParameterError(
@@ -228,14 +229,14 @@ def _existing(adata: Any, key: str) -> list[str]:
         (adata.uns, "uns", key),
         (adata.obsm, "obsm", key + SOFT),
     )
-    return [f"{where}[{name!r}]" for held, where, name in slots if name in held]
+    return [f"{slot}[{name!r}]" for content, slot, name in slots if name in content]
 
 
 def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> None:
     import pandas as pd
 
-    names = [str(cluster) for cluster in range(model.n_clusters_)]
-    adata.obs[key] = pd.Categorical.from_codes(model.labels_, categories=names)
+    categories = [str(cluster) for cluster in range(model.n_clusters_)]
+    adata.obs[key] = pd.Categorical.from_codes(model.labels_, categories=categories)
     adata.obs[key + CONFIDENCE] = model.sample_confidence_
     if memberships is not None:
         adata.obsm[key + SOFT] = memberships

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 CHOOSING_MEMBERS = 30
 # Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
 SMALL_SHARE = 0.01
-# How often the members are fitted again without outliers, and how many may be set aside.
+# How often the members may be fitted again without outliers, and which share may be set aside.
 MOST_ROUNDS = 5
 MOST_ASIDE = 0.1
 
@@ -117,39 +117,41 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, "auto", (low, high) or None, default None
-        Number of clusters. "auto" chooses it from 2 to 10 with :func:`coterie.select.select_k`, a
-        pair from that range, or one cluster if the data have no structure. None leaves the choice to
-        the solver; the default solver is then EAC, which takes the longest lifetime.
+        Number of clusters. "auto" chooses it from 2 to 10 as :func:`coterie.select.select_k` does, and
+        a pair (low, high) from that range; both choose one cluster if the data have no structure. None
+        leaves the choice to the solver. The default solver is then EAC, which cuts its dendrogram at
+        the longest lifetime.
     n_members : int, default 50
         Number of clusterings to generate. With 50, two runs on the same table differ less than half as
         much as two starts of k-means.
     generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
-        How members are generated: k-means with random starts and sizes ("kmeans"), also on random
-        shares of the samples ("subsample") or of the features ("features"); Gaussian spectral
-        clustering, which needs an n x n matrix ("spectral"); or one member per given clusterer.
+        How members are generated: k-means from random starts ("kmeans"), also on random subsets of
+        the samples ("subsample") or of the features ("features"); Gaussian spectral clustering, which
+        needs an n x n matrix ("spectral"); or one member per given clusterer.
     member_clusters : None, int, "sqrt" or (low, high), default None
-        Clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes members with
-        ``n_clusters`` clusters. If members with many small clusters show a gap that these cut
-        across, as between two moons, it takes members with many clusters instead: about half the
-        square root of n to the square root of n. Other generators than "kmeans" draw from
+        Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
+        members with ``n_clusters`` clusters. If members with many small clusters show a gap that these
+        cut across, as between two moons, None takes members with many clusters instead: about half
+        the square root of n to the square root of n. Other generators than "kmeans" draw from
         (n_clusters, max(2 n_clusters, sqrt n)).
     prepare : "auto", None or TableEncoder, default "auto"
         How a table becomes features. With "auto", data frames are encoded and scaled by
-        :class:`coterie.generate.TableEncoder`, and arrays are left as they are. None leaves data
-        frames as they are, too. An encoder of your own is used for every kind of input.
+        :class:`coterie.generate.TableEncoder`, and arrays are not changed. With None, data frames are
+        not changed either. An encoder of your own is used for every kind of input.
     min_cluster_size : "auto", int or None, default "auto"
         Samples in clusters smaller than this are set aside as outliers, and the members are fitted
         again without them; every sample still gets the cluster that fits best. "auto" is 1 % of the
-        samples, and at least 2. None keeps clusters of any size. Needs members that can predict.
+        samples, and at least 2. None keeps clusters of any size. Has an effect only if the members
+        can predict and ``n_clusters`` is not None.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
         12,000 distinct label rows it is ``"lwgp"``, whose cost is linear in their number, and if
-        ``n_clusters`` is None it is ``"eac"``, which finds the number of clusters. The solver's own
-        ``n_clusters`` is replaced by the one given here.
+        ``n_clusters`` is None it is ``"eac"``, which chooses the number of clusters. A number given
+        here replaces the solver's own ``n_clusters``.
     callback : callable or None, default None
-        Called with (members done, number of members). With "auto" it is then called with
-        (steps done, number of steps) of the choice.
+        Called with (members done, number of members). If the number of clusters is chosen, it is also
+        called with (steps done, number of steps) of the choice.
     random_state : int, Generator or None, default None
     n_jobs : int or None, default None
         Number of members fitted in parallel, as in joblib. It does not change the result.
@@ -162,9 +164,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         How far the whole partition can be relied on: the agreement that a second run is expected to
         have with it, and what speaks against it.
     sample_confidence_ : ndarray, shape (n,)
-        One minus the ratio of a sample's membership in the next best cluster to that in its own,
-        times the expected agreement of a second run. It is lowered if members put the sample with its
-        cluster more rarely than is usual. With one cluster it is 1 and carries no information.
+        One minus the ratio of a sample's membership in the next best cluster to the membership in its
+        own, times the expected agreement of a second run. It is lowered if members put the sample
+        with its cluster less often than is typical. With one cluster it is 1 and carries no
+        information.
     ensemble_ : Ensemble
         The members' labels, compressed.
     solver_ : fitted solver
@@ -174,20 +177,21 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     member_weights_ : ndarray, shape (n_members,)
         Influence of each member, summing to one.
     set_aside_ : ndarray of bool, shape (n,)
-        Samples that were in clusters smaller than ``min_cluster_size``.
+        Samples that were in clusters smaller than ``min_cluster_size``. Not for rows in Dask.
     encoder_ : TableEncoder
         How the columns of a table became features; only if the input was encoded.
     selection_ : Selection
-        How the number of clusters was chosen; only with ``n_clusters="auto"``. Its partitions are
-        the cuts of an average-link dendrogram that were compared. ``labels_`` comes from the solver,
-        with the recommended number of clusters.
+        How the number of clusters was chosen; only with "auto" or a range. Its partitions are cuts of
+        an average-link dendrogram, while ``labels_`` comes from the solver, with the recommended
+        number of clusters.
 
     Notes
     -----
-    ``predict`` labels new rows with every member and finds the microclusters (distinct label rows of
-    the training samples) that agree with most of these labels. A new row joins the cluster of the
-    nearest microclusters, weighted by their samples. Training rows without gaps get their ``labels_``
-    back. All members must be able to predict: k-means can, spectral clustering cannot.
+    ``predict`` labels new rows with every member and finds the nearest microclusters: the distinct
+    label rows of the training samples that agree with most of these labels. A new row joins the
+    cluster to which most samples of the nearest microclusters belong. Training rows without gaps get
+    their ``labels_`` back. All members must be able to predict: k-means can, spectral clustering
+    cannot.
 
     Examples
     --------
@@ -285,7 +289,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         source = self._source_of(X)
         rng = generator(self.random_state)
         for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
-            # Left by an earlier fit.
+            # An earlier fit may have left it.
             self.__dict__.pop(attribute, None)
         seeds = child_seeds(rng, 4)
         pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
@@ -332,7 +336,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         solver: LabelConsensus,
         seeds: NDArray[np.int64],
     ) -> tuple[Pool, Ensemble, LabelConsensus]:
-        """Set samples in small clusters aside and fit the members again, until no cluster is small."""
+        """Set samples in small clusters aside and fit the members again, until no cluster is small.
+
+        Returns the first fit if too many samples would be set aside, or small clusters remain.
+        """
         n = ensemble.n_samples
         self.set_aside_ = np.zeros(n, dtype=bool)
         least = max(2, int(np.ceil(SMALL_SHARE * n)))
@@ -381,15 +388,15 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         if self._gap is None:
             doubts.append(
-                "Members with many small clusters sometimes show a gap that it cuts across, and "
-                "sometimes not."
+                "Members with many small clusters sometimes show a gap that the partition cuts across, "
+                "and sometimes not."
             )
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
             kept, labels = ~self.set_aside_, solver.labels_
         else:
-            # of rows in partitions, only those of the sample are in memory
+            # of rows in partitions, only a sample is in memory
             kept = np.ones(X.shape[0], dtype=bool)
             labels = _clusters_of(ensemble, solver.cluster_votes_.labels, pool.predict(X))
         if self._takes_few_clusters and not self._gap:
@@ -437,7 +444,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def features_of(self, X: Any) -> Any:
         """The features by which rows are compared: columns encoded and scaled, gaps filled.
 
-        A gap gets the mean of its five donors. Without ``encoder_`` these are the rows as they are.
+        A gap gets the mean of its five donors. Without ``encoder_``, the rows are returned unchanged.
 
         Parameters
         ----------
@@ -487,7 +494,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return features
 
     def _prepared(self, X: Any, rng: np.random.Generator) -> Any:
-        """Features of the table to fit, with gaps; or the checked array."""
+        """The features of a table, with gaps; or the checked array."""
         encoder = self.prepare
         if encoder == "auto":
             encoder = TableEncoder() if is_table(X) else None
@@ -517,7 +524,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return gaps if gaps is not None and gaps.any else None
 
     def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
-        """Fit the members on rows in memory; with "auto", choose the number of clusters first.
+        """Fit the members on rows in memory, after choosing the number of clusters if it is not given.
 
         The members have their own seed, so that they are the same whether k is given or chosen.
         """
@@ -572,7 +579,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             Plan(n_jobs=self.n_jobs),
             rng,
             callback=self.callback,
-            # The user's clusterers may label all uniform features as noise.
+            # Given clusterers may label all uniform features as noise.
             features=(complete, generate) if isinstance(self.generator, str) else None,
         )
 
@@ -604,7 +611,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     @contextmanager
     def _explained_rows(self) -> Iterator[None]:
-        """Say which parameter asks for more clusters than X has distinct rows."""
+        """Name the parameter that asks for more clusters than X has distinct rows."""
         try:
             yield
         except TooFewRows as error:
@@ -637,7 +644,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
 
 def _warn_of_choice(selection: Selection) -> None:
-    """Warn if there is only one cluster, or if too little is known to test for more."""
+    """Warn if one cluster was chosen, or if structure could not be tested."""
     if not selection.structure:
         warnings.warn(
             f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
@@ -665,7 +672,7 @@ def _clusters_of(
 
 
 def _codes(labels: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:
-    """A member's labels of new rows as codes of the ensemble, -1 for a label that is new."""
+    """A member's labels of new rows as codes of the ensemble, -1 for an unknown label."""
     order = np.argsort(known)
     rank = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
     codes = order[rank]

@@ -38,7 +38,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(DiagnosisMixin):
-    """The result of a fitted model, with what is needed to explain every sample.
+    """The result of a fitted model, with everything that is needed to explain every sample.
 
     Make one with :meth:`of`. It can be saved and loaded (:meth:`save`, :meth:`load`), reported and
     diagnosed without the model or the features.
@@ -50,7 +50,7 @@ class Result(DiagnosisMixin):
     parameters : dict
         Parameters of the run, as JSON values.
     seed : int or None
-        The ``random_state``, where it was a number.
+        The ``random_state``, if it was a number.
     labels : ndarray of int32, shape (n,)
     sample_confidence : ndarray, shape (n,)
     member_weights : ndarray, shape (m,)
@@ -62,9 +62,9 @@ class Result(DiagnosisMixin):
     selection : Selection or None
         How the number of clusters was chosen.
     coordinates : ndarray of float32, shape (n, 2), or None
-        Coordinates of the samples in a picture.
+        Coordinates of the samples for plots.
     coordinates_name : str
-        What the coordinates are, such as ``"PCA of 64 features"``.
+        Description of the coordinates, such as ``"PCA of 64 features"``.
     matrix : ndarray, shape (N, N), or None
         The consensus matrix that the solver learned, kept up to N = 2,000.
     matrix_name : str
@@ -144,14 +144,14 @@ class Result(DiagnosisMixin):
         seconds: float | None = None,
         warnings: Iterable[str] = (),
     ) -> Self:
-        """From a fitted solver or ConsensusClustering.
+        """Make a result from a fitted solver or ConsensusClustering.
 
         Parameters
         ----------
         model : fitted solver or ConsensusClustering
         X : array, dataframe or sparse matrix, optional
-            The features. The picture then shows their principal components instead of spectral
-            coordinates of the members, and the hash of the input is theirs.
+            The features. ``coordinates`` are then their principal components instead of spectral
+            coordinates of the members, and the hash in ``input`` is computed from the features.
         selection : Selection, optional
             How k was chosen; by default the model's own ``selection_``, if it has one.
         truth : sequence, optional
@@ -173,7 +173,7 @@ class Result(DiagnosisMixin):
         if X is not None and encoder is not None:
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
-        # the model's own confidence is lazy for rows in partitions; the ensemble has the distinct ones
+        # the model's own confidence is lazy for rows in partitions; the ensemble holds the distinct rows
         votes, member_weights = model._diagnosed()
         confidence = ensemble.expand(votes.confidence)
         matrix = getattr(solver, "consensus_matrix_", None)
@@ -222,7 +222,7 @@ class Result(DiagnosisMixin):
         of_members = float(votes.confidence[surest])
         if of_members == 0:
             return votes
-        # the stored confidence may be lowered by the expected agreement, the same for all samples
+        # the stored confidence may be multiplied by the expected agreement, one factor for all samples
         stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
         return votes.lowered(stored / of_members)
 
@@ -234,7 +234,7 @@ class Result(DiagnosisMixin):
     def save(self, path: str | PathLike[str]) -> None:
         """Write to a file: arrays and a JSON header in one npz, without pickles.
 
-        The file appears under its name when it is complete; see :meth:`load`.
+        The file appears under its name only when it is complete; see :meth:`load`.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class Result(DiagnosisMixin):
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The result of a record. Raises ValueError if its parts do not fit together."""
+        """Read a result from a record. Raises ValueError if its values contradict each other."""
         known = {part.name for part in fields(cls)}
         # results of format version 1 have neither
         record = {"verdict": None, "columns": []} | dict(record)
@@ -323,14 +323,14 @@ class Result(DiagnosisMixin):
         }
         parts = [self.method]
         parts += [counted(size, noun) for noun, size in sizes.items()]
-        # with one cluster there is no rival, and confidence carries no information
+        # with one cluster, confidence carries no information
         if self.n_clusters > 1:
             mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
             parts.append(f"mean confidence {mean:.2f}")
         return f"Result({', '.join(parts)})"
 
 
-# type of each part of a record; for an array the kinds of its numpy type, with ? where it is optional
+# type of each part of a record; for an array, the allowed kinds of dtype, with ? if it is optional
 _KINDS: dict[str, Any] = {
     "method": str,
     "parameters": dict,
@@ -502,7 +502,7 @@ def _input(ensemble: Ensemble, X: Any, given: Mapping[str, Any] | None) -> dict[
 
 
 def _hash(ensemble: Ensemble, X: Any) -> str:
-    """Hash of the features, or of the compressed labels where there are none."""
+    """Hash of the features, or of the compressed labels if there are no features."""
     parts: list[Any]
     if X is None:
         parts = [ensemble.labels, ensemble.inverse]

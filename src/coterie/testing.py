@@ -27,10 +27,10 @@ N_DRAWS = 8
 
 
 def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
-    """Check that a solver obeys the equations that hold for every method of coterie.
+    """Check that a solver satisfies the equations that hold for every method of coterie.
 
     A solver may declare exceptions in ``about``: with ``missing=False`` it is given complete labels
-    only, with ``weights=False`` repeated samples need not equal weights.
+    only, and with ``weights=False`` weights need not count like repeated samples.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
     >>> from coterie.testing import check_solver
     >>> check_solver(EAC(linkage="single"))
     """
-    check_manners(solver)
+    check_conventions(solver)
     check_unanimous_members(solver)
     rng = np.random.default_rng(random_state)
     realistic = noisy_copies(random_state, missing=0.2 if solver.about.missing else 0.0)
@@ -75,8 +75,8 @@ def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -
     in_order = np.array_equal(clusters, by_first_appearance(clusters))
     _require(solver, in_order, "clusters must be numbered by first appearance")
     pairs = np.unique(np.column_stack([ensemble.inverse, clusters]), axis=0)
-    whole = len(pairs) == ensemble.n_microclusters
-    _require(solver, whole, "samples with equal labels must be in one cluster")
+    together = len(pairs) == ensemble.n_microclusters
+    _require(solver, together, "samples with equal labels must be in one cluster")
     confidence, weights = model.sample_confidence_, model.member_weights_
     in_range = bool(((confidence >= 0) & (confidence <= 1)).all())
     _require(solver, in_range, "sample_confidence_ must lie in [0, 1]")
@@ -87,7 +87,7 @@ def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -
         and abs(weights.sum() - 1) < 1e-9,
         "member_weights_ must be one non-negative number per member, summing to 1",
     )
-    _require(solver, model.n_iter_ == len(model.history_), "n_iter_ must count history_")
+    _require(solver, model.n_iter_ == len(model.history_), "n_iter_ must be the length of history_")
 
 
 def check_order_and_names(
@@ -99,8 +99,8 @@ def check_order_and_names(
 ) -> None:
     """The result does not depend on the order of samples and members, nor on the names of labels.
 
-    Nothing is checked if two distinct rows or two members differ in their position only, because
-    ties between them are broken by position.
+    Nothing is checked if two distinct rows or two members have the same signature, because ties
+    between them are broken by position.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def check_weights(
     n_clusters: int,
     weights: Sequence[int] | IntArray,
 ) -> None:
-    """A sample of weight two equals the sample given twice."""
+    """A sample of weight two counts like the sample given twice."""
     weighted = _fitted(solver, n_clusters, labels, sample_weight=weights)
     repeated = _fitted(solver, n_clusters, np.repeat(labels, weights, axis=0))
     _require(
@@ -170,7 +170,7 @@ def check_seed(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> Non
     _require(
         solver,
         np.array_equal(first, second),
-        "two fits with one seed differ; draw random numbers only from the rng given to _solve",
+        "two fits with the same seed differ; draw random numbers only from the rng given to _solve",
     )
 
 
@@ -182,7 +182,7 @@ def check_unanimous_members(solver: LabelConsensus) -> None:
         _require(solver, unchanged, f"{n_members} equal members must be returned unchanged")
 
 
-def check_manners(solver: LabelConsensus) -> None:
+def check_conventions(solver: LabelConsensus) -> None:
     """Parameters, cloning, pickling and errors follow the conventions of scikit-learn."""
     parameters = solver.get_params(deep=False)
     for name in ("n_clusters", "random_state"):
@@ -204,7 +204,7 @@ def check_manners(solver: LabelConsensus) -> None:
 
 
 def noisy_copies(seed: int, *, n: int = 90, m: int = 8, missing: float = 0.0) -> NDArray[np.int64]:
-    """Labels of three true clusters by members that relabel a fifth of the samples at random.
+    """Labels of three true clusters by members that draw the labels of a fifth of the samples at random.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _draw(rng: np.random.Generator, missing: bool) -> NDArray[np.int64]:
 
 
 def _is_asymmetric(ensemble: Ensemble) -> bool:
-    """Whether exchanging any two microclusters or members changes the ensemble."""
+    """Whether all microclusters and all members have different signatures."""
     rows, members = signatures(
         ensemble.labels, ensemble.n_clusters_per_member, ensemble.weights, ensemble.member_weight
     )
@@ -262,14 +262,14 @@ def _fitted(
         )
 
 
-def _require_refusal(solver: LabelConsensus, labels: object, words: str) -> None:
+def _require_refusal(solver: LabelConsensus, labels: object, invalid_input: str) -> None:
     try:
         solver.fit(labels)
     except ParameterError:
         return
-    raise AssertionError(f"{type(solver).__name__}: {words} must raise a ParameterError")
+    raise AssertionError(f"{type(solver).__name__}: {invalid_input} must raise a ParameterError")
 
 
-def _require(solver: LabelConsensus, holds: bool, words: str) -> None:
+def _require(solver: LabelConsensus, holds: bool, message: str) -> None:
     if not holds:
-        raise AssertionError(f"{type(solver).__name__}: {words}")
+        raise AssertionError(f"{type(solver).__name__}: {message}")

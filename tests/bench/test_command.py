@@ -142,7 +142,7 @@ MEMBERS = np.arange(120).reshape(20, 6) % 7
     [
         ({"members": MEMBERS[:, :2]}, "has 2 members, but protocol.members is 6"),
         ({"X": np.ones((1, 3))}, "at least two samples are needed"),
-        ({"X": np.array([[1e200], [0.0], [1.0]])}, "squares of that overflow"),
+        ({"X": np.array([[1e200], [0.0], [1.0]])}, "squares overflow"),
         ({"base": MEMBERS[None]}, "set protocol.kind to 'groups'"),
         ({"base": MEMBERS[None], "gt": np.array([None] * 20)}, "Python objects"),
         ({"base": MEMBERS[None], "gt": np.full(20, np.nan)}, "must be known for every sample"),

@@ -268,12 +268,16 @@ def test_many_samples_without_labels_name_the_first_five(refused):
         ("x,y\n1,2\n", ["-k", "1"], "t.csv has one row"),
         ("x,y\n1,2\n3,4\n", ["-k", "3"], "-k 3 asks for more clusters than t.csv has rows (2)"),
         ("x,y\n1,2\n1,2\n1,2\n", ["-k", "2"], "'x' (constant), 'y' (constant); check"),
-        ("x,y\n1,2\n-1e308,3\n", [], "column 'x' reaches 1e+308, and squares of that overflow"),
+        (
+            "x,y\n1,2\n-1e308,3\n",
+            [],
+            "column 'x' holds values as large as 1e+308, whose squares overflow",
+        ),
         ("x,y\n1,2\n3,4\n", ["--id", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--columns", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--drop", "z"], "no column 'z' (its columns are x, y)"),
         ("x,y\n1,2\n3,4\n", ["--truth", "z"], "no column 'z' (its columns are x, y)"),
-        ("x,label\n1,2\n3,4\n", ["--id", "label"], "the output has a column with that name"),
+        ("x,label\n1,2\n3,4\n", ["--id", "label"], "the output has another column with that name"),
     ],
 )
 def test_cluster_refuses_bad_features(refused, content, options, says):
@@ -305,7 +309,7 @@ def test_text_dates_and_gaps_are_encoded(folder, capsys):
     assert same_partition([row["label"] for row in rows], CLASSES.tolist())
     assert main(["cluster", "t.csv", "-k", "3", "--drop", "day", "--scale", "robust"]) == 0
     out = capsys.readouterr().out
-    assert "column 'day' (date) left out as asked" in out
+    assert "column 'day' (date) left out on request" in out
     assert "column 'who' (id) left out: differs in every row" in out
     assert "expected agreement" in out
 
@@ -415,7 +419,8 @@ def test_files_without_a_sample_in_common_leave_nothing_to_combine(refused):
     Path("q.csv").write_text("customer,q\nAnn,0\nBob,1\n")
     line = refused("combine", "p.csv", "q.csv", "--id", "customer", "-k", 2, "-o", "out.csv")
     assert (
-        "no sample is in two of the 2 files (by 'customer'; it begins with 'ann' and 'Ann')" in line
+        "no sample is in two of the 2 files (the first ids in 'customer' are 'ann' and 'Ann')"
+        in line
     )
 
 

@@ -232,7 +232,7 @@ def test_inputs_that_are_no_partitions_are_refused(parts, refused):
 
 def test_files_of_a_pattern_without_quotes_are_not_taken_for_members(parts, refused):
     files = [f"pool/part-{i}.parquet" for i in range(PARTS)]
-    assert "a pattern in quotes" in refused("combine", *files, "--id", "who", "-k", 3)
+    assert "a quoted pattern" in refused("combine", *files, "--id", "who", "-k", 3)
 
 
 def test_features_that_are_none_are_named(parts, refused):

@@ -71,7 +71,7 @@ def test_a_mapping_of_members():
         ([[0, 1], "ab"], "member 'member_1' must be a sequence of labels, but is 'ab'"),
         ([[], []], "no samples: the members are empty"),
         ([[0, 1], [0, 1, 2], [0, 1]], "member 'member_1' has 3 labels, but the others have 2"),
-        ([np.zeros((2, 2), int)], r"member 'member_0' must be one label per sample, .* \(2, 2\)"),
+        ([np.zeros((2, 2), int)], r"member 'member_0' must hold one label per sample, .* \(2, 2\)"),
     ],
 )
 def test_refusals(members, message):

@@ -157,7 +157,7 @@ def test_refusals(function):
     refused("truth has no label in row 1", pd.array([1, pd.NA], dtype="Int64"), [0, 1])
     refused("labels must be a sequence of labels, but is 'ab'", [0, 1], "ab")
     refused("truth must be a sequence of labels, but is 3", 3, [0])
-    refused(r"labels must be one label per sample, but has shape \(1, 2\)", [0], np.zeros((1, 2)))
+    refused(r"labels must hold one label per sample, but has shape \(1, 2\)", [0], np.zeros((1, 2)))
     refused("truth, row 0: list values cannot be labels", [[0], [1]], [0, 1])
     refused(r"must hold 2 numbers, but has shape \(1,\)", [0, 1], [0, 1], sample_weight=[1])
     refused("at least 1, or 0 .* entry 1 is 0.5", [0, 1], [0, 1], sample_weight=[1, 0.5])

@@ -24,7 +24,7 @@ class LosingParallel(members.Parallel):
             yield one
 
 
-@pytest.mark.parametrize("losses", [1, members.LOSSES])
+@pytest.mark.parametrize("losses", [1, members.MAX_RETRIES])
 def test_what_a_backend_lost_is_asked_for_again(monkeypatch, losses):
     X = load("iris").X
     whole = kmeans_pool(X, 9, random_state=0)
@@ -38,6 +38,6 @@ def test_what_a_backend_lost_is_asked_for_again(monkeypatch, losses):
 
 def test_what_is_lost_again_and_again_is_given_up(monkeypatch):
     monkeypatch.setattr(members, "Parallel", LosingParallel)
-    monkeypatch.setattr(LosingParallel, "losses", members.LOSSES + 1)
+    monkeypatch.setattr(LosingParallel, "losses", members.MAX_RETRIES + 1)
     with pytest.raises(CancelledError):
         kmeans_pool(load("iris").X, 20, random_state=0)

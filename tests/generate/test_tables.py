@@ -147,7 +147,7 @@ def test_named_columns_are_used_even_if_they_look_like_ids():
     assert {name for name, plan in asked.items() if plan.used} == {"customer_id", "note"}
     assert asked["customer_id"].kind == "number"
     assert asked["note"].kind == "category"
-    assert asked["height"].treatment == "left out as asked"
+    assert asked["height"].treatment == "left out on request"
     # a constant cannot separate anything, whoever asks for it
     assert not plans(TABLE, columns=["country", "height"])["country"].used
 
@@ -201,7 +201,7 @@ def test_columns_of_one_range_keep_their_spreads():
     spread = np.array([column.std() for column in pixels.values()])
     assert np.allclose(X.std(axis=0) / X.std(axis=0)[0], spread / spread[0])
     assert np.isclose(X.var(axis=0).mean(), 1.0)
-    assert plans(pixels)["p0"].treatment == "as it is (one range)"
+    assert plans(pixels)["p0"].treatment == "scaled jointly (one range)"
 
 
 def test_one_wide_column_among_binary_ones_is_standardised():
@@ -385,7 +385,11 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
     [
         ({"x": [1.0, np.inf, 2.0]}, {}, r"column 'x' holds 1 infinite value \(first in row 1\)"),
         ({"x": [1.0, -np.inf, np.inf]}, {}, "column 'x' holds 2 infinite values"),
-        ({"x": [1.0, 1e200, 2.0]}, {}, r"column 'x' reaches 1e\+200, and squares"),
+        (
+            {"x": [1.0, 1e200, 2.0]},
+            {},
+            r"column 'x' holds values as large as 1e\+200, whose squares",
+        ),
         (
             {"x": [1, 1], "id": ["a", "b"]},
             {},

@@ -94,7 +94,7 @@ def test_a_seed_repeats(name):
 
 @every_solver
 def test_scikit_learn_manners(name):
-    testing.check_manners(solver(name))
+    testing.check_conventions(solver(name))
 
 
 @every_solver

@@ -16,7 +16,7 @@ from coterie.select import Selection, compare, select_k
 from coterie.select._recommend import (
     LEAST_SCORE,
     PERFECT_SCORE,
-    TESTABLE,
+    TESTABLE_MEMBERS,
     TESTABLE_SAMPLES,
     choose,
     untestable,
@@ -230,13 +230,13 @@ def test_a_solver_that_does_not_converge_matters_at_the_recommended_k_only():
 
 
 def test_few_samples_or_members_cannot_be_tested():
-    assert untestable(TESTABLE_SAMPLES, TESTABLE) is None
-    few = untestable(TESTABLE_SAMPLES - 1, TESTABLE)
+    assert untestable(TESTABLE_SAMPLES, TESTABLE_MEMBERS) is None
+    few = untestable(TESTABLE_SAMPLES - 1, TESTABLE_MEMBERS)
     assert (
         few
         == f"there are only {TESTABLE_SAMPLES - 1} samples, and at least {TESTABLE_SAMPLES} are needed"
     )
-    assert "members" in untestable(TESTABLE_SAMPLES, TESTABLE - 1)
+    assert "members" in untestable(TESTABLE_SAMPLES, TESTABLE_MEMBERS - 1)
 
 
 @pytest.mark.filterwarnings("ignore:.*disagree")

@@ -14,7 +14,7 @@ from coterie import EAC, KCC, LWEA, Ensemble, Result
 from coterie.solvers import base
 from coterie.trust import Verdict
 from coterie.trust import verdict as module
-from coterie.trust.verdict import OF_HALVES, expected_agreement, size_doubt
+from coterie.trust.verdict import HALVES_OVER_RUNS, expected_agreement, size_doubt
 from tests.builders import noisy_members
 
 SOLVERS = [EAC(3), LWEA(3), KCC(3, random_state=0)]
@@ -49,7 +49,7 @@ def test_the_agreement_rises_with_that_of_the_members():
 def test_two_members_are_their_own_halves():
     labels, _ = noisy_members(1, n=60, n_members=2, wrong=0.3)
     # each half is one member, which any method returns if it has as many clusters
-    expected = 1 - (1 - adjusted_rand_score(*labels.T)) / OF_HALVES
+    expected = 1 - (1 - adjusted_rand_score(*labels.T)) / HALVES_OVER_RUNS
     assert verdict_of(labels).agreement == pytest.approx(expected)
 
 

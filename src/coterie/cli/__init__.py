@@ -38,7 +38,7 @@ MOST_THREADS = 1024
 # longer lines are hard to read
 WIDEST = 100
 # sent when the system shuts down, or when the terminal is closed
-ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Ended(KeyboardInterrupt):
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     written: list[tuple[str, Path]] = []
     try:
-        with _ended_in_order(), warnings.catch_warnings(record=True) as caught:
+        with _signals_raised(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             messages = _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
@@ -66,13 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt as interrupt:
         number = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
-        how = (
+        cause = (
             f"ended by {signal.Signals(number).name}"
             if isinstance(interrupt, Ended)
             else "interrupted"
         )
         complete = ", ".join(str(path) for _, path in written)
-        _print(f"{how}; {f'only {complete} was' if complete else 'nothing was'} written")
+        _print(f"{cause}; {f'complete files: {complete}' if complete else 'nothing was written'}")
         return 128 + number
     except BrokenPipeError:
         # the reader closed the pipe (coterie methods | head), which is not an error
@@ -83,8 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        if _is_the_users(error):
-            _print(f"error: {_words(error, _command(argv))}")
+        if _is_user_error(error):
+            _print(f"error: {_error_message(error, _command(argv))}")
             return 2
         _print(
             f"error: a bug in coterie, not in your data ({type(error).__name__}: {error}); please "
@@ -94,14 +94,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Turn signals that would end the process at once into ``Ended``, so that files are tidied up."""
+def _signals_raised() -> Iterator[None]:
+    """Raise ``Ended`` at a signal that would end the process, so that unfinished files are removed."""
     if threading.current_thread() is not threading.main_thread():
         # only the main thread may handle signals
         yield
         return
     # a signal that is ignored (nohup) or handled by someone else is left alone
-    handled = [number for number in ENDS if signal.getsignal(number) is signal.SIG_DFL]
+    handled = [number for number in ENDING_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
 
     def end(number: int, frame: object) -> None:
         for other in handled:
@@ -119,12 +119,12 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Reopen closed standard streams (>&-): the next file to be opened would take their number."""
+    """Reopen closed standard streams (>&-), so that no other file takes their descriptor."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # open() takes the lowest free number, which is this one
+            # os.open takes the lowest free descriptor, which is this one
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
@@ -137,7 +137,7 @@ def _run(
     caught: Sequence[warnings.WarningMessage],
     written: list[tuple[str, Path]],
 ) -> list[str]:
-    """Run a command; the warnings to the user."""
+    """Run a command and return the warnings for the user."""
     try:
         arguments = parse(argv)
     except SystemExit:  # after --help and --version
@@ -149,7 +149,7 @@ def _run(
 
     log = RunLog(caught, written)
     if "run" in arguments:
-        # a command of another package
+        # a command from another package
         arguments.run(arguments, log)
         return log.warnings()
     home = "partitions" if in_partitions(arguments) else COMMANDS[arguments.command].home
@@ -157,25 +157,26 @@ def _run(
     return log.warnings()
 
 
-def _check_threads(asked: str) -> None:
+def _check_threads(setting: str) -> None:
     """Refuse a number of threads that numba would reject later, in the middle of the work."""
-    text = asked.strip()
+    text = setting.strip()
     if text and not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
         raise UsageError(
             f"the environment variable {THREADS} must be a whole number from 1 to {MOST_THREADS}, "
-            f"but is {asked!r}; correct or unset it"
+            f"but is {setting!r}; correct or unset it"
         )
 
 
-def _is_the_users(error: Exception) -> bool:
+def _is_user_error(error: Exception) -> bool:
+    """Whether the input or the machine caused an error, not a bug."""
     kinds = CoterieError | OSError | MemoryError
     return isinstance(error, kinds) or _lacks_memory(error) or _lacks_cache(error)
 
 
 def _lacks_memory(error: Exception) -> bool:
     """Whether a library could not be loaded for lack of memory, as under a tight ``ulimit -v``."""
-    words = ("failed to map segment", "annot allocate memory")
-    return isinstance(error, ImportError) and any(word in str(error) for word in words)
+    phrases = ("failed to map segment", "annot allocate memory")
+    return isinstance(error, ImportError) and any(phrase in str(error) for phrase in phrases)
 
 
 def _lacks_cache(error: Exception) -> bool:
@@ -187,16 +188,16 @@ def _command(argv: Sequence[str] | None) -> str:
     return next(iter(sys.argv[1:] if argv is None else argv), "")
 
 
-def _words(error: Exception, command: str = "") -> str:
+def _error_message(error: Exception, command: str = "") -> str:
     if isinstance(error, CoterieError) and error.advice:
         return error.text(partial(_as_option, command))
     if _lacks_cache(error):
         return (
             "numba has no directory to keep compiled code in; set the environment variable "
-            "NUMBA_CACHE_DIR to a directory that you may write to"
+            "NUMBA_CACHE_DIR to a writable directory"
         )
     if _lacks_memory(error):
-        return "out of memory while loading libraries; allow the process more (ulimit -v)"
+        return "out of memory while loading libraries; allow the process more memory (ulimit -v)"
     if isinstance(error, OSError) and error.strerror:
         path = "" if error.filename is None else f"{error.filename}: "
         return f"{path}{error.strerror}"
@@ -204,7 +205,7 @@ def _words(error: Exception, command: str = "") -> str:
 
 
 def _as_option(command: str, parameter: str, value: str | None) -> str:
-    """The option that a parameter of the library has on the command line."""
+    """The command line option for a parameter of the library."""
     option = {"sample_ids": "--id"}.get(parameter, f"--{parameter}")
     if command == "combine" and parameter == "columns":
         option = "--label"

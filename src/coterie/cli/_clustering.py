@@ -1,4 +1,4 @@
-"""The commands that cluster: each checks its options, does the work, writes files, and reports."""
+"""The commands that cluster: each checks its options, clusters, writes files and prints a summary."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ CHOOSING_MEMBERS = 30
 
 def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     """Cluster a table of features."""
-    solver = asked_solver(arguments)
+    solver = requested_solver(arguments)
     check_outputs(arguments, [arguments.data])
     with Stages() as stages:
         stages.begin(f"reading {arguments.data.name}")
         table = read_table(arguments.data, "features", arguments.id)
         truth = None if arguments.truth is None else table.labels(arguments.truth)
-        columns, encoder = asked_columns(arguments, table)
+        columns, encoder = requested_columns(arguments, table)
         _check_rows(arguments, table.n_rows)
         model = clustering(arguments, solver, stages, "combining")
         model.set_params(prepare=encoder, callback=stages.reach)
@@ -74,18 +74,19 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     summarise(arguments, log, result, f"{arguments.data.name}: {size}")
 
 
-def asked_columns(
+def requested_columns(
     arguments: argparse.Namespace, table: FileTable
 ) -> tuple[dict[str, Any], TableEncoder]:
-    """The columns of a file, and the encoder that was asked for."""
+    """The columns of a file that may become features, and the encoder for them."""
     for name in arguments.categories:
+        # raises an error if the file has no such column
         table.column(name)
-    elsewhere = [arguments.id, getattr(arguments, "truth", None)]
-    columns = table.mixed(arguments.columns, elsewhere, arguments.drop, arguments.categories)
-    return columns, asked_encoder(arguments, columns)
+    not_features = [arguments.id, getattr(arguments, "truth", None)]
+    columns = table.mixed(arguments.columns, not_features, arguments.drop, arguments.categories)
+    return columns, requested_encoder(arguments, columns)
 
 
-def asked_encoder(arguments: argparse.Namespace, present: Collection[str]) -> TableEncoder:
+def requested_encoder(arguments: argparse.Namespace, present: Collection[str]) -> TableEncoder:
     """The encoder of --scale, --categories, --impute, --columns and --drop for these columns."""
     return TableEncoder(
         scale=arguments.scale,
@@ -98,7 +99,7 @@ def asked_encoder(arguments: argparse.Namespace, present: Collection[str]) -> Ta
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
     """Combine clusterings that the user already has."""
-    solver = asked_solver(arguments)
+    solver = requested_solver(arguments)
     files: list[Path] = arguments.files
     check_outputs(arguments, files)
     with Stages() as stages:
@@ -138,7 +139,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
     digits = load("digits")
     with Stages() as stages:
         stages.begin("making members")
-        # pictures of digits form clusters of many shapes, which small clusters follow
+        # digits form clusters of irregular shape, which members with many small clusters can follow
         model = ConsensusClustering(
             digits.n_classes,
             member_clusters=(digits.n_classes, 4 * digits.n_classes),
@@ -194,7 +195,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
 # ---------------------------------------------------------------------- the solver
 
 
-def asked_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
+def requested_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
     """The solver of --method and --set; None where neither is given."""
     if arguments.method is None and not arguments.settings:
         return None
@@ -216,8 +217,8 @@ def asked_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
         raise UsageError(
             f"-k is missing: {method} needs the number of clusters; -k auto chooses it"
         )
-    given = arguments.clusters if isinstance(arguments.clusters, int) else 1
-    solver: LabelConsensus = estimator(given, **settings)
+    n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else 1
+    solver: LabelConsensus = estimator(n_clusters, **settings)
     if arguments.clusters is None:
         solver.set_params(n_clusters=None)
     return solver.set_params(random_state=arguments.seed)
@@ -225,8 +226,8 @@ def asked_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
 
 def _default_solver(arguments: argparse.Namespace, n_rows: int) -> LabelConsensus:
     solver = solver_of(default_method(arguments.clusters, n_rows))
-    given = arguments.clusters if isinstance(arguments.clusters, int) else None
-    return solver.set_params(n_clusters=given, random_state=arguments.seed)
+    n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else None
+    return solver.set_params(n_clusters=n_clusters, random_state=arguments.seed)
 
 
 def combined(
@@ -235,7 +236,7 @@ def combined(
     solver: LabelConsensus | None,
     stages: Stages,
 ) -> tuple[LabelConsensus, Selection | None]:
-    """The solver, fitted on an ensemble, and the choice of k where a range was asked for."""
+    """The solver, fitted on an ensemble, and the choice of k if a range was given."""
     selection = chosen_k(arguments, ensemble, solver, stages)
     if solver is None:
         solver = _default_solver(arguments, ensemble.n_microclusters)
@@ -274,7 +275,7 @@ def clustering(
 def chosen_k(
     arguments: argparse.Namespace, data: Any, solver: LabelConsensus | None, stages: Stages
 ) -> Selection | None:
-    """The choice of k where a range was asked for; None where a number was."""
+    """The choice of k if a range was given, else None."""
     if not isinstance(arguments.clusters, tuple):
         return None
     from coterie.select import select_k
@@ -282,7 +283,7 @@ def chosen_k(
     low, high = arguments.clusters
     most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
     if solver is None and arguments.command != "select" and most <= MANY_ROWS:
-        # above that, the dendrogram of a sample serves every k
+        # with more rows, select_k cuts one dendrogram of a sample at every k
         solver = _default_solver(arguments, most)
     stages.begin("choosing the number of clusters")
     return select_k(
@@ -297,7 +298,7 @@ def chosen_k(
 
 
 def _follow_passes(solver: LabelConsensus, stages: Stages) -> None:
-    """Show the passes of a solver that reports them."""
+    """Show the progress of a solver that reports its passes."""
     parameters = solver.get_params(deep=False)
     if "callback" in parameters:
         most = parameters.get("max_iter")
@@ -337,8 +338,8 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
         screen.say(result.selection.reason)
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
-    sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
-    screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{sure}")
+    mean = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
+    screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{mean}")
     screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")
     _say_columns(screen, result)
@@ -373,8 +374,8 @@ def _say_agreement(screen: Screen, column: str, result: Result) -> None:
     if scores is None:
         screen.say(f"agreement with {column!r}: the column is empty")
         return
-    few = scores["samples"] < len(result.labels)
-    note = f" ({counted(scores['samples'], 'sample')})" if few else ""
+    partly_known = scores["samples"] < len(result.labels)
+    note = f" ({counted(scores['samples'], 'sample')})" if partly_known else ""
     screen.say(
         f"agreement with {column!r}{note}: "
         + ", ".join(f"{name} {scores[name]:.3f}" for name in ("ACC", "NMI", "ARI"))
@@ -386,7 +387,7 @@ def _say_written(screen: Screen, arguments: argparse.Namespace, log: RunLog) -> 
     for kind, path in log.written:
         columns = ""
         if kind == "labels":
-            # in a directory the rows have the order of the input's, so there are no row numbers
+            # a directory of labels keeps the order of the input rows, so it has no row numbers
             parts = path.is_dir()
             first = [arguments.id] if arguments.id else [] if parts else ["row"]
             last = [DISTINCT] if parts else []

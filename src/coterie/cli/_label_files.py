@@ -70,15 +70,15 @@ def _label_ensemble(
         if not any(column in table.columns for table in tables):
             tables[0].column(column)
     labels_by_file = {}
-    for file, table in zip(_names(tables), tables, strict=True):
+    for file, table in zip(_file_names(tables), tables, strict=True):
         # if a file has none of the named columns, the error lists the columns it has
-        here = [column for column in label or () if column in table.columns] or label
+        present = [column for column in label or () if column in table.columns] or label
         leave_out = [truth] if truth is not None and truth in table.columns else []
-        labels_by_file[file] = table.members(id, here, leave_out)
+        labels_by_file[file] = table.members(id, present, leave_out)
     if id is not None:
         for labels, ids in zip(labels_by_file.values(), ids_to_join(tables, id), strict=True):
             labels[id] = ids
-        _refuse_parts(labels_by_file, id)
+        _refuse_disjoint_files(labels_by_file, id)
         return Ensemble.from_tables(labels_by_file, id=id)
     if len(tables) == 1:
         return Ensemble.from_labels(next(iter(labels_by_file.values())))
@@ -94,20 +94,20 @@ def _known_classes(
     tables: Sequence[FileTable], id: str | None, truth: str, ensemble: Ensemble
 ) -> list[Any]:
     """The known class of each sample; None for a sample without one."""
-    holders = [table for table in tables if truth in table.columns]
-    if not holders:
+    tables_with_truth = [table for table in tables if truth in table.columns]
+    if not tables_with_truth:
         tables[0].column(truth)
     if id is None or ensemble.sample_ids is None:
-        return [*holders[0].labels(truth)]
+        return [*tables_with_truth[0].labels(truth)]
     known: dict[str, Any] = {}
-    for table in holders:
-        for name, value in zip(table.ids(id), table.labels(truth), strict=True):
+    for table in tables_with_truth:
+        for sample, value in zip(table.ids(id), table.labels(truth), strict=True):
             if value is not None and value == value:
-                known.setdefault(str(name), value)
-    return [known.get(str(name)) for name in ensemble.sample_ids.tolist()]
+                known.setdefault(str(sample), value)
+    return [known.get(str(sample)) for sample in ensemble.sample_ids.tolist()]
 
 
-def _names(tables: Sequence[FileTable]) -> list[str]:
+def _file_names(tables: Sequence[FileTable]) -> list[str]:
     stems = [table.path.stem for table in tables]
     return stems if len(set(stems)) == len(stems) else [str(table.path) for table in tables]
 
@@ -117,20 +117,19 @@ def _check_same_rows(tables: Sequence[FileTable]) -> None:
     for table in tables[1:]:
         if table.n_rows != first.n_rows:
             raise DataError(
-                f"{table.path} has {table.n_rows} rows, but {first.path} has {first.n_rows}; files "
-                "side by side need the same rows, or a column to join them by (--id)"
+                f"{table.path} has {table.n_rows} rows, but {first.path} has {first.n_rows}; give files "
+                "with the same rows, or name a column of ids to join them by (--id)"
             )
 
 
-def _refuse_parts(labels_by_file: dict[str, dict[str, Any]], id: str) -> None:
+def _refuse_disjoint_files(labels_by_file: dict[str, dict[str, Any]], id: str) -> None:
     """Refuse files without a common sample: parts of one table, or ids written in different ways."""
     all_ids = [sample for labels in labels_by_file.values() for sample in labels[id]]
     if len(labels_by_file) > 1 and len({*all_ids}) == len(all_ids):
         first = [repr(labels[id][0]) for labels in labels_by_file.values() if len(labels[id])]
         raise DataError(
-            f"no sample is in two of the {len(labels_by_file)} files (by {id!r}; it begins with "
+            f"no sample is in two of the {len(labels_by_file)} files (the first ids in {id!r} are "
             f"{' and '.join(first[:2])}), so there is "
-            "nothing to combine; write the ids in the same way in all files, or if these are parts of "
-            "one table, put them into one file, or give a directory or a pattern in quotes (parquet "
-            "only)"
+            "nothing to combine; write the ids in the same way in all files. If these are parts of "
+            "one table, put them into one file, or give a directory or a quoted pattern (parquet only)"
         )

@@ -1,4 +1,4 @@
-"""The commands about the methods themselves: list them, compile them; and what --set can set."""
+"""The commands that list and compile the methods, and the parameters that --set accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coterie.core.text import counted
 from coterie.solvers.base import LabelConsensus
 from coterie.solvers.methods import all_methods, find_method
 
-# the command line has an option of its own for these
+# parameters that have their own option
 SET_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed"}
 # enough samples to reach the code that only larger problems run
 WARMUP_SAMPLES = 400
@@ -48,8 +48,8 @@ def methods(arguments: argparse.Namespace, log: RunLog) -> None:
             [
                 about.name,
                 *(
-                    "yes" if known else "no"
-                    for known in (about.missing, about.weights, about.exact, about.random)
+                    "yes" if capable else "no"
+                    for capable in (about.missing, about.weights, about.exact, about.random)
                 ),
                 about.scaling or "",
             ]
@@ -58,8 +58,8 @@ def methods(arguments: argparse.Namespace, log: RunLog) -> None:
     )
     screen.say("")
     screen.say(
-        "missing: takes missing labels. weights: a sample of weight two equals the sample given twice. "
-        "exact: distinct rows give the same result as all samples. random: depends on --seed. "
+        "missing: accepts missing labels. weights: a sample of weight two counts like the sample given "
+        "twice. exact: distinct rows give the same result as all samples. random: depends on --seed. "
         "in N: growth of time and memory with the number N of distinct rows."
     )
 
@@ -85,7 +85,7 @@ def warmup(arguments: argparse.Namespace, log: RunLog) -> None:
 
 
 def settable(estimator: type[LabelConsensus]) -> dict[str, Domain]:
-    """The parameters of a method that --set can give a value."""
+    """The parameters of a method that --set accepts."""
     return {
         name: domain
         for name, domain in estimator.domains().items()
@@ -94,7 +94,7 @@ def settable(estimator: type[LabelConsensus]) -> dict[str, Domain]:
 
 
 def parameter_sentences(documented: type) -> dict[str, str]:
-    """The first sentence on each parameter in a class's docstring.
+    """The first sentence about each parameter in the docstring of a class.
 
     Examples
     --------
@@ -114,4 +114,4 @@ def parameter_sentences(documented: type) -> dict[str, str]:
             continue
         for name in names:
             words.setdefault(name, []).extend(line.replace("``", "").split())
-    return {name: SENTENCE_END.split(" ".join(said))[0] for name, said in words.items()}
+    return {name: SENTENCE_END.split(" ".join(text))[0] for name, text in words.items()}

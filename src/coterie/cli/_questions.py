@@ -1,4 +1,4 @@
-"""The commands that answer: how many clusters, what a result says, why a sample is in its cluster."""
+"""The commands that choose k, write the report of a saved result, and explain its samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.cli._clustering import asked_columns, chosen_k
+from coterie.cli._clustering import chosen_k, requested_columns
 from coterie.cli._label_files import read_label_files
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
@@ -37,7 +37,7 @@ from coterie.trust import Explanation
 if TYPE_CHECKING:
     from coterie.select import Selection
 
-# rows of an explanation that are shown
+# rows of an explanation to print
 MOST_VOTES = 40
 
 
@@ -53,7 +53,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
         else:
             stages.begin(f"reading {files[0].name}")
             table = read_table(files[0], "features", arguments.id)
-            data = table_features(*asked_columns(arguments, table))
+            data = table_features(*requested_columns(arguments, table))
             size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
     headline = f"{', '.join(path.name for path in files)}: {size}"
@@ -77,7 +77,7 @@ def show_selection(
     input: dict[str, Any],
     headline: str,
 ) -> None:
-    """Write the table of criteria if asked for, and print the recommendation."""
+    """Write the table of criteria if a file is named, and print the recommendation."""
     assert selection is not None
     if arguments.output is not None:
         write_table(arguments.output, selection.table().to_dict())
@@ -169,7 +169,7 @@ def _show_votes(screen: Screen, explanation: Explanation) -> None:
 
 
 def _sample(result: Result, text: str) -> Any:
-    """The id in the type of the data's ids: text, or a number where ids are numbers or row numbers."""
+    """The id as text, or as a number if the ids are numbers or row numbers."""
     ids = result.ensemble.sample_ids
     if ids is not None and ids.dtype.kind not in "iuf":
         return text
@@ -200,10 +200,10 @@ def _explanation_facts(explanation: Explanation) -> dict[str, Any]:
 def _explained_by_distinct_row(
     result: Result, path: Path, samples: Sequence[str], labels: Path | None
 ) -> list[Explanation]:
-    """Explain samples by id or row number, or by distinct row where the labels are not given.
+    """Explain samples by id or row number, or by distinct row if ``labels`` is None.
 
-    The result holds distinct label rows only. The labels that the same command wrote give the distinct
-    row of every row.
+    The result holds distinct label rows only. ``labels`` is the directory that the same command wrote;
+    it gives the distinct row of every row.
     """
     if labels is None:
         return [_by_distinct_row(result, path, text) for text in samples]
@@ -217,7 +217,8 @@ def _by_distinct_row(result: Result, path: Path, text: str) -> Explanation:
         raise SampleError(
             f"{text!r}: {path} holds {counted(size, 'distinct row')} (0 to {size - 1}), not the ids of "
             f"the {result.ensemble.total_count:,} rows they represent; give the directory of "
-            "labels written by the same command: --labels DIR (if there is none, run it again with -o DIR)"
+            "labels written by the same command: --labels DIR (if there is none, run that command again "
+            "with -o DIR)"
         )
     return _explain(result, int(text), None)
 
@@ -229,8 +230,8 @@ def _explain(result: Result, row: int, name: str | None) -> Explanation:
         sentence = f"{explanation.sentence} (This distinct row represents {count}.)"
         return replace(explanation, sentence=sentence)
     rest = explanation.sentence.removeprefix(f"Sample {row} ")
-    same = f"It has the same labels as distinct row {row}, which represents {count}."
-    sentence = f"Sample {name} {rest} ({same})"
+    note = f"It has the same labels as distinct row {row}, which represents {count}."
+    sentence = f"Sample {name} {rest} ({note})"
     return replace(explanation, sample=name, sentence=sentence)
 
 
@@ -252,7 +253,7 @@ def _find_distinct_rows(result: Result, folder: Path, samples: Sequence[str]) ->
     if DISTINCT not in present or LABEL not in present or sum(sizes) != expected:
         raise DataError(
             f"--labels {folder} was not written with this result: it has {sum(sizes):,} rows with "
-            f"{listed(present)}; wanted are {expected:,} rows with {LABEL} and {DISTINCT}"
+            f"{listed(present)}, but the result has {expected:,} rows, with {LABEL} and {DISTINCT}"
         )
     ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
     if ids:
@@ -269,7 +270,7 @@ def _find_distinct_rows(result: Result, folder: Path, samples: Sequence[str]) ->
 
 
 def _rows_by_id(files: Sequence[Path], id: str, samples: Sequence[str]) -> dict[str, Any]:
-    """The first row with the id of each sample, as written."""
+    """By sample, the first row of the files that has its id."""
     import pyarrow as pa
     from pyarrow import compute, parquet
 
@@ -278,13 +279,13 @@ def _rows_by_id(files: Sequence[Path], id: str, samples: Sequence[str]) -> dict[
         with readable(path), parquet.ParquetFile(path) as file:
             kind = file.schema_arrow.field(id).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            wanted = _as_kind([text for text in samples if text not in rows], kind)
+            wanted = _ids_of_type([text for text in samples if text not in rows], kind)
             if not wanted:
                 continue
             values = pa.array(list(wanted), type=kind)
             for batch in file.iter_batches(columns=[id, LABEL, DISTINCT]):
-                same = compute.is_in(batch.column(id).cast(kind), value_set=values)
-                for row in batch.filter(same).to_pylist():
+                matches = compute.is_in(batch.column(id).cast(kind), value_set=values)
+                for row in batch.filter(matches).to_pylist():
                     rows.setdefault(wanted[row[id]], row)
     absent = [text for text in samples if text not in rows]
     if absent:
@@ -294,8 +295,8 @@ def _rows_by_id(files: Sequence[Path], id: str, samples: Sequence[str]) -> dict[
     return rows
 
 
-def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
-    """The ids as values of a column's type; text that is not a value of it is left out."""
+def _ids_of_type(samples: Sequence[str], kind: Any) -> dict[Any, str]:
+    """The ids converted to the type of a column; text that cannot be converted is left out."""
     import pyarrow as pa
 
     values = {}
@@ -308,7 +309,7 @@ def _as_kind(samples: Sequence[str], kind: Any) -> dict[Any, str]:
 def _rows_by_number(
     files: Sequence[Path], sizes: Sequence[int], samples: Sequence[str]
 ) -> dict[str, Any]:
-    """The row of each sample, as written."""
+    """By sample, the row of the files with its row number."""
     from pyarrow import parquet
 
     ends = np.cumsum(sizes)

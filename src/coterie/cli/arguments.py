@@ -15,8 +15,8 @@ from coterie.core.errors import CoterieError
 
 AUTO = (2, 10)
 LONGEST_RANGE = 100
-# what several options have in common
-NAMES = {"nargs": "+", "action": "extend", "metavar": "COL"}
+# settings that several options share
+COLUMN_NAMES = {"nargs": "+", "action": "extend", "metavar": "COL"}
 FILE = {"type": Path, "metavar": "FILE"}
 FILES = {"type": Path, "nargs": "+"}
 PARTITIONS = "a directory or a quoted pattern of parquet files"
@@ -31,9 +31,9 @@ class UsageError(CoterieError):
 
 
 def further_commands() -> dict[str, Any]:
-    """Commands of other packages, by name.
+    """Commands from other packages, by name.
 
-    Each is a module named by an entry point of the group ``coterie.commands``. Its
+    Each is a module named by an entry point of the group ``coterie.commands``. Its function
     ``add_arguments(commands, add_jobs)`` adds a parser, and sets the default ``run`` to a function of
     the parsed arguments and the RunLog.
     """
@@ -42,7 +42,7 @@ def further_commands() -> dict[str, Any]:
 
 def parse(argv: list[str]) -> argparse.Namespace | None:
     """The command and its options; None if the command line is empty, after printing the help."""
-    # the modules of other packages are loaded only where they may be needed
+    # modules from other packages are loaded only if they may be needed
     further = {} if argv and argv[0] in COMMANDS else further_commands()
     parser = _parser(further)
     if not argv:
@@ -57,7 +57,7 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
         )
     arguments, unknown = parser.parse_known_args(argv)
     if unknown:
-        # argparse would name the help of the whole program
+        # argparse would refer to the help of the whole program
         raise UsageError(
             f"unrecognized arguments: {' '.join(unknown)} "
             f"(see: {parser.prog} {arguments.command} --help)"
@@ -66,7 +66,7 @@ def parse(argv: list[str]) -> argparse.Namespace | None:
 
 
 def in_partitions(arguments: argparse.Namespace) -> bool:
-    """Whether rows stay in partitions: a directory, a pattern of files or workers are given."""
+    """Whether rows stay in partitions: for a directory, a pattern of files, or options for workers."""
     if "scheduler" not in arguments:
         return False
     paths: Sequence[Path] = arguments.files if "files" in arguments else [arguments.data]
@@ -122,14 +122,15 @@ class _Command:
     Attributes
     ----------
     home : str
-        The module with the function of the command's name.
+        The module of ``coterie.cli`` that has a function with the name of the command.
     help, description, epilog : str
     options : tuple of str
         Its arguments, in the order of the help; short and long names are separated by a space.
     own : mapping of option to settings
-        Settings of options that other commands do not have, or have with other settings.
+        Settings of the options that are not in ``OPTIONS``, or differ from it.
     in_partitions : bool
-        Whether it can leave rows in partitions; the module is then ``partitions``.
+        Whether the command can leave rows in partitions. The function of the same name in the module
+        ``partitions`` then runs it.
     """
 
     home: str
@@ -202,7 +203,7 @@ def _jobs(text: str) -> int:
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "result": {"type": Path, "metavar": "RESULT", "help": "file written by --save"},
-    "names": {"nargs": "*", "metavar": "METHOD", "help": "only these (default: all)"},
+    "names": {"nargs": "*", "metavar": "METHOD", "help": "only these methods (default: all)"},
     "-k --clusters": {
         "type": _clusters,
         "metavar": "K",
@@ -236,19 +237,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--scale": {
         "choices": ("auto", "standard", "robust", "none"),
         "default": "auto",
-        "help": "how columns of numbers are made comparable (default: auto, which standardises "
-        "unless all columns share one range)",
+        "help": "how to make columns of numbers comparable (default: auto, which standardises "
+        "unless at least half of the columns share one range)",
     },
-    "--categories": NAMES | {"default": [], "help": "columns that are categories"},
+    "--categories": COLUMN_NAMES | {"default": [], "help": "columns to treat as categories"},
     "--impute": {
         "choices": ("donors", "median"),
         "default": "donors",
-        "help": "how missing numbers are filled: anew for each clustering from one of five similar "
-        "rows (default), or once by the median",
+        "help": "how to fill missing numbers: donors (default) takes the value of one of five similar "
+        "rows, drawn anew for each clustering; median takes the median of the column",
     },
     "--id": {"metavar": "COL", "help": "column of sample ids"},
-    "--columns": NAMES | {"help": "columns to cluster by (default: all that are useful)"},
-    "--drop": NAMES | {"default": [], "help": "columns to leave out"},
+    "--columns": COLUMN_NAMES | {"help": "columns to cluster by (default: all useful ones)"},
+    "--drop": COLUMN_NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
     "--jobs": {
         "type": _jobs,
@@ -311,14 +312,14 @@ COMMANDS = {
                 "type": _cluster_range,
                 "metavar": "LOW-HIGH",
                 "help": "range of the number of clusters per clustering, such as 5-30 (default: K, or "
-                "many small clusters where these show a gap)",
+                "many small clusters if these show a gap)",
             },
             "--generator": {
                 "choices": ("kmeans", "subsample", "features", "spectral"),
                 "default": "kmeans",
                 "metavar": "NAME",
-                "help": "how clusterings are made: kmeans (default), subsample (on random shares of "
-                "the rows), features (of the columns) or spectral",
+                "help": "how to make clusterings: kmeans (default), subsample (k-means on random "
+                "subsets of the rows), features (k-means on random subsets of the columns) or spectral",
             },
             "--min-cluster-size": {
                 "type": _whole(1),
@@ -344,7 +345,7 @@ COMMANDS = {
                 "which are read in partitions",
             },
             "--id": {"metavar": "COL", "help": "column of sample ids, in every file"},
-            "--label": NAMES | {"help": "columns of labels (default: all but the id)"},
+            "--label": COLUMN_NAMES | {"help": "columns of labels (default: all but the id)"},
         },
         epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. "
         + OUTPUT_ROWS,

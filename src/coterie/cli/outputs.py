@@ -30,14 +30,14 @@ DISTINCT = "distinct"
 
 @dataclass
 class RunLog:
-    """What has happened in a command so far: complete files, warnings, time."""
+    """What a command has done so far: warnings, complete files, and the time it began."""
 
     caught: Sequence[warnings.WarningMessage] = ()
     written: list[tuple[str, Path]] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
 
     def warnings(self) -> list[str]:
-        """Each warning to the user once; other kinds of warning address programmers."""
+        """The warnings for the user, each once; other kinds of warning are for programmers."""
         return list(
             dict.fromkeys(
                 str(warning.message)
@@ -77,10 +77,13 @@ def check_outputs(
     check_labels: Callable[[Path], None] = check_writable,
     columns: Sequence[str] = (LABEL, CONFIDENCE),
 ) -> None:
-    """Refuse outputs that cannot be written, before any work; ``columns`` are those of the labels."""
+    """Refuse outputs that cannot be written, before any work.
+
+    ``columns`` are the columns of the written labels, beside the id.
+    """
     if arguments.id in columns and arguments.output is not None:
         raise UsageError(
-            f"--id {arguments.id}: the output has a column with that name; rename the id column"
+            f"--id {arguments.id}: the output has another column with that name; rename the id column"
         )
     if arguments.output is not None:
         check_labels(arguments.output)
@@ -88,12 +91,12 @@ def check_outputs(
     check_page(arguments.report, "--report")
     if arguments.save is not None:
         check_writable(arguments.save, RESULT, "--save")
-    named = [(option, path) for option, path in outputs.items() if path is not None]
-    for i, (option, path) in enumerate(named):
+    paths = [(option, path) for option, path in outputs.items() if path is not None]
+    for i, (option, path) in enumerate(paths):
         refuse_overwriting(option, path, inputs)
-        for earlier, taken in named[:i]:
-            if realpath(path) == realpath(taken):
-                raise UsageError(f"{earlier} and {option} name the same file {path}")
+        for other_option, other_path in paths[:i]:
+            if realpath(path) == realpath(other_path):
+                raise UsageError(f"{other_option} and {option} name the same file {path}")
 
 
 def refuse_overwriting(option: str, path: Path, inputs: Sequence[Path]) -> None:
@@ -113,14 +116,14 @@ def check_page(path: Path | None, option: str) -> None:
     require_jinja2(option)
 
 
-def require_jinja2(wanted: str) -> None:
-    """Raise UsageError where jinja2 is not installed; ``wanted`` names what needs it."""
+def require_jinja2(feature: str) -> None:
+    """Raise UsageError if jinja2 is not installed; the error names the feature that needs it."""
     if find_spec("jinja2") is None:
-        raise UsageError(f"{wanted} needs jinja2: pip install 'coterie[report]'")
+        raise UsageError(f"{feature} needs jinja2: pip install 'coterie[report]'")
 
 
 def file_facts(paths: Sequence[Path]) -> dict[str, Any]:
-    """File names and hash of the input."""
+    """Names and hash of the input files."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -149,11 +152,11 @@ def write_outputs(
             },
         )
         log.written.append(("labels", arguments.output))
-    write_pages(arguments, log, result)
+    write_result_and_report(arguments, log, result)
 
 
-def write_pages(arguments: argparse.Namespace, log: RunLog, result: Result) -> None:
-    """Write the result and the report, if asked for."""
+def write_result_and_report(arguments: argparse.Namespace, log: RunLog, result: Result) -> None:
+    """Write the result and the report, each if a file is named for it."""
     if arguments.save is not None:
         result.save(arguments.save)
         log.written.append(("result", arguments.save))
@@ -220,13 +223,13 @@ def closing_facts(log: RunLog) -> dict[str, Any]:
 
 
 def agreement(truth: Any, labels: Any) -> dict[str, Any] | None:
-    """Scores against known classes, over the samples where they are known."""
+    """Scores against known classes, over the samples with a class; None if there are none."""
     from coterie.evaluate import accuracy, ari, nmi
 
     known = np.array([value is not None and value == value for value in truth])
     if not known.any():
         return None
-    classes = [value for value, there in zip(truth, known, strict=True) if there]
+    classes = [value for value, is_known in zip(truth, known, strict=True) if is_known]
     clusters = np.asarray(labels)[known]
     return {
         "samples": len(clusters),

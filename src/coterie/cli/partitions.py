@@ -17,17 +17,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.cli._clustering import (
-    asked_encoder,
-    asked_solver,
     chosen_k,
     clustering,
     combined,
+    requested_encoder,
+    requested_solver,
     summarise,
 )
 from coterie.cli._label_files import refuse_repeated
 from coterie.cli._questions import check_select, show_selection
 from coterie.cli.arguments import UsageError, is_pattern
-from coterie.cli.outputs import CONFIDENCE, DISTINCT, LABEL, RunLog, check_outputs, write_pages
+from coterie.cli.outputs import (
+    CONFIDENCE,
+    DISTINCT,
+    LABEL,
+    RunLog,
+    check_outputs,
+    write_result_and_report,
+)
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
@@ -73,7 +80,7 @@ Work = Callable[[list[str], Any, Stages], tuple[Labelled, Any]]
 
 def combine(arguments: argparse.Namespace, log: RunLog) -> None:
     """Combine labels in parquet files; the output is a directory of labels."""
-    solver = asked_solver(arguments)
+    solver = requested_solver(arguments)
 
     def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         ensemble = _read_partitions(files, arguments.label, arguments, client, stages)
@@ -85,10 +92,10 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
 
 def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     """Cluster features in parquet files; the output is a directory of labels."""
-    solver = asked_solver(arguments)
+    solver = requested_solver(arguments)
 
     def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        with _mistakes_in_data():
+        with _data_errors():
             follow = stages.members_then("combining")
             features = _open_features(arguments, arguments.data, files, client, follow)
             model = clustering(arguments, solver, stages, "labelling all rows")
@@ -105,7 +112,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     paths: list[Path] = arguments.files
     check_select(arguments)
     _check_workers(arguments)
-    require_dask(f"{paths[0]}: to leave rows in partitions")
+    require_dask(f"{paths[0]}: leaving rows in partitions")
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
@@ -116,7 +123,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
-            with _mistakes_in_data():
+            with _data_errors():
                 features = _open_features(arguments, paths[0], files, client)
                 stages.begin("drawing a sample")
                 drawn = features.draw(generator(arguments.seed))
@@ -126,28 +133,28 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
             if len(data) < rows:
                 size += f", of which {len(data):,} were drawn"
         selection = chosen_k(arguments, data, None, stages)
-    where = listed(map(str, paths), 5)
-    input = {"file": where, "parts": len(files), "rows": rows, "columns": columns}
-    headline = f"{where}: {size}, in {counted(len(files), 'parquet file')}"
+    shown_paths = listed(map(str, paths), 5)
+    input = {"file": shown_paths, "parts": len(files), "rows": rows, "columns": columns}
+    headline = f"{shown_paths}: {size}, in {counted(len(files), 'parquet file')}"
     show_selection(arguments, log, selection, input, headline)
 
 
 def _carry_out(
     arguments: argparse.Namespace, log: RunLog, paths: Sequence[Path], work: Work
 ) -> None:
-    """Check the options, do the work on the workers, write, close the workers, print the summary."""
+    """Check the options, run ``work`` on the workers, write files, and print the summary."""
     _check_workers(arguments)
     if arguments.truth is not None:
         raise UsageError(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    require_dask(f"{paths[0]}: to leave rows in partitions")
+    require_dask(f"{paths[0]}: leaving rows in partitions")
     columns = (LABEL, CONFIDENCE, DISTINCT)
     check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
     with warnings.catch_warnings(), Stages() as stages:
-        # for programmers; the table of distinct rows cannot be smaller
+        # Dask's warning about the table of distinct rows does not help the user, who cannot shrink it
         warnings.filterwarnings("ignore", message="Sending large graph")
         with _workers(arguments, stages) as client:
             labelled, selection = work(files, client, stages)
@@ -166,7 +173,7 @@ def _carry_out(
                 stages.begin("writing labels")
                 _write_labels(arguments, log, labelled, result, client, stages)
         stages.begin("writing")
-        write_pages(arguments, log, result)
+        write_result_and_report(arguments, log, result)
     size = counted(rows, "sample")
     if arguments.command == "cluster":
         size += f", {counted(labelled.n_columns, 'column')} used"
@@ -178,7 +185,7 @@ def _carry_out(
 
 
 def _check_workers(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options for workers that contradict each other."""
     if arguments.scheduler is not None and (
         arguments.workers is not None or arguments.worker_memory is not None
     ):
@@ -195,14 +202,14 @@ def _check_workers(arguments: argparse.Namespace) -> None:
             raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
 
 
-def require_dask(wanted: str) -> None:
-    """Raise UsageError where dask is not installed; ``wanted`` names what needs it."""
+def require_dask(feature: str) -> None:
+    """Raise UsageError if dask is not installed; the error names the feature that needs it."""
     try:
         from coterie.scale import local_cluster  # noqa: F401
     except ImportError as error:
         if error.name not in (None, "dask", "distributed"):
             raise
-        raise UsageError(f'{wanted} needs dask; run: pip install "coterie[dask]"') from None
+        raise UsageError(f'{feature} needs dask; run: pip install "coterie[dask]"') from None
 
 
 def _files(paths: Sequence[Path]) -> list[str]:
@@ -214,21 +221,21 @@ def _files(paths: Sequence[Path]) -> list[str]:
     for path in paths:
         if path.is_file() and path.suffix.lower() != PARQUET:
             raise DataError(
-                f"{path}: only parquet files can be read in partitions; to read it here, leave "
+                f"{path}: only parquet files can be read in partitions; to read it into memory, leave "
                 "out --scheduler, --workers and --worker-memory"
             )
         try:
-            here = parquet_files(path)
+            matching = parquet_files(path)
         except DataError:
             if path.is_dir():
                 raise DataError(f"{path} is a directory without parquet files") from None
             if is_pattern(path):
                 raise DataError(f"{path}: no file matches this pattern") from None
             raise
-        for file in here:
+        for file in matching:
             if file.suffix.lower() != PARQUET:
                 raise DataError(f"{file}: the pattern {path} must match parquet files only")
-        files += here
+        files += matching
     refuse_repeated(files)
     return [str(file) for file in files]
 
@@ -258,7 +265,7 @@ def _refuse_inside(target: Path, paths: Sequence[Path]) -> None:
 
 
 def _root(path: Path) -> Path:
-    """The directory that is read completely; the path itself if there is none."""
+    """The directory that is read with its subdirectories; the path itself if there is none."""
     if not is_pattern(path):
         return path
     magic = [i for i, part in enumerate(path.parts) if has_magic(part)]
@@ -298,8 +305,8 @@ def _open_features(
 
 
 def _encoder(arguments: argparse.Namespace, features: DaskFeatures) -> TableEncoder:
-    """The encoder that was asked for; columns to drop are not even read."""
-    return asked_encoder(arguments, [str(name) for name in features.columns])
+    """The encoder for the columns that are read; columns to drop are not."""
+    return requested_encoder(arguments, [str(name) for name in features.columns])
 
 
 # ---------------------------------------------------------------------- the work
@@ -324,12 +331,12 @@ def _workers(arguments: argparse.Namespace, stages: Stages) -> Iterator[Any]:
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler at an address, for the length of a ``with`` block."""
+    """A client of the scheduler at an address, closed at the end of the ``with`` block."""
     from coterie.scale import connect
     from coterie.scale.engine import quiet
 
     client = connect(address)
-    # one line reports a lost scheduler; Dask's own log would repeat it
+    # the command prints one line about a lost scheduler; Dask's own log would repeat it
     with quiet():
         try:
             _print_dashboard(client)
@@ -343,12 +350,12 @@ def _print_dashboard(client: Any) -> None:
     from coterie.scale import dashboard_address
 
     address = dashboard_address(client)
-    where = (
+    message = (
         "the scheduler has no dashboard to watch the workers"
         if address is None
         else f"watch the workers at {address}"
     )
-    sys.stderr.write(f"coterie: {where}\n")
+    sys.stderr.write(f"coterie: {message}\n")
 
 
 def _read_partitions(
@@ -394,8 +401,8 @@ def _write_labels(
 
 
 @contextmanager
-def _mistakes_in_data() -> Iterator[None]:
-    """Raise DataError for what scikit-learn's checks of the features find."""
+def _data_errors() -> Iterator[None]:
+    """Raise DataError if scikit-learn's checks of the features fail."""
     try:
         yield
     except CoterieError:

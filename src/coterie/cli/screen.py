@@ -27,7 +27,7 @@ MOST_CLUSTERS = 20
 PATIENCE_SECONDS = 1.0
 # longer lines of prose are hard to read
 WIDEST_PROSE = 100
-# smaller widths that a terminal reports are ignored
+# used where the terminal reports a smaller width
 NARROWEST = 24
 MARGIN = "  "
 # table style: a line of dashes under the headings only
@@ -35,13 +35,13 @@ UNDERLINED = Box("    \n    \n ---\n    \n    \n    \n    \n    \n", ascii=True)
 
 
 class Screen:
-    """Prints the summary: lines as wide as the terminal at most, unless a word is longer."""
+    """Prints the summary in lines that fit the terminal, unless a word is longer."""
 
     def __init__(self) -> None:
         self._width = max(get_terminal_size().columns, NARROWEST)
 
     def say(self, *parts: str | Path, indent: int = 0) -> None:
-        """Print words, wrapped between words; a path stays whole, so that it can be copied."""
+        """Print text, wrapped between words; a path is never wrapped, so that it can be copied."""
         words: list[str] = []
         for part in parts:
             words += [str(part)] if isinstance(part, Path) else part.split()
@@ -115,7 +115,7 @@ class Screen:
         classes: NDArray[Any] | None = None,
         counts: NDArray[Any] | None = None,
     ) -> None:
-        """Size and mean confidence of each cluster, and its commonest class where given.
+        """Print size and mean confidence of each cluster, and its commonest class if given.
 
         ``counts`` gives the number of samples that each entry represents, one by default.
         """
@@ -176,7 +176,7 @@ class Stages:
                 self._bar.stop()
 
     def begin(self, words: str, total: int | None = None) -> None:
-        """Start the next stage; without a total the bar shows no share."""
+        """Start the next stage; without a total, the bar shows only the time."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -201,8 +201,8 @@ class Stages:
 def _new_bar() -> Any:
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 
-    class Standing(ProgressColumn):
-        """Steps done and in all, the time spent, and an estimate of the time left."""
+    class StepsAndTime(ProgressColumn):
+        """Steps done, number of steps, time spent, and an estimate of the time left."""
 
         def render(self, task: Task) -> Text:
             spent = f"{task.elapsed or 0:.0f} s"
@@ -214,7 +214,7 @@ def _new_bar() -> Any:
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        Standing(),
+        StepsAndTime(),
         console=Console(stderr=True),
         transient=True,
     )

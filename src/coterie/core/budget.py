@@ -21,7 +21,7 @@ class Granted(Enum):
     GRANTED = "granted"
 
 
-# passed to a call if its caller has already checked a budget of at least that size
+# passed to a function whose memory is already part of a budget that the caller has checked
 GRANTED: Final = Granted.GRANTED
 
 Budget = int | float | str | Granted | None
@@ -33,8 +33,8 @@ def memory_budget(budget: Budget = None) -> int:
     Parameters
     ----------
     budget : int, float, str or None
-        Bytes, or text such as ``"4GB"`` or ``"500 MiB"``. None reads the environment variable
-        ``COTERIE_MEMORY_BUDGET`` and else takes 60 % of the memory now available.
+        Bytes, or text such as ``"4GB"`` or ``"500 MiB"``. None takes the environment variable
+        ``COTERIE_MEMORY_BUDGET`` if it is set, and otherwise 60 % of the available memory.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _parse(budget: int | float | str, source: str) -> int:
 
 
 def _available() -> int:
-    """Memory that can be had without swapping, within a container's own limit."""
+    """Memory available without swapping, within the limit of the container if there is one."""
     free = None
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():

@@ -9,14 +9,14 @@ Spelling = Callable[[str, str | None], str]
 
 
 def as_argument(parameter: str, value: str | None) -> str:
-    """A parameter, and its value if one is known, as Python writes them."""
+    """A parameter, and its value if one is known, in Python syntax."""
     return f"{parameter}=" if value is None else f"{parameter}={value!r}"
 
 
 def with_advice(
     message: str, advice: str, values: Mapping[str, str], spelling: Spelling = as_argument
 ) -> str:
-    """A message and its advice, the parameters in braces spelled out."""
+    """A message and its advice, with the parameters in braces written as arguments or options."""
     if not advice:
         return message
     parameters = {field for _, field, _, _ in Formatter().parse(advice) if field}
@@ -25,15 +25,15 @@ def with_advice(
 
 
 class CoterieError(Exception):
-    """Base of every error that says what the caller can do about it.
+    """Base class of the errors that coterie raises on purpose.
 
     Parameters
     ----------
     message : str
         What is wrong.
     advice : str
-        What to do about it. Parameters are written in braces, as in ``"leave it out with {drop}"``:
-        the error's text names the argument (``drop=``), the command line its option (``--drop``).
+        What to do about it. Parameters are written in braces, as in ``"leave it out with {drop}"``.
+        In Python they become arguments (``drop=``), on the command line options (``--drop``).
     values : mapping of parameter to str
         Suggested values of parameters in the advice, if known.
 
@@ -59,7 +59,7 @@ class CoterieError(Exception):
         return self.text()
 
     def text(self, spelling: Spelling = as_argument) -> str:
-        """Message and advice, its parameters in another spelling if one is given."""
+        """Message and advice; ``spelling`` writes the parameters in the advice."""
         return with_advice(super().__str__(), self.advice, self.values, spelling)
 
 
@@ -76,7 +76,7 @@ class SampleError(CoterieError, ValueError):
 
 
 class DataError(CoterieError, ValueError):
-    """A file that cannot be read or written as asked; the message names file, row and value."""
+    """A table or file that cannot be used; the message names the file, column, row or value."""
 
 
 class ResultFileError(CoterieError, ValueError):
@@ -96,11 +96,11 @@ class ForkedError(CoterieError, RuntimeError):
 
 
 class SchedulerError(CoterieError, ConnectionError):
-    """No Dask cluster to work on."""
+    """A Dask cluster cannot be started or reached."""
 
 
 class WorkersLostError(CoterieError, MemoryError):
-    """The work ended one Dask worker after the other, or all of them."""
+    """Dask workers were lost during the work, one after the other or all of them."""
 
 
 class PartitionerMissing(CoterieError, ImportError):

@@ -21,32 +21,32 @@ def lazy_names(
     Parameters
     ----------
     package, init : str
-        ``__name__`` and ``__file__`` of the package. The names are those that ``__init__.pyi`` beside
-        the file imports, so type checkers and the running program read one list.
+        ``__name__`` and ``__file__`` of the package. The names are read from ``__init__.pyi`` beside
+        the file, so type checkers and the running program use the same list.
     """
-    homes = _homes(Path(init).with_suffix(".pyi"))
+    modules = _modules(Path(init).with_suffix(".pyi"))
 
     def get(name: str) -> Any:
-        if name not in homes:
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if homes[name] == package:
+        if modules[name] == package:
             return import_module(f"{package}.{name}")
-        value = getattr(import_module(homes[name]), name)
+        value = getattr(import_module(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules})
 
-    return sorted(homes), get, names
+    return sorted(modules), get, list_names
 
 
-def _homes(stub: Path) -> dict[str, str]:
-    """The modules that define the names of a stub; ``*`` adds the names of a package below."""
-    homes: dict[str, str] = {}
+def _modules(stub: Path) -> dict[str, str]:
+    """The module that defines each name of a stub; ``*`` adds the names of a subpackage."""
+    modules: dict[str, str] = {}
     for module, name in IMPORT.findall(stub.read_text(encoding="utf-8")):
         if name == "*":
-            homes |= _homes(stub.parent / module.rpartition(".")[2] / "__init__.pyi")
+            modules |= _modules(stub.parent / module.rpartition(".")[2] / "__init__.pyi")
         else:
-            homes[name] = module
-    return homes
+            modules[name] = module
+    return modules

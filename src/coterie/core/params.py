@@ -53,7 +53,7 @@ class Real:
         return f"a number in {left}{self.low:g}, {self.high:g}{right}{tail}"
 
     def parse(self, text: str) -> float | None:
-        """The value of a text from the command line."""
+        """Convert text from the command line to a value."""
         return None if self.optional and text.lower() == "none" else float(text)
 
 
@@ -81,13 +81,13 @@ class Integer:
         return f"a whole number of at least {self.low}{high}{tail}"
 
     def parse(self, text: str) -> int | None:
-        """The value of a text from the command line."""
+        """Convert text from the command line to a value."""
         return None if self.optional and text.lower() == "none" else int(text)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few values, or any that passes the test ``also``, described by ``also_words``."""
+    """One of a few values, or any value that passes the test ``also``, described by ``also_words``."""
 
     options: tuple[Any, ...]
     also: Callable[[Any], bool] | None = None
@@ -106,7 +106,7 @@ class Choice:
         return f"one of {words}" + (f", or {self.also_words}" if self.also else "")
 
     def parse(self, text: str) -> Any:
-        """The option of a text from the command line."""
+        """The option that text from the command line names."""
         for option in self.options:
             if str(option).lower() == text.lower():
                 return option
@@ -115,7 +115,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Kind:
-    """Any value that passes a test, described in words; ``read`` makes it from text."""
+    """Any value that passes a test, described in words; ``read`` converts text to such a value."""
 
     test: Callable[[Any], bool]
     words: str
@@ -130,7 +130,7 @@ class Kind:
         return self.words
 
     def parse(self, text: str) -> Any:
-        """The value of a text from the command line; ValueError if it cannot be given as text."""
+        """Convert text from the command line to a value; ValueError if it cannot be given as text."""
         if self.read is None:
             raise ValueError(text)
         return self.read(text)
@@ -141,12 +141,12 @@ Value = TypeVar("Value")
 
 
 def parameter(default: Value, domain: Domain) -> Value:
-    """A field of a dataclass that holds a parameter: its default and the values that it may take."""
+    """A dataclass field for a parameter, with its default and the values that it may take."""
     return field(default=default, metadata={"domain": domain})
 
 
 def as_float(value: object) -> float | None:
-    """A number of Python or numpy as a float; None for anything else and for overflow."""
+    """A Python or numpy number as a float; None for anything else and for overflow."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         return None
     try:
@@ -183,7 +183,7 @@ SEED = Kind(
     "None, a whole number of at least 0, or a numpy random generator",
     read=int,
 )
-# weight of one term of an objective relative to another; outside, the smaller term is rounding error
+# weight of one term of an objective relative to another; beyond it, the smaller term is lost to rounding
 STRENGTH = Real(1e-12, 1e12)
 # joblib doubles the number and writes it into a short text
 MOST_JOBS = 100_000
@@ -239,16 +239,16 @@ def nearest(word: object, known: Iterable[object]) -> str:
 
 
 def did_you_mean(close: list[str]) -> str:
-    """The hint that suggests these names; an empty text for no names."""
+    """A hint that suggests these names; an empty text for no names."""
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def closest(word: str, known: Iterable[str], count: int) -> list[str]:
     """The known names that a word may misspell, most similar first, at most ``count``.
 
-    Upper and lower case are equal. Names that differ from the word only in leading zeros of numbers
-    exclude all others. A word may abbreviate a name. Of equally similar names, those that share a
-    longer beginning with the word come first.
+    Upper and lower case are equal. If some names differ from the word only in leading zeros of numbers,
+    only these are returned. A word may abbreviate a name. Of equally similar names, the one that shares
+    a longer beginning with the word comes first.
     """
     wanted = word.lower()
     candidates = list(known)

@@ -18,11 +18,11 @@ SHOWN_WIDTH = 40
 
 
 class Table:
-    """A read-only table, as the diagnoses and comparisons return it.
+    """A read-only table. Diagnoses and comparisons return their results in this form.
 
-    It prints itself in a terminal and in a notebook. Columns are numpy arrays, ``table["size"]``;
-    :meth:`rows` and :meth:`to_dict` give Python values, and :meth:`to_pandas`, :meth:`to_polars` and
-    :meth:`to_arrow` dataframes.
+    It prints itself in a terminal and in a notebook. Columns are numpy arrays, such as
+    ``table["size"]``. :meth:`rows` and :meth:`to_dict` give Python values; :meth:`to_pandas`,
+    :meth:`to_polars` and :meth:`to_arrow` give dataframes.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class Table:
         if not isinstance(other, Table):
             return NotImplemented
         return self.columns == other.columns and all(
-            _equal(mine, other._values[name]) for name, mine in self._values.items()
+            _equal(array, other._values[name]) for name, array in self._values.items()
         )
 
-    # tables compare by content and may be large, so they cannot be keys; None is how Python says so,
-    # which the type of object.__hash__ does not allow
+    # tables compare by content and may be large, so they cannot be keys; the type of object.__hash__ does
+    # not allow None, although Python does
     __hash__ = None  # type: ignore[assignment]
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -112,19 +112,19 @@ class Table:
 
     def to_pandas(self) -> Any:
         """As a pandas DataFrame."""
-        return _needed("pandas", "to_pandas").DataFrame(dict(self._frame_columns()))
+        return _imported("pandas", "to_pandas").DataFrame(dict(self._frame_columns()))
 
     def to_polars(self) -> Any:
         """As a polars DataFrame."""
-        return _needed("polars", "to_polars").DataFrame(dict(self._frame_columns()))
+        return _imported("polars", "to_polars").DataFrame(dict(self._frame_columns()))
 
     def to_arrow(self) -> Any:
         """As a pyarrow Table."""
-        return _needed("pyarrow", "to_arrow").table(dict(self._frame_columns()))
+        return _imported("pyarrow", "to_arrow").table(dict(self._frame_columns()))
 
     def _frame_columns(self) -> Iterator[tuple[str, Any]]:
         for name, array in self._values.items():
-            # text as a list becomes each library's own text column
+            # each library turns a list of text into its own kind of text column
             yield name, array.tolist() if array.dtype.kind in "OUS" else array.copy()
 
     def __repr__(self) -> str:
@@ -166,7 +166,7 @@ class Table:
         return [array.dtype.kind in "iuf" for array in self._values.values()]
 
     def _shown(self, width: int | None = SHOWN_WIDTH) -> tuple[list[list[str]], int]:
-        """For each column its name and first cells as text; and how many rows were left out."""
+        """For each column, its name and first cells as text; and the number of rows left out."""
         cells = []
         for name, array in self._values.items():
             texts = [name, *(_cell(value) for value in array[:SHOWN_ROWS].tolist())]
@@ -182,7 +182,7 @@ def _vector(column: Any) -> NDArray[Any]:
         return column.copy()
     values = list(column)
     kinds = {type(value) for value in values}
-    # keep mixed values as they are: numpy would convert 1 beside "a" to text
+    # numpy would convert mixed values, such as 1 beside "a", to text
     if len(kinds) > 1 and not kinds <= {int, float, np.int64, np.float64}:
         array = np.empty(len(values), dtype=object)
         array[:] = values
@@ -209,7 +209,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _needed(module: str, method: str) -> Any:
+def _imported(module: str, method: str) -> Any:
     try:
         return import_module(module)
     except ImportError:

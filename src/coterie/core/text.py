@@ -1,4 +1,4 @@
-"""Numbers and the user's own text in messages, on the terminal and in the report."""
+"""How numbers and the user's text appear in messages, on the terminal and in the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_NAME = 120
 
 
 def shown_count(count: float) -> str:
-    """A number of samples in text: all digits of a whole number, a few of a sum of weights.
+    """A number of samples as text: all digits of a whole number, a few digits of a sum of weights.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def shown_count(count: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of unknown origin for a terminal, with control and invisible characters written out.
+    """Text of unknown origin for a terminal, with control and invisible characters escaped.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def plain(value: Any, longest: int = LONGEST_NAME) -> str:
 def _shown(letter: str) -> str:
     if letter in "\t\n\r\u2028\u2029":
         return " "
-    # what UTF-8 cannot encode, and control characters
+    # control characters, and characters that UTF-8 cannot encode
     if letter < " " or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff":
         return "\ufffd"
     return letter
@@ -87,7 +87,7 @@ def counted(number: float, noun: str) -> str:
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
-    """Names for a message, only the first few of many.
+    """Names for a message; of many names, only the first few.
 
     Examples
     --------
@@ -95,9 +95,9 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], limit=2)
     ('a, b, c', 'a, b, ... (3 in all)')
     """
-    every = [*names]
-    first = ", ".join(every[:limit])
-    return first if len(every) <= limit else f"{first}, ... ({len(every)} in all)"
+    all_names = [*names]
+    first = ", ".join(all_names[:limit])
+    return first if len(all_names) <= limit else f"{first}, ... ({len(all_names)} in all)"
 
 
 def quoted(names: Iterable[str], limit: int = 5) -> str:
@@ -106,7 +106,7 @@ def quoted(names: Iterable[str], limit: int = 5) -> str:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Names that occur more than once, in order."""
+    """Names that occur more than once, sorted."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 

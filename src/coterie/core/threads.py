@@ -21,9 +21,9 @@ R = TypeVar("R")
 
 @lru_cache(maxsize=2)
 def _libraries(user_api: str, n_modules: int) -> ThreadpoolController:
-    """The loaded libraries of a kind, searched again after an import, which may load more.
+    """The loaded libraries of one kind; cached, because a search takes longer than a small fit.
 
-    A search takes several milliseconds, longer than fitting a small member.
+    ``n_modules`` is part of the key: an import may load further libraries, so they are searched again.
     """
     return ThreadpoolController().select(user_api=user_api)
 
@@ -33,7 +33,7 @@ def _limited(user_api: str) -> Any:
 
 
 class _BlasLimit:
-    """One BLAS thread while any Python thread is inside; the last to leave restores the number.
+    """One BLAS thread while any Python thread is inside; the last thread to leave restores the number.
 
     The number belongs to the whole process. If every caller saved and restored it, the first to leave
     would lift the limit for the others, and the last would restore the number it saw: the limit.
@@ -112,7 +112,7 @@ def refuse_lost_threads() -> None:
     if _LOST:
         raise ForkedError(
             "this process was forked after coterie had run in its parent, and the threads of GNU "
-            'OpenMP did not come along; start processes by "spawn" or "forkserver" '
+            'OpenMP do not survive a fork; start processes by "spawn" or "forkserver" '
             '(multiprocessing.get_context("spawn")), or set NUMBA_THREADING_LAYER=workqueue'
         )
 
@@ -126,12 +126,12 @@ def _may_be_workqueue() -> bool:
     try:
         return bool(numba.threading_layer() == "workqueue")
     except ValueError:
-        # Chosen when the first kernel runs.
+        # The layer is chosen when the first kernel runs.
         return True
 
 
 def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
-    """Make a parallel kernel raise ForkedError where it cannot run, and wait where it must."""
+    """Make a parallel kernel raise ForkedError if its threads are lost, and run alone on workqueue."""
 
     @wraps(kernel)
     def call(*arguments: P.args, **named: P.kwargs) -> R:

@@ -11,5 +11,5 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# one record per pass of a solver: "pass", "objective", "residual" and what else the method reports
+# one record per pass of a solver: "pass", "objective", "residual" and other values of the method
 Pass = Mapping[str, Any]

@@ -32,7 +32,7 @@ from coterie.ensemble.read import (
     with_suffixes,
 )
 
-# methods treat a weight as a number of copies; with more copies in total, one sample is lost to rounding
+# methods treat a weight as a number of copies; above this total, one copy would be lost to rounding
 MOST_COPIES = 2.0**40
 
 
@@ -40,20 +40,21 @@ MOST_COPIES = 2.0**40
 class Ensemble:
     """Clusterings of the same samples, compressed without loss.
 
-    Samples with the same labels in every member form one *microcluster*. Every method solves on the
-    N microclusters with their weights and copies the answer back. Make an ensemble with
-    :meth:`from_labels`, :meth:`from_members` or :meth:`from_tables`, not with the constructor.
+    Samples with the same labels in every member form one *microcluster*. Every method works on the
+    N microclusters with their weights, and the labels are then copied to the samples. Make an ensemble
+    with :meth:`from_labels`, :meth:`from_members` or :meth:`from_tables`, not with the constructor.
 
-    Microclusters are numbered from the heaviest down, equally heavy ones by a signature that does not
-    depend on any order or name, and base clusters by first appearance in that order. Permuting
-    samples or renaming labels therefore changes only ``inverse`` and ``categories``.
+    Microclusters are sorted by weight, heaviest first, and then by a signature that does not depend on
+    any order or name. Base clusters are numbered by first appearance in that order. Therefore
+    ``labels`` and ``weights`` stay the same if samples are permuted or labels are renamed. (Rows with
+    equal weights and signatures keep their order of appearance.)
 
     Attributes
     ----------
     labels : ndarray of int32, shape (N, m)
         Labels of each microcluster, 0 .. k_j - 1 in member j, -1 where missing.
     weights : ndarray, shape (N,)
-        Samples in each microcluster, or the sum of their ``sample_weight``.
+        Number of samples in each microcluster, or the sum of their ``sample_weight``.
     inverse : ndarray of int32, shape (n,)
         Microcluster of each sample.
     members : tuple of str
@@ -90,7 +91,7 @@ class Ensemble:
                 if isinstance(array, np.ndarray):
                     array.flags.writeable = False
 
-    # ------------------------------------------------------------------ making one
+    # ------------------------------------------------------------------ construction
 
     @classmethod
     def from_labels(
@@ -110,22 +111,23 @@ class Ensemble:
         ----------
         labels : array or nested list (n x m), mapping of name to labels, list of vectors, or dataframe
             Integers, text, booleans, whole floats, categoricals; columns may differ in type. A
-            named column of text that differs in each of eight or more rows is refused as an id. In a
-            list of arrays or series each is a member. Series are brought into one order by their
-            index, which must hold the same ids.
+            named column of text that differs in each of eight or more rows is refused, because it
+            looks like an id. In a list of arrays or series, each one is a member. Series are aligned
+            by their index, so all of them must have the same ids.
         names : sequence of str, optional
             Names of the members; by default those of the columns, else ``member_0``, ...
         missing : value, collection of values or None, default -1
             Values that mean "no label", in addition to NaN, None and NA. With None, -1 is an
             ordinary label.
         sample_weight, member_weight : array, optional
-            Weights per sample (the microclusters' multiplicities) and per member, between 1e-30
-            and 1e30.
+            Weight of each sample (a sample of weight two counts like the sample given twice) and of
+            each member, between 1e-30 and 1e30.
         sample_ids : array, optional
-            Ids of the samples, all different, kept for output; by default the index of a pandas
-            frame, unless it only counts the rows, has duplicates or several levels.
+            Ids of the samples, all different, used in outputs; by default the index of a pandas
+            frame, unless it only counts the rows, has duplicates or missing values, or has several
+            levels.
         blank_samples : {"refuse", "keep"}, default "refuse"
-            Whether a sample without a label in any member is an error. There is no evidence about
+            Whether a sample without a label in any member is an error. Members say nothing about
             such a sample; only methods that fill in labels (PCE) accept an ensemble that has one.
 
         Examples
@@ -199,7 +201,8 @@ class Ensemble:
 
         Parameters
         ----------
-        tables : sequence of dataframes or mappings of columns, or mapping of name to such
+        tables : sequence of tables, or mapping of name to table
+            A table is a dataframe or a mapping of column name to values.
         id : str
             The column of sample ids, which every table must have. Ids must differ within a table.
         label : str, sequence of str or None
@@ -239,7 +242,7 @@ class Ensemble:
 
     @cached_property
     def n_clusters_per_member(self) -> NDArray[np.int64]:
-        """Base clusters k_j of each member."""
+        """Number of clusters k_j of each member."""
         return _read_only([len(values) for values in self.categories])
 
     @cached_property
@@ -254,7 +257,7 @@ class Ensemble:
 
     @cached_property
     def n_base_clusters(self) -> int:
-        """Base clusters k of all members together."""
+        """Number of base clusters k, over all members."""
         return int(self.cluster_offsets[-1])
 
     @cached_property
@@ -274,7 +277,7 @@ class Ensemble:
 
     @cached_property
     def observed(self) -> NDArray[np.bool_]:
-        """Where a member labels a microcluster, N x m."""
+        """Whether each member labels each microcluster, N x m."""
         return _read_only(self.labels >= 0)
 
     @cached_property
@@ -314,16 +317,16 @@ class Ensemble:
 
     @cached_property
     def has_whole_weights(self) -> bool:
-        """Whether the weights are counts: whole numbers, as is always so without ``sample_weight``."""
+        """Whether the weights are counts, that is, whole numbers; always true without ``sample_weight``."""
         weights = self.weights if self.sample_weight is None else self.sample_weight
         if weights.dtype.kind != "f":
             return True
-        # sums of whole floats are exact up to here
+        # sums of whole floats are exact up to this total
         return bool((weights == np.rint(weights)).all() and weights.sum() <= 2.0**53)
 
     @property
     def sample_counts(self) -> NDArray[Any]:
-        """How many samples each sample counts for, shape (n,): its weight, else one."""
+        """The number of samples that each sample counts for, shape (n,): its weight, one by default."""
         if self.sample_weight is None:
             return np.ones(self.n_samples, dtype=np.int64)
         return self.as_counts(self.sample_weight.astype(np.float64))
@@ -353,11 +356,11 @@ class Ensemble:
 
     def describe_blank(self, blank: NDArray[np.int64]) -> str:
         """The number of samples without a label, and the first ones by id or row."""
-        named = blank if self.sample_ids is None else self.sample_ids[blank]
+        ids = blank if self.sample_ids is None else self.sample_ids[blank]
         return (
             f"{counted(len(blank), 'sample')} without a label in any member: "
             f"{'rows' if self.sample_ids is None else 'ids'} "
-            f"{', '.join(str(value) for value in named[:5])}{', ...' if len(blank) > 5 else ''}"
+            f"{', '.join(str(value) for value in ids[:5])}{', ...' if len(blank) > 5 else ''}"
         )
 
     def expand(self, values: ArrayLike) -> NDArray[Any]:
@@ -378,10 +381,10 @@ class Ensemble:
             )
         return array[self.inverse]
 
-    # ------------------------------------------------------------------ other ensembles from it
+    # ------------------------------------------------------------------ derived ensembles
 
     def select(self, members: str | int | Sequence[str | int] | NDArray[Any]) -> Self:
-        """The ensemble of some members, given by name, position or mask, in this order."""
+        """The ensemble of some members, given by name, position or mask, in the order given."""
         wanted: list[Any]
         if isinstance(members, str | int | np.integer):
             wanted = [members]
@@ -461,10 +464,10 @@ class Ensemble:
 
         Papers use this rule for methods that need all labels: a missing label becomes one of that
         member's own clusters, each with the same probability, whatever its size. (The papers draw
-        from the c wanted clusters; their members have c clusters each, so it is the same.) Labels are
-        drawn for every sample separately: samples of one microcluster may be separated, and there are
-        more microclusters afterwards. When comparing methods, fill once and pass the same ensemble to
-        all of them.
+        from the c wanted clusters, which is the same because their members have c clusters each.)
+        Labels are drawn for every sample separately. Samples of one microcluster may therefore get
+        different labels, and the number of microclusters may grow. When comparing methods, fill once
+        and pass the same ensemble to all of them.
 
         Parameters
         ----------
@@ -526,8 +529,8 @@ class Ensemble:
     def with_fewer_copies(self) -> Self:
         """The same ensemble, with weights halved until they add up to at most 2^40.
 
-        Methods solve on this ensemble, so that weights of up to 1e30 per sample keep every number in
-        range. Halving loses no digit.
+        Methods work on this ensemble, so that no number overflows even with weights of 1e30 per
+        sample. Halving loses no digit.
 
         Examples
         --------
@@ -541,7 +544,7 @@ class Ensemble:
             return self
         return replace(self, weights=self.weights * 2.0 ** -np.ceil(np.log2(excess)))
 
-    # ------------------------------------------------------------------ Python's own
+    # ------------------------------------------------------------------ special methods
 
     def __repr__(self) -> str:
         missing = "no label missing"
@@ -564,14 +567,14 @@ class Ensemble:
             if field.name not in ("members", "categories")
         )
 
-    # equality compares content, which may be millions of cells, so an ensemble cannot be a key
+    # a hash would have to read all labels, which may be millions, so an ensemble cannot be a key
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # through the constructor, which makes the arrays of a loaded ensemble read-only
+        # unpickling calls the constructor, which makes the arrays read-only
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
-    # ------------------------------------------------------------------ the one way in
+    # ------------------------------------------------------------------ assembly
 
     @classmethod
     def _from_read(
@@ -616,7 +619,7 @@ class Ensemble:
             sample_weight=sample_weight,
             sample_ids=sample_ids,
         )
-        # fills the cached property: the signatures of members do not depend on the order of rows
+        # fills the cached property, because the signatures are known and do not depend on the row order
         vars(ensemble)["canonical_member_order"] = _read_only(
             np.argsort(canonical.member_signatures, kind="stable")
         )
@@ -652,7 +655,7 @@ def _read_only(values: ArrayLike) -> NDArray[Any]:
 def _agreed(
     one: NDArray[Any] | None, other: NDArray[Any] | None, error: str
 ) -> NDArray[Any] | None:
-    """What two ensembles say of their samples, if they do not contradict each other."""
+    """The ids or weights of the samples of two ensembles; raises LabelError if they differ."""
     if one is None or other is None:
         return other if one is None else one
     if not np.array_equal(one, other):

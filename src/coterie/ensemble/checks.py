@@ -1,4 +1,4 @@
-"""Checks of the other inputs of an ensemble: weights and rows."""
+"""Checks of weights, of selected rows, and of members without labels."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def checked_weights(
                     f"{name} must be positive (not zero) and finite, but entry {i} is {value!r}"
                 )
     if weights.dtype.kind not in "iu":
-        # also half and extended precision
+        # floats of half and extended precision, too
         weights = weights.astype(np.float64)
     for i in (int(np.argmin(weights)), int(np.argmax(weights))):
         if not SMALLEST_WEIGHT <= weights[i] <= LARGEST_WEIGHT:
@@ -82,7 +82,7 @@ def checked_weights(
                 f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but entry {i} is "
                 f"{weights[i].item()!r}; multiply all of them by one factor"
             )
-    # no type has exact sums of integers beyond this
+    # weights are summed as floats, which are exact only up to this total
     if weights.dtype.kind in "iu" and weights.sum(dtype=np.float64) > 2.0**53:
         return weights.astype(np.float64)
     return weights

@@ -22,7 +22,7 @@ class Categorical:
 
     @classmethod
     def of(cls, series: Any) -> Categorical | None:
-        """From a categorical pandas series, else None."""
+        """The column of a categorical pandas series; None for any other series."""
         values = getattr(series, "cat", None)
         codes = getattr(values, "codes", None)
         if values is None or codes is None:
@@ -34,14 +34,17 @@ class Categorical:
 
     def cells(self) -> NDArray[Any]:
         """The value of each cell, None where it is missing."""
-        # one more at the end, which the code -1 selects
-        known = np.empty(len(self.categories) + 1, dtype=object)
-        known[:-1] = self.categories
-        return known[self.codes]
+        # the last entry stays None: the code -1 selects it
+        values = np.empty(len(self.categories) + 1, dtype=object)
+        values[:-1] = self.categories
+        return values[self.codes]
 
 
 def first_non_label(values: NDArray[np.floating[Any]]) -> tuple[int, str] | None:
-    """Row of the first float that cannot be a label and why, or None; NaN is a missing label."""
+    """Row of the first float that cannot be a label, and the reason; None if there is none.
+
+    NaN is a missing label.
+    """
     present = np.where(np.isnan(values), 0, values).astype(np.float64, copy=False)
     for wrong, reason in (
         (np.isinf(present), "an infinite value is not a label"),
@@ -56,7 +59,7 @@ def first_non_label(values: NDArray[np.floating[Any]]) -> tuple[int, str] | None
 def encode(
     values: object, member: str, missing: MissingValues
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """A column of labels as codes 0, 1, ... (-1 for missing), and the label of each code."""
+    """Code a column of labels as 0, 1, ... (-1 for missing); also returns the label of each code."""
     if isinstance(values, Categorical):
         return _encode_categorical(values, member, missing)
     column = _as_column(values, member)
@@ -98,7 +101,7 @@ def _encode_categorical(
 
 def _as_column(values: object, member: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
-        # not .filled(None): that fills with the array's own fill value
+        # not .filled(None), which fills with the array's own fill value
         column = values.data.astype(object)
         column[np.ma.getmaskarray(values)] = None
         values = column
@@ -123,7 +126,7 @@ def _as_column(values: object, member: str) -> NDArray[Any]:
         column = column.reshape(-1)
     if column.ndim != 1:
         raise LabelError(
-            f"member {member!r} must be one label per sample, but has shape {column.shape}"
+            f"member {member!r} must hold one label per sample, but has shape {column.shape}"
         )
     if column.dtype.kind == "c":
         raise LabelError(
@@ -134,7 +137,7 @@ def _as_column(values: object, member: str) -> NDArray[Any]:
 
 
 def dense_codes(values: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Integers as codes without gaps, and the integer of each code, ascending."""
+    """Code integers as 0, 1, ... in ascending order; also returns the integer of each code."""
     if values.size == 0:
         return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     low, high = int(values.min()), int(values.max())

@@ -29,7 +29,7 @@ class DistinctRows:
 def distinct_rows_of_matrix(
     matrix: NDArray[Any], names: Sequence[str], missing: MissingValues
 ) -> DistinctRows:
-    """Compress a numeric n x m matrix chunk by chunk, without coding all of it at once."""
+    """Compress an integer n x m matrix chunk by chunk, without coding all of it at once."""
     low, high = matrix.min(axis=0), matrix.max(axis=0)
     if any(int(top) - int(bottom) > LARGEST_CODE for bottom, top in zip(low, high, strict=True)):
         columns = [encode(matrix[:, j], names[j], missing) for j in range(matrix.shape[1])]
@@ -41,7 +41,7 @@ def distinct_rows_of_matrix(
     def coded(chunk: slice) -> NDArray[np.int32]:
         values = matrix[chunk]
         codes = np.empty(values.shape, dtype=np.int32)
-        # the difference fits even where it wraps around in a narrow or unsigned type
+        # the difference fits int32, and is right even if it wraps around in a narrow or unsigned type
         np.subtract(values, low, out=codes, dtype=wide, casting="unsafe")
         for number in missing.numbers:
             if smallest <= number <= largest:
@@ -53,7 +53,7 @@ def distinct_rows_of_matrix(
     for j in range(matrix.shape[1]):
         seen = codes[:, j] >= 0
         codes[seen, j], values = dense_codes(codes[seen, j])
-        # wraps around like the subtraction above, so it is right for any integer type
+        # may wrap around like the subtraction above, so the sum is right for any integer type
         categories.append(values.astype(matrix.dtype) + low[j])
     return DistinctRows(codes, inverse, tuple(categories))
 
@@ -72,7 +72,7 @@ def distinct_rows_of_columns(
 
 
 def _distinct(coded: Any, n: int, m: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    # imported late: numba takes half a second to import
+    # imported here because importing numba takes half a second
     from coterie.numerics.rows import RowTable
 
     table = RowTable(m)
@@ -86,7 +86,7 @@ def _distinct(coded: Any, n: int, m: int) -> tuple[NDArray[np.int32], NDArray[np
 
 @dataclass(frozen=True)
 class CanonicalRows:
-    """Microclusters from the heaviest down; equal weights by signature, then first appearance.
+    """Microclusters by weight, heaviest first, then by signature, then by first appearance.
 
     Base clusters are numbered by first appearance in that order, so that neither the order of
     samples nor the names of labels matters.
@@ -104,7 +104,7 @@ def canonical_rows(
     sample_weight: NDArray[Any] | None,
     member_weight: NDArray[np.float64],
 ) -> CanonicalRows:
-    """Order microclusters and base clusters so that the input's order and names do not matter."""
+    """Order microclusters and base clusters independently of the order and names in the input."""
     from coterie.ensemble.canonical import renumber, signatures
 
     weights: NDArray[Any] = np.bincount(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import CoterieError, LabelError, with_advice
 from coterie.ensemble.missing import is_missing
 
-# with fewer samples, a clustering may give each sample its own label
+# with fewer rows, a clustering may give each sample its own label
 FEWEST_ROWS_OF_IDS = 8
 # rows checked before the whole column: a clustering hardly ever differs in each of them
 FIRST_ROWS = 100
@@ -44,11 +44,11 @@ def checked_ids(
     ----------
     values : iterable
     name : str
-        What holds the ids, for messages: a parameter, or a file and its column.
+        Where the ids come from, for messages: a parameter, or a file and its column.
     row_name : callable
-        How messages name a row.
+        From the position of a row to its name in messages.
     error : type
-        What is raised.
+        The exception to raise.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def id_vector(given: object, n_samples: int) -> NDArray[Any]:
     ids = np.array(given)
     if ids.shape != (n_samples,):
         raise LabelError(f"sample_ids must hold {n_samples} ids, but has shape {ids.shape}")
-    # numbers and text of numpy cannot be missing, and counting distinct ones is quick
+    # integers and text in numpy cannot be missing, and counting distinct values is quick
     if ids.dtype.kind in "OfmM" or len(np.unique(ids)) < n_samples:
         checked_ids(ids.tolist(), "sample_ids")
     return ids
@@ -123,13 +123,13 @@ def index_ids(table: object) -> NDArray[Any] | None:
     if values.dtype.kind in "iu":
         return None if np.array_equal(values, np.arange(len(values))) else values.copy()
     texts = np.array([str(value) for value in index])
-    # values of different types may be written alike
-    alike = index.inferred_type != "string" and len(np.unique(texts)) < len(texts)
-    return None if alike else texts
+    # values of different types may have the same text
+    ambiguous = index.inferred_type != "string" and len(np.unique(texts)) < len(texts)
+    return None if ambiguous else texts
 
 
 def kind_of_ids(ids: Sequence[Any]) -> str:
-    """What kind of value ids are, for messages."""
+    """The kind of the ids, for messages."""
     for kind, types in (("text", str), ("bytes", bytes), ("truth values", bool), ("dates", date)):
         if any(isinstance(value, types) for value in ids):
             return kind
@@ -137,7 +137,7 @@ def kind_of_ids(ids: Sequence[Any]) -> str:
 
 
 def differs_in_every_row(values: Sequence[Any] | NDArray[Any]) -> bool:
-    """Whether a column holds as many different values as rows, enough of them to be ids."""
+    """Whether a column has a different value in every row, and enough rows to be ids."""
     if len(values) < FEWEST_ROWS_OF_IDS or len({*islice(values, FIRST_ROWS)}) < min(
         len(values), FIRST_ROWS
     ):
@@ -157,9 +157,9 @@ def refuse_id_columns(
         The different values of each column.
     n_rows : int
     advice : str
-        How to name an id, its parameters in braces (see CoterieError).
+        What to do if a column is an id, with parameters in braces (see CoterieError).
     stacklevel : int
-        Of the warning, as in :func:`warnings.warn`.
+        As in :func:`warnings.warn`.
     """
     if n_rows < FEWEST_ROWS_OF_IDS:
         return
@@ -181,7 +181,7 @@ def refuse_id_columns(
         warning = with_advice(
             f"column{'s' if several else ''} {', '.join(suspects[:5])}"
             f"{', ...' if len(suspects) > 5 else ''} hold{'' if several else 's'} a different number "
-            f"in each of the {n_rows:,} rows, as ids do, and a member like that carries no evidence",
+            f"in each of the {n_rows:,} rows, as ids do; such a member carries no evidence",
             f"if it is an id, {advice}",
             {},
         )

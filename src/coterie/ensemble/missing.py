@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import LabelError
 
 Missing = Any
-# every way to write NaN that Python reads as a number
+# every spelling of NaN that float() reads
 _NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
 # cells of a file that hold nothing
 MISSING_TEXTS = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
@@ -37,7 +37,7 @@ def is_missing(value: Any) -> bool:
         return value.is_nan()
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
-    # known by name, so that neither pandas nor pyarrow is imported for them
+    # recognised by name, so that neither pandas nor pyarrow is imported
     kind = type(value)
     if kind.__module__ == "pyarrow.lib":
         return getattr(value, "is_valid", True) is False
@@ -45,7 +45,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_missing_text(cell: str) -> bool:
-    """Whether a cell of a file says that there is no value.
+    """Whether a cell of a file means a missing value.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def is_hashable(value: object) -> bool:
 def is_whole(number: float | Decimal) -> bool:
     """Whether a number has no fraction; infinity and NaN are not whole."""
     if isinstance(number, Decimal):
-        # not by the remainder, which raises an error for numbers with many digits
+        # the remainder would raise an error for numbers with many digits
         return number.is_finite() and number == number.to_integral_value()
     return number.is_integer()
 
@@ -76,7 +76,7 @@ def is_whole(number: float | Decimal) -> bool:
 def label_key(value: Any, where: str) -> tuple[str, Any]:
     """Kind and value of a label: 1 and 1.0 are the same label; True, "1" and 1 are three.
 
-    ``where`` begins the error for a value that cannot be a label.
+    ``where`` is the beginning of the error for a value that cannot be a label.
     """
     if isinstance(value, bool | np.bool_):
         return "truth", bool(value)
@@ -96,7 +96,7 @@ def label_key(value: Any, where: str) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class MissingValues:
-    """The labels that mean "no label", beside NaN, None and NA, which always do."""
+    """The values that mean "no label", in addition to NaN, None and NA."""
 
     numbers: tuple[int, ...]
     others: frozenset[Hashable]

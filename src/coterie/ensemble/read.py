@@ -25,7 +25,7 @@ from coterie.ensemble.ids import (
 from coterie.ensemble.missing import Missing, MissingValues
 
 Columns = list[tuple[NDArray[np.int32], NDArray[Any]]]
-# a numeric matrix is compressed chunk by chunk; everything else arrives as coded columns
+# an integer matrix, which is compressed chunk by chunk, or coded columns for every other input
 Content = Columns | tuple[NDArray[Any], MissingValues]
 
 
@@ -67,10 +67,10 @@ def members_of_labels(
 
 
 def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
-    """Labels with series brought into one order of samples by their index, and the ids.
+    """Labels with all series in the same order of samples, and the ids from their index.
 
     A list of arrays or series is a list of members, and becomes a mapping. Series whose index only
-    counts the rows are taken in the order that they have.
+    counts the rows keep their order.
     """
     if isinstance(labels, list | tuple) and labels and all(map(_is_vector, labels)):
         named = [
@@ -90,8 +90,8 @@ def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
         keys = given.tolist()
         if other := len(set(keys) ^ set(position)):
             raise LabelError(
-                f"members {first!r} and {name!r} have different samples: {other:,} ids are in one of "
-                "their indexes only; join them with Ensemble.from_tables, or reindex them"
+                f"members {first!r} and {name!r} have different samples: {other:,} ids are in only one "
+                "of their indexes; join them with Ensemble.from_tables, or reindex them"
             )
         rows = np.empty(len(keys), dtype=np.int64)
         rows[[position[key] for key in keys]] = np.arange(len(keys))
@@ -195,7 +195,7 @@ def with_suffixes(names: Sequence[str]) -> list[str]:
 
 
 def _table_ids(columns: dict[str, object], id: str, table: str, kinds: dict[str, str]) -> list[Any]:
-    """The ids of one table, of the same kind as those of the tables before."""
+    """The ids of one table, which must be of the same kind as the ids of earlier tables."""
     if id not in columns:
         raise LabelError(absent_column(table, id, columns))
     column: Any = columns[id]
@@ -232,7 +232,7 @@ def _label_columns(
 def _warn_of_separate_tables(
     names: Sequence[str], rows_of_tables: Sequence[NDArray[np.int64]], n_samples: int
 ) -> None:
-    """Warn of tables that no chain of shared samples connects with the first."""
+    """Warn about tables that no chain of shared samples connects to the first table."""
     reached = np.zeros(n_samples, dtype=np.bool_)
     reached[rows_of_tables[0]] = True
     waiting = [*range(1, len(names))]
@@ -255,7 +255,7 @@ def _warn_of_separate_tables(
 
 
 def table_columns(table: object, name: str) -> dict[str, object] | None:
-    """Columns of a mapping or dataframe by their names; None where it is neither."""
+    """Columns of a mapping or dataframe by name; None for anything else."""
     if isinstance(table, Mapping):
         columns, values = [*table], [_vector(column) for column in table.values()]
     else:
@@ -266,7 +266,7 @@ def table_columns(table: object, name: str) -> dict[str, object] | None:
             # by position: a pandas frame may have numbers for column names
             columns, values = frame.columns, [_series_values(s) for s in frame.iter_columns()]
         except DuplicateError:
-            # pyarrow calls them column_names, the others columns
+            # pyarrow has column_names, other libraries have columns
             attribute = "column_names" if hasattr(table, "column_names") else "columns"
             columns, values = [*getattr(table, attribute)], []
     texts = [str(column) for column in columns]
@@ -278,18 +278,18 @@ def table_columns(table: object, name: str) -> dict[str, object] | None:
 def _vector(values: object) -> object:
     """One label vector; a dataframe's column or an arrow array is unwrapped."""
     if isinstance(values, list | tuple | np.ndarray) and not np.ma.isMaskedArray(values):
-        # asking narwhals takes longer than a short vector takes to read
+        # calling narwhals takes longer than reading a short vector
         return values
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return _series_values(series)
-    # a bare arrow array iterates over its own scalars, whose null is not None
+    # iterating over an arrow array gives arrow scalars, whose null is not None
     as_list = getattr(values, "to_pylist", None)
     return values if as_list is None else as_list()
 
 
 def _series_values(series: nw.Series[Any]) -> object:
-    """A dataframe column as an array or codes, or as a list where these would lose its values."""
+    """A dataframe column as codes or an array, or as a list if an array would change its values."""
     if (categorical := Categorical.of(series.to_native())) is not None:
         return categorical
     whole = series.dtype.is_integer() or series.dtype == nw.Boolean
@@ -339,11 +339,11 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     return member_names
 
 
-# ---------------------------------------------------------------------- tables and arrays refused
+# ---------------------------------------------------------------------- refused inputs
 
 
 def _refuse_lazy(labels: object) -> None:
-    """Refuse a dask collection, all of which would be loaded into memory here, and AnnData."""
+    """Refuse AnnData, and dask collections, which would be loaded into memory completely."""
     library = type(labels).__module__.partition(".")[0]
     if library == "anndata":
         raise LabelError(
@@ -375,7 +375,7 @@ def _rectangle(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
             raise LabelError(
-                f"labels must be n x m (a row per sample), but row {i} is {row!r}; "
+                f"labels must be n x m (one row per sample), but row {i} is {row!r}; "
                 "for one label vector use Ensemble.from_members([labels])"
             )
         if len(row) != len(rows[0]):

@@ -1,7 +1,7 @@
 """Agreement of a partition with known classes; every score comes from one contingency table.
 
-Two partitions that are equal up to the names of their clusters score 1, also if both are trivial (a
-single cluster, or every sample alone). scikit-learn has the same convention.
+Two partitions that are equal up to the names of their clusters score 1, even if both are trivial (a
+single cluster, or every sample in its own). scikit-learn has the same convention.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AVERAGE = Choice(get_args(Average))
 def accuracy(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
     """Share of the samples in the class that their cluster is matched with, for the best matching.
 
-    The matching is one-to-one. With more clusters than classes, or fewer, some match nothing.
+    The matching is one-to-one. If the numbers of clusters and classes differ, some remain unmatched.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def nmi(
     average: Average = "arithmetic",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mutual information over an average of the two entropies, in [0, 1].
+    """Normalised mutual information: divided by an average of the two entropies, in [0, 1].
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def pairwise_f(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) 
 
 
 def purity(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> float:
-    """Share of samples that belong to the main class of their cluster.
+    """Share of the samples that belong to the most frequent class of their cluster.
 
     A partition into single samples scores 1, so compare only partitions with the same number of
     clusters.
@@ -129,7 +129,7 @@ def scores(truth: Any, labels: Any, sample_weight: ArrayLike | None = None) -> d
     Parameters
     ----------
     truth, labels : sequence, array or series
-        Labels of any hashable kind.
+        Labels of any hashable type.
     sample_weight : array, optional
         Number of identical samples that each sample represents.
 
@@ -162,7 +162,7 @@ def contingency_table(
 ) -> sparse.csr_array:
     """Weight of the samples in each class and cluster; zeros are not stored.
 
-    Labels are of any hashable kind, and -1 is a label like any other. A class or cluster without
+    Labels may be of any hashable type, and -1 is a label like any other. A class or cluster without
     weight has no row or column.
 
     Examples
@@ -218,7 +218,7 @@ def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
     if hasattr(labels, "__array__"):
         vector = np.asarray(labels)
         if vector.ndim != 1:
-            raise ValueError(f"{name} must be one label per sample, but has shape {vector.shape}")
+            raise ValueError(f"{name} must hold one label per sample, but has shape {vector.shape}")
         if vector.dtype.kind in "iu" and vector.dtype != np.uint64:
             codes, values = dense_codes(vector.astype(np.int64))
             return codes, len(values)

@@ -70,20 +70,20 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
 def cophenetic_correlation(
     ensemble: Ensemble, dendrogram: Any = None, *, memory_budget: Budget = None
 ) -> float:
-    """Correlation, over all pairs of samples, of co-association and cophenetic distance.
+    """Correlation of dissimilarity and cophenetic distance over all pairs of samples.
 
     The dissimilarity of two samples is one minus their co-association; the cophenetic distance is
-    the height at which the dendrogram joins them. If both are constant over the pairs the value is
+    the height at which the dendrogram joins them. If both are constant over all pairs the value is
     1; if only one is constant, it is 0.
 
     Parameters
     ----------
     ensemble : Ensemble
     dendrogram : Dendrogram, optional
-        Merges of the ensemble's microclusters, such as ``EAC().fit(ensemble).dendrogram_``; by
-        default average link of the dissimilarities.
+        A dendrogram of the ensemble's microclusters, such as ``EAC().fit(ensemble).dendrogram_``; by
+        default the average-link dendrogram of the dissimilarities.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Bytes (or text such as "4GB") that may be allocated; see :func:`coterie.memory_budget`.
 
     Examples
     --------
@@ -114,14 +114,15 @@ def cophenetic_correlation(
     total = _pairs_between(weights) + _pairs_inside(weights)
     if total == 0:
         return 1.0
-    given = _Centred.of(dissimilarity, weights, total)
-    joined = _Centred.of(_joining_heights(dendrogram), weights, total)
-    spreads = given.product(given), joined.product(joined)
+    original = _Centred.of(dissimilarity, weights, total)
+    cophenetic = _Centred.of(_joining_heights(dendrogram), weights, total)
+    spreads = original.product(original), cophenetic.product(cophenetic)
     # a spread at the level of rounding counts as zero, because a constant has no correlation
-    flat = [spread <= 1e-24 * total for spread in spreads]
-    if any(flat):
-        return float(all(flat))
-    return float(np.clip(given.product(joined) / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0))
+    constant = [spread <= 1e-24 * total for spread in spreads]
+    if any(constant):
+        return float(all(constant))
+    covariance = original.product(cophenetic)
+    return float(np.clip(covariance / np.sqrt(spreads[0] * spreads[1]), -1.0, 1.0))
 
 
 def pac(
@@ -142,7 +143,7 @@ def pac(
     lower, upper : float, default 0.1 and 0.9
         Pairs at or below ``lower`` are apart, pairs at or above ``upper`` together.
     memory_budget : int, str or None, default None
-        Bytes (or text such as "4GB") that may be allocated; None takes 60 % of what is available.
+        Bytes (or text such as "4GB") that may be allocated; see :func:`coterie.memory_budget`.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def _joining_heights(dendrogram: Dendrogram) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Centred:
-    """Distances of all pairs of samples less their mean: between microclusters, and inside them."""
+    """Distances of all pairs of samples minus their mean: between microclusters, and inside them."""
 
     between: NDArray[np.float64]
     inside: float
@@ -207,7 +208,7 @@ class _Centred:
     def of(
         cls, distances: NDArray[np.float64], weights: NDArray[np.float64], total: float
     ) -> _Centred:
-        """From distances that are 0 inside microclusters; overwrites them."""
+        """Centre distances, which must be 0 inside microclusters; overwrites them."""
         mean = float(weights @ distances @ weights / 2 / total)
         distances -= mean
         # the diagonal holds no pairs

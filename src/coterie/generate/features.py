@@ -39,21 +39,21 @@ def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
 
 @contextmanager
 def explained_errors(X: Any) -> Iterator[None]:
-    """Convert X to numbers inside this block: an error names the column and row of text or a date."""
+    """In this block X is converted to numbers; errors name the column and row of text or a date."""
     _refuse_masked(X)
     try:
         if not _holds_dates(X):
             yield
             return
         # Dates can be converted to numbers, but NaT would become a number as well.
-        cell = _first_other(X)
+        cell = _first_non_number(X)
     except OverflowError:
         raise ValueError("X holds a number that is too large for a float; rescale it") from None
     except DuplicateError:
         raise ValueError("X has columns of the same name; names of features must differ") from None
     except (TypeError, ValueError):
-        # Searched only after a failure: numbers, the usual case, cost nothing.
-        cell = _first_other(X)
+        # Searched only after a failure, so that the usual case, all numbers, costs nothing.
+        cell = _first_non_number(X)
         if cell is None:
             raise
     if cell is None:
@@ -92,7 +92,7 @@ def _holds_dates(X: Any) -> bool:
     return any(re.match("(date|time|duration)", str(kind).lower()) for kind in kinds)
 
 
-def _first_other(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:
+def _first_non_number(X: Any) -> tuple[str | int, int, str | date | timedelta] | None:
     """Column, row and content of the first cell that holds a date, or text that is not a number."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
@@ -120,15 +120,15 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
     Numbers so large that their squares overflow raise ParameterError.
     """
     values = matrix.data if sparse.issparse(matrix) else matrix
-    # Usually two numbers suffice, without a mask as large as the matrix. They are NaN if any is.
+    # The extremes are NaN if any value is, so the usual case needs no mask as large as the matrix.
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
     # Leaves room for a sum of many squared differences.
     if largest <= float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4:
         return
     if np.isfinite(largest):
         raise ParameterError(
-            f"X reaches {largest:.3g}, and squares of that overflow {matrix.dtype}; "
-            "rescale it, such as with sklearn.preprocessing.StandardScaler"
+            f"X holds values as large as {largest:.3g}, whose squares overflow {matrix.dtype}; "
+            "rescale it, for example with sklearn.preprocessing.StandardScaler"
         )
     if sparse.issparse(matrix):
         entries = matrix.tocoo()

@@ -1,9 +1,9 @@
-"""Missing feature values: every member fills them anew, from rows that resemble the row with the gap.
+"""Missing feature values (gaps): every member fills them anew, from rows similar to the row with the gap.
 
 A gap is filled with the value of one of the five most similar rows (donors), drawn for each member. So
-members differ where the filled values matter, and the consensus and its confidence know it. On real
-tables with values removed this recovers the partition of the complete table better than medians, draws
-from the whole column, or members on complete columns only (see docs/tables.md).
+members differ where the filled values matter, and the confidence is lower there. On real tables with
+values removed, this recovers the partition of the complete table better than medians, draws from the whole
+column, or members on complete columns only (see docs/tables.md).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
-# rows from which the value of a gap is drawn
+# number of rows from which the value of a gap is drawn
 N_DONORS = 5
-# rows among which donors are searched; more rows take longer and are hardly nearer
+# number of rows among which donors are searched; with more, donors are hardly nearer
 MOST_CANDIDATES = 2_000
-# distances held at the same time
+# number of distances held in memory at the same time
 BLOCK_CELLS = 4_000_000
 
 
@@ -55,7 +55,7 @@ class Gaps:
         candidates = X[chosen]
         empty = np.flatnonzero(np.isnan(candidates).all(axis=0))
         for column in empty:
-            # a rare value that no candidate has: take the rows that have it as well
+            # no candidate has a value in this column, so add rows that have one
             extra = np.flatnonzero(~np.isnan(X[:, column]))[:N_DONORS]
             candidates = np.concatenate([candidates, X[extra]])
         return cls._with_donors(X, candidates)
@@ -70,7 +70,7 @@ class Gaps:
         for begin in range(0, len(with_gaps), step):
             block = with_gaps[begin : begin + step]
             distances = nan_euclidean_distances(X[block], candidates)
-            # rows without a common value are the last choice
+            # rows that share no known column have no distance and come last
             order = np.argsort(np.nan_to_num(distances, nan=np.inf), axis=1, kind="stable")
             first, last = np.searchsorted(rows, [block[0], block[-1] + 1])
             for gap in range(first, last):

@@ -29,7 +29,7 @@ from coterie.numerics.eigen import largest_eigenpairs
 Progress = Callable[[int, int], None]
 ClusterCount = int | Literal["sqrt"] | tuple[int, int]
 # How often members are fitted again after a joblib backend lost them.
-LOSSES = 3
+MAX_RETRIES = 3
 # The bandwidths of the published experiments, as multiples of the mean distance.
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
@@ -58,8 +58,8 @@ class TooFewRows(ParameterError):
 class MemberPlan:
     """A member before it is fitted: its name, its clusterer, and the rows and columns it sees.
 
-    None for ``rows`` or ``columns`` means all of them. ``fill`` is the seed of the values that it
-    puts into gaps. Members of the same ``group`` differ by chance only.
+    None for ``rows`` or ``columns`` means all of them. ``fill`` is the seed for drawing the values that
+    fill gaps. Members of the same ``group`` differ by chance only.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Pool:
     dtype : dtype
         Precision of the features. Clusterers accept new rows only in the precision of the fit.
     prepare : callable or None
-        Turns rows as the user has them into the features that the members take.
+        Turns rows of the user's table into the features that the members are fitted on.
     """
 
     plans: tuple[MemberPlan, ...]
@@ -118,7 +118,7 @@ class Pool:
         ]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Labels that every member gives to new rows, in the values the member uses."""
+        """Labels that every member gives to new rows, n x m, numbered as the member does."""
         X = X.astype(self.dtype, copy=False)
         labels = [
             np.asarray(member.predict(plan.columns_of(X)))
@@ -150,7 +150,7 @@ def make_pool(
     gaps : Gaps, optional
         The missing values of X. Every member fills them anew.
     aside : array of bool, shape (n,), optional
-        Samples on which no member is fitted. The fitted members label them.
+        Samples on which no member is fitted. The fitted members label them afterwards.
     """
     kept = None if aside is None else np.flatnonzero(~aside)
     complete = X if gaps is None else gaps.filled_by_mean(X)
@@ -220,14 +220,14 @@ def _fitted(
     are fitted again, with the same result.
     """
     done = 0
-    for losses in range(LOSSES + 1):
+    for retries in range(MAX_RETRIES + 1):
         jobs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         try:
             for fitted in jobs(delayed(_fit_one)(X, plan, gaps) for plan in plans[done:]):
                 yield fitted
                 done += 1
         except CancelledError:
-            if losses == LOSSES:
+            if retries == MAX_RETRIES:
                 raise
         else:
             return
@@ -352,7 +352,7 @@ def spectral_plans(
 def estimator_plans(
     estimators: Sequence[Any], names: Sequence[str] | None, rng: np.random.Generator | None = None
 ) -> list[MemberPlan]:
-    """Plans of :func:`from_estimators`; clusterers without a seed of their own get one of ``rng``."""
+    """Plans of :func:`from_estimators`; clusterers without a seed of their own get one from ``rng``."""
     if not isinstance(estimators, Sequence):
         raise ParameterError(
             f"estimators must be a list of clusterers, but is {type(estimators).__name__}"
@@ -360,7 +360,7 @@ def estimator_plans(
     if len(estimators) == 0:
         raise ParameterError("estimators is empty: an ensemble needs at least one clusterer")
     for j, estimator in enumerate(estimators):
-        _refuse_no_clusterer(f"estimators[{j}]", estimator)
+        _require_clusterer(f"estimators[{j}]", estimator)
     if names is None:
         names = [f"{type(estimator).__name__}_{j}" for j, estimator in enumerate(estimators)]
     elif isinstance(names, str) or not isinstance(names, Sequence):
@@ -369,7 +369,9 @@ def estimator_plans(
         raise ParameterError(f"names must hold {len(estimators)} names, but holds {len(names)}")
     if rng is not None:
         seeds = child_seeds(rng, len(estimators)).tolist()
-        estimators = [_seeded(given, seed) for given, seed in zip(estimators, seeds, strict=True)]
+        estimators = [
+            _seeded(estimator, seed) for estimator, seed in zip(estimators, seeds, strict=True)
+        ]
     return [MemberPlan(name, estimator) for name, estimator in zip(names, estimators, strict=True)]
 
 
@@ -393,8 +395,8 @@ def draw_counts(
     largest = max(float(X.max()), -float(X.min()))
     if distinct > 1 and largest**2 < np.finfo(X.dtype).tiny:
         raise ParameterError(
-            f"X reaches only {largest:.3g}, and squares of that are zero in {X.dtype}; rescale it, "
-            "such as with sklearn.preprocessing.StandardScaler"
+            f"X holds no value larger than {largest:.3g}, and its square is zero in {X.dtype}; rescale "
+            "X, for example with sklearn.preprocessing.StandardScaler"
         )
     low, high = _bounds(n_clusters, n)
     if low > distinct:
@@ -404,7 +406,7 @@ def draw_counts(
 
 
 def count_distinct_rows(matrix: Any) -> int:
-    """Number of distinct rows, which is the largest possible number of clusters."""
+    """Number of distinct rows: no clusterer can find more clusters."""
     if sparse.issparse(matrix):
         tidy = matrix.tocsr()
         rows = {
@@ -449,11 +451,11 @@ def _kmeans(k: int, seed: int) -> KMeans:
 
 
 def is_clusterer(given: Any) -> bool:
-    """Whether it is an instance with ``fit_predict``, as a member needs."""
+    """Whether an object is an instance (not a class) with the method ``fit_predict``."""
     return hasattr(given, "fit_predict") and not isinstance(given, type)
 
 
-def _refuse_no_clusterer(name: str, given: Any) -> None:
+def _require_clusterer(name: str, given: Any) -> None:
     if not is_clusterer(given):
         raise ParameterError(
             f"{name} ({given!r}) has no fit_predict: it must be a scikit-learn compatible "
@@ -464,7 +466,7 @@ def _refuse_no_clusterer(name: str, given: Any) -> None:
 def _clusterer(given: Any, k: int, seed: int) -> Any:
     if given is None:
         return _kmeans(k, seed)
-    _refuse_no_clusterer("clusterer", given)
+    _require_clusterer("clusterer", given)
     estimator = clone(given)
     known = estimator.get_params()
     if "n_clusters" not in known:
@@ -506,7 +508,7 @@ class GaussianSpectral(ClusterMixin, BaseEstimator):
         """Cluster the rows of an n x n matrix of squared distances."""
         kernel = squared_distances / (-2.0 * self.sigma**2)
         np.exp(kernel, out=kernel)
-        # The diagonal is one, so that no degree is zero, however narrow the kernel.
+        # The diagonal is one, so no degree is zero, however narrow the kernel is.
         scale = 1.0 / np.sqrt(kernel.sum(axis=1))
         kernel *= scale
         kernel *= scale[:, None]

@@ -71,7 +71,7 @@ def kmeans_pool(
         If the index of a pandas frame names the samples, it becomes their ids.
     n_members : int, default 20
     n_clusters : int, "sqrt" or (low, high), default "sqrt"
-        Clusters of each member: a fixed number, or drawn at random between the bounds, both
+        Number of clusters of each member: fixed, or drawn at random from low to high, both
         included. "sqrt" means (2, sqrt n).
     random_state : int, Generator or None
     n_jobs : int or None
@@ -103,7 +103,7 @@ def subsample_pool(
     n_jobs: int | None = None,
     callback: Progress | None = None,
 ) -> Ensemble:
-    """Members that each see a random share of the samples and leave the others without a label.
+    """Cluster random subsets of the samples; each member leaves the other samples without a label.
 
     Every sample is seen by at least one member.
 
@@ -112,6 +112,7 @@ def subsample_pool(
     X, n_members, n_clusters, random_state, n_jobs, callback
         As in :func:`kmeans_pool`.
     share : float in (0, 1], default 0.8
+        Share of the samples that each member sees.
     clusterer : scikit-learn clusterer, optional
         It needs a parameter ``n_clusters``. k-means by default.
 
@@ -141,13 +142,14 @@ def feature_pool(
     n_jobs: int | None = None,
     callback: Progress | None = None,
 ) -> Ensemble:
-    """Members that each see a random share of the features, at least one.
+    """Cluster the samples by random subsets of the features.
 
     Parameters
     ----------
     X, n_members, n_clusters, random_state, n_jobs, callback
         As in :func:`kmeans_pool`.
     share : float in (0, 1], default 0.5
+        Share of the features that each member sees; at least one.
     clusterer : scikit-learn clusterer, optional
         It needs a parameter ``n_clusters``. k-means by default.
 
@@ -176,10 +178,10 @@ def spectral_pool(
     callback: Progress | None = None,
     memory_budget: Budget = None,
 ) -> Ensemble:
-    """Spectral clusterings with Gaussian kernels, whose nine bandwidths are used in turn.
+    """Spectral clustering with Gaussian kernels of nine bandwidths, which the members use in turn.
 
     The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Each member
-    needs an n x n matrix, so use it for a few thousand samples at most.
+    needs an n x n matrix, so use this for a few thousand samples at most.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Real tables as features: which columns are clustered by, and how each becomes numbers.
+"""Real tables as features: which columns are used, and how each becomes numbers.
 
 A real table has ids, categories, dates, constants, gaps and columns of very different scales. A
-:class:`TableEncoder` decides for each column what it is, turns the useful ones into numbers with
-scikit-learn's own encoders, imputers and scalers, and says what it did.
+:class:`TableEncoder` decides for each column what it is, turns the useful ones into numbers, mostly with
+scikit-learn's encoders, imputers and scalers, and records what it did.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SCALES: tuple[Scale, ...] = ("auto", "standard", "robust", "none")
 Imputation = Literal["donors", "median"]
 IMPUTATIONS: tuple[Imputation, ...] = ("donors", "median")
 ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "empty"]
-# a column with more missing values than this share of the rows says too little
+# a column with a larger share of missing values is left out
 MOST_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
 MOST_LEVELS = 30
-# with "auto", standardised values beyond this many standard deviations are pulled back to it, so that a
-# wild value does not decide; see docs/tables.md for the comparison with other values
+# with "auto", values are clipped to this many standard deviations, so that a single extreme value does not
+# dominate; docs/tables.md compares it with other limits
 MOST_DEVIATIONS = 3.0
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
@@ -93,7 +93,8 @@ class ColumnPlan:
 class JointScaler(TransformerMixin, BaseEstimator):
     """Centre the columns and divide all by one number, so that their mean variance is 1.
 
-    For columns in the same unit, such as pixels: their spreads can be compared and are kept.
+    For columns in the same unit, such as pixels: the spreads of such columns are comparable, and this
+    scaler keeps their ratios.
     """
 
     def fit(self, X: NDArray[np.float64], y: object = None) -> Self:
@@ -103,7 +104,7 @@ class JointScaler(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Columns around 0, in the common scale."""
+        """The columns, centred and divided by the common scale."""
         return (X - self.mean_) / self.scale_
 
 
@@ -134,9 +135,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     number    scaled as ``scale`` says; gaps are filled as ``impute`` says
     date      counted in days, then treated as a number
     category  text with at most 30 different values, or truth values: one column per value
-              (a missing value counts as a value of its own), scaled
-    id        whole numbers or words that differ in every row, or a name such as ``id``: left out
-    text      text with more different values: left out
+              (a missing value counts as a value of its own), scaled unless ``scale`` is "none"
+    id        whole numbers or texts that differ in every row, or a name such as ``id``: left out
+    text      text with more than 30 different values: left out
     constant  the same value in every row: left out
     empty     more than half of the values missing: left out
     ========  ============================================================================
@@ -145,19 +146,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     scale : {"auto", "standard", "robust", "none"}, default "auto"
         How columns of numbers are made comparable. "standard" divides by the standard deviation,
-        "robust" by the interquartile range, "none" leaves the units as they are. "auto" leaves the
-        units if the columns share one range, as pixels and answers from 1 to 5 do (at least half of
-        them reach its lower end, and half its upper end); otherwise it standardises, and pulls
-        values beyond 3 standard deviations back to 3.
+        "robust" by the interquartile range, "none" does not scale. "auto" divides all columns by one
+        number if they share one range, as pixels and answers from 1 to 5 do (at least half of the
+        columns, and at least two, reach both ends of the range of all). Otherwise it standardises,
+        and clips values to 3 standard deviations.
     categories : list of str, default ()
-        Columns that are categories, whatever they hold.
+        Columns to treat as categories, whatever they hold.
     impute : {"donors", "median"}, default "donors"
         How gaps in columns of numbers are filled. "donors" leaves them as NaN:
         :class:`coterie.ConsensusClustering` fills them anew for each member, with the value of one of
         the five most similar rows. "median" fills them once.
     columns : list of str or None, default None
-        The columns to cluster by. They are used even if they look like an id. None takes all columns
-        that are useful.
+        The columns to cluster by. They are used even if they look like an id. None takes all useful
+        columns.
     drop : list of str, default ()
         Columns to leave out.
 
@@ -242,7 +243,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError(
                 "no column is left to cluster by: "
                 + listed([f"{plan.name!r} ({plan.kind})" for plan in plans]),
-                # a constant separates nothing, whoever asks for it
+                # naming a constant column would not help
                 "check how the table was made"
                 if all(plan.kind == "constant" for plan in plans)
                 else "name the columns to use with {columns}",
@@ -254,7 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The features of a table that has the columns of the fit.
+        """The features of a table that has the same columns as the fitted one.
 
         Parameters
         ----------
@@ -300,32 +301,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _plans(self, table: Mapping[str, _Values]) -> list[ColumnPlan]:
         wanted = set(table if self.columns is None else self.columns) - set(self.drop)
-        asked = set(self.columns or ())
+        requested = set(self.columns or ())
         plans = [
-            _plan(name, values, name in self.categories, name in asked)
+            _plan(name, values, name in self.categories, name in requested)
             for name, values in table.items()
         ]
-        plans = _only_likely_ids(plans, table, asked)
+        plans = _with_number_ids(plans, table, requested)
         return [
             plan
             if plan.name in wanted
-            else replace(plan, used=False, treatment="left out as asked")
+            else replace(plan, used=False, treatment="left out on request")
             for plan in plans
         ]
 
     def _scaler_of(
         self, table: Mapping[str, _Values], plans: Sequence[ColumnPlan]
     ) -> tuple[Any, str]:
-        """The scaler of the numbers, and what it does in words."""
+        """The scaler of the numbers, and its description."""
         columns = [_numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)]
         if self.scale == "standard":
             return StandardScaler(), "standardised"
         if self.scale == "robust":
             return RobustScaler(), "divided by the interquartile range"
         if self.scale == "none":
-            return "passthrough", "as it is"
+            return "passthrough", "not scaled"
         if _share_range(columns):
-            return JointScaler(), "as it is (one range)"
+            return JointScaler(), "scaled jointly (one range)"
         clip = FunctionTransformer(_clip, feature_names_out="one-to-one")
         return make_pipeline(StandardScaler(), clip), "standardised"
 
@@ -334,7 +335,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scaler, _ = self._scaler_of(table, self._used)
         numbers = make_pipeline(SimpleImputer(strategy="median"), scaler)
         if self.impute == "donors":
-            # scikit-learn's scalers leave gaps as they are
+            # scikit-learn's scalers do not change gaps
             numbers = make_pipeline(scaler)
         levels = [
             np.arange(len(plan.levels), dtype=float)
@@ -354,7 +355,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _matrix(self, table: Mapping[str, _Values]) -> NDArray[np.float64]:
-        """The columns that are used as numbers, categories as positions among their values."""
+        """The used columns as numbers; a category is the position among its values."""
         absent = [plan.name for plan in self._used if plan.name not in table]
         if absent:
             raise DataError(
@@ -371,7 +372,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 class _Values:
     """A column as numbers (NaN where missing) or as texts (None where missing).
 
-    Dates that are written as text are both: days, and the texts.
+    Dates written as text have both: the days as numbers, and the texts.
     """
 
     numbers: NDArray[np.float64] | None = None
@@ -397,8 +398,8 @@ class _Values:
 
 
 def is_table(X: object) -> bool:
-    """Whether it is a dataframe that narwhals knows, or a mapping of columns."""
-    # a sparse matrix of the kind "dictionary of keys" is a mapping, too
+    """Whether an object is a dataframe that narwhals supports, or a mapping of columns."""
+    # a sparse matrix in the format "dictionary of keys" is a mapping, too
     if sparse.issparse(X) or isinstance(X, np.ndarray):
         return False
     return isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X)
@@ -427,14 +428,14 @@ class Preparation:
 
 
 def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.float64]:
-    """The features of a table without gaps, each filled by the mean of five similar rows."""
+    """The features of a table; each gap is filled with the mean of five similar rows."""
     encoder = TableEncoder() if encoder is None else encoder
     preparation, features = Preparation.fit(X, encoder, np.random.default_rng(0))
     return preparation.gaps.filled_by_mean(features)
 
 
 def read_columns(X: Any) -> dict[str, _Values]:
-    """The columns of a dataframe, a mapping or a matrix by name; those of a matrix are numbered."""
+    """The columns of a dataframe, a mapping or a matrix by name; columns of a matrix are numbered."""
     if isinstance(X, Mapping):
         if X and all(isinstance(values, _Values) for values in X.values()):
             return dict(X)
@@ -444,9 +445,9 @@ def read_columns(X: Any) -> dict[str, _Values]:
             frame = nw.from_native(X, eager_only=True)
         except DuplicateError:
             raise DataError(_SAME_NAME) from None
-        # not by name: a number would be a position
-        series = zip(frame.columns, frame.iter_columns(), strict=True)
-        columns = [(str(name), _from_series(str(name), one)) for name, one in series]
+        # not frame[name], which takes a number as a position
+        pairs = zip(frame.columns, frame.iter_columns(), strict=True)
+        columns = [(str(name), _from_series(str(name), series)) for name, series in pairs]
     else:
         matrix = np.ma.asanyarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
         if sparse.issparse(X) or matrix.ndim != 2:
@@ -519,8 +520,8 @@ def _finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     # leaves room for a sum of many squared differences
     if largest > float(np.sqrt(np.finfo(np.float64).max)) / 1e4:
         raise DataError(
-            f"column {name!r} reaches {largest:.3g}, and squares of that overflow; rescale it, or "
-            "leave the column out"
+            f"column {name!r} holds values as large as {largest:.3g}, whose squares overflow; rescale "
+            "it, or leave the column out"
         )
     return numbers
 
@@ -535,7 +536,7 @@ def _days(value: Any) -> float:
 
 
 def _days_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
-    """Dates that are written as text in this format, in days; None if some cell is not one."""
+    """Dates written as text in this format, in days; None if a cell is not such a date."""
     if not any(texts):
         return None
     try:
@@ -554,8 +555,8 @@ def _dated(text: str, form: str) -> datetime:
 # ---------------------------------------------------------------------- what a column is
 
 
-def _plan(name: str, values: _Values, is_category: bool, asked: bool) -> ColumnPlan:
-    """The plan of one column; ``asked`` if the user named it, so that it is not left out."""
+def _plan(name: str, values: _Values, is_category: bool, requested: bool) -> ColumnPlan:
+    """The plan of one column; a column that the user requested is left out only if constant or empty."""
     missing = int(values.missing.sum())
     n, distinct = len(values), values.distinct
 
@@ -564,7 +565,7 @@ def _plan(name: str, values: _Values, is_category: bool, asked: bool) -> ColumnP
         form = values.date_format if kind == "date" else ""
         return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
-    if distinct == 0 or (missing > MOST_MISSING * n and not asked):
+    if distinct == 0 or (missing > MOST_MISSING * n and not requested):
         return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
     if distinct == 1:
         return plan("constant", "left out: the same value in every row")
@@ -573,35 +574,35 @@ def _plan(name: str, values: _Values, is_category: bool, asked: bool) -> ColumnP
     if values.is_date:
         return plan("date")
     if values.numbers is not None:
-        if looks_like_id_name(name) and not asked and distinct > MOST_LEVELS:
+        if looks_like_id_name(name) and not requested and distinct > MOST_LEVELS:
             return plan("id", "left out: named like an id")
         return plan("number")
-    if _all_differ(values) and n >= FEWEST_ROWS_OF_IDS and not asked:
+    if _all_differ(values) and n >= FEWEST_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
-    if looks_like_id_name(name) and not asked:
+    if looks_like_id_name(name) and not requested:
         return plan("id", "left out: named like an id")
-    if distinct > MOST_LEVELS and not asked:
+    if distinct > MOST_LEVELS and not requested:
         return plan("text", f"left out: {distinct} different texts")
     return plan("category", levels=_levels(values))
 
 
-def _only_likely_ids(
-    plans: list[ColumnPlan], table: Mapping[str, _Values], asked: set[str]
+def _with_number_ids(
+    plans: list[ColumnPlan], table: Mapping[str, _Values], requested: set[str]
 ) -> list[ColumnPlan]:
     """Mark columns of whole numbers that differ in every row as ids.
 
-    Counts can differ in every row too. So if several columns do, only a column that runs without
-    large gaps is an id.
+    Counts can differ in every row, too. So if there are several such columns, only those with nearly
+    consecutive numbers are ids.
     """
     suspects = [
         plan.name
         for plan in plans
         if plan.kind == "number"
         and plan.used
-        and plan.name not in asked
+        and plan.name not in requested
         and _whole_and_different(table[plan.name])
     ]
-    ids = {name for name in suspects if len(suspects) == 1 or _runs_on(table[name])}
+    ids = {name for name in suspects if len(suspects) == 1 or _nearly_consecutive(table[name])}
     return [
         replace(
             plan,
@@ -625,8 +626,8 @@ def _whole_and_different(values: _Values) -> bool:
     )
 
 
-def _runs_on(values: _Values) -> bool:
-    """Whether numbers fill at least half of the range they span, as row numbers do."""
+def _nearly_consecutive(values: _Values) -> bool:
+    """Whether numbers fill about half of the range they span or more, as row numbers do."""
     numbers = values.numbers
     return numbers is not None and float(np.ptp(numbers)) < 2 * len(numbers)
 
@@ -636,7 +637,7 @@ def _all_differ(values: _Values) -> bool:
 
 
 def looks_like_id_name(name: str) -> bool:
-    """Whether a column is named like an id: ``id``, ``customer_id``, ``SampleID``, or not at all.
+    """Whether a column is named like an id, such as ``customer_id`` or ``SampleID``, or has no name.
 
     Examples
     --------
@@ -658,10 +659,10 @@ def _texts(values: _Values) -> list[Any]:
     if values.texts is not None:
         return values.texts
     numbers = values.numbers if values.numbers is not None else np.empty(0)
-    return [None if np.isnan(number) else _exactly(number) for number in numbers.tolist()]
+    return [None if np.isnan(number) else _exact_text(number) for number in numbers.tolist()]
 
 
-def _exactly(number: float) -> str:
+def _exact_text(number: float) -> str:
     """A number as text, without ``.0``; different numbers have different texts."""
     return str(int(number)) if number.is_integer() else repr(number)
 
@@ -674,7 +675,7 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
         if plan.date_format and values.texts is not None:
-            # 01/02/2024 alone does not say which number is the month; the rows of the fit do
+            # in 01/02/2024 either number may be the month; the format was found on all rows of the fit
             days = _days_of_texts(values.texts, plan.date_format)
             if days is not None:
                 return days
@@ -691,18 +692,18 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
 
 
 def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether at least half of several columns reach both ends of the range of all."""
+    """Whether at least half of the columns, and at least two, reach both ends of the common range."""
     if not columns:
         return False
     lowest = np.array([np.nanmin(column) for column in columns])
     highest = np.array([np.nanmax(column) for column in columns])
     reach = (lowest == lowest.min()) & (highest == highest.max())
-    # a single wide column reaches both ends alone
+    # a single wide column always reaches both ends
     return int(reach.sum()) >= max(2.0, 0.5 * len(columns))
 
 
 def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) -> list[ColumnPlan]:
-    """The plans with the treatment of the columns that are used, in words."""
+    """The plans, with a description of the treatment of each used column."""
     described = []
     for plan in plans:
         treatment = plan.treatment

@@ -1,9 +1,9 @@
 """From criteria to a recommendation: whether there is structure, and which k to take.
 
 Two criteria decide, because together they separate structure from compact cells of noise (see the table
-in docs/choosing_k.md): halves of the members agree (stability), and the members' clusters do not cut
-across the partition (crossing). Both are measured in excess of the null model: 1 is perfect, 0 is like
-noise. The smaller of the two excesses is the score at k.
+in docs/choosing_k.md): whether halves of the members agree (stability), and whether the members' clusters
+cut across the partition (crossing). Both are measured as the excess over the null model: 1 is perfect, 0
+is like noise. The smaller of the two excesses is the score at k.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Values = Mapping[str, FloatArray]
 DECIDING = ("stability", "crossing")
 # scores that differ by less than this count as equal, because coarse cuts score slightly higher
 EQUAL = 0.2
-# the threshold for structure always lies between these two
+# bounds of the threshold for structure
 LEAST_SCORE = 0.35
 PERFECT_SCORE = 0.8
 # the lower bound with features: the null is closer to the data, and real structure scores higher
 LEAST_SCORE_OF_FEATURES = 0.4
 # the lower bound if all members have the same number of clusters: they may agree on cutting one cloud
 SAME_SIZE_SCORE = 0.7
-# the score must exceed the mean score of the references by this many standard deviations
+# the threshold is the mean score of the references plus this many standard deviations, within the bounds
 DEVIATIONS = 2.5
 # with fewer members the halves are too small to distinguish structure from chance
-TESTABLE = 6
-# with fewer samples even noise often has a cut that all members find
+TESTABLE_MEMBERS = 6
+# with fewer samples, members often agree on a partition of noise
 TESTABLE_SAMPLES = 20
 
 
@@ -56,7 +56,7 @@ def scores(values: Values, null: Values) -> FloatArray:
 
 
 def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
-    """The score that structure must exceed, from scoring each reference against the others."""
+    """The score that structure must reach, from scoring each reference against the others."""
     highest = [
         greatest(scores(reference, mean_of([*references[:i], *references[i + 1 :]])))
         for i, reference in enumerate(references)
@@ -80,7 +80,7 @@ def mean_of(profiles: Sequence[Values]) -> dict[str, FloatArray]:
 
 
 def preferences(ks: IntArray, values: Values, null: Values) -> dict[str, int]:
-    """The k that each criterion prefers, where it is defined for some k."""
+    """The k that each criterion prefers, for criteria that are defined at some k."""
     lifetimes = values.get("lifetime")
     return {
         name: CRITERIA[name].vote(CRITERIA[name], Ballot(ks, measured, null[name], lifetimes))
@@ -132,7 +132,7 @@ def untestable(n_samples: int, n_members: int) -> str | None:
     """The reason why structure cannot be distinguished from chance; None if it can."""
     for name, count, least in (
         ("samples", n_samples, TESTABLE_SAMPLES),
-        ("members", n_members, TESTABLE),
+        ("members", n_members, TESTABLE_MEMBERS),
     ):
         if count < least:
             return f"there are only {count} {name}, and at least {least} are needed"
@@ -142,18 +142,18 @@ def untestable(n_samples: int, n_members: int) -> str | None:
 def _most_votes(
     candidates: list[int], ks: IntArray, votes: Mapping[str, int], lifetimes: FloatArray | None
 ) -> int:
-    """The k with most votes; in a tie the one that lives longest, then the largest."""
-    lives = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes).round(9)
-    life = dict(zip(ks.tolist(), lives.tolist(), strict=True))
+    """The k with most votes; in a tie the one with the longest lifetime, then the largest."""
+    known = np.zeros(len(ks)) if lifetimes is None else np.nan_to_num(lifetimes).round(9)
+    lifetime_of = dict(zip(ks.tolist(), known.tolist(), strict=True))
     ballots = list(votes.values())
-    return max(candidates, key=lambda k: (ballots.count(k), life[k], k))
+    return max(candidates, key=lambda k: (ballots.count(k), lifetime_of[k], k))
 
 
 def _gap(ks: IntArray, votes: Mapping[str, int], score: FloatArray, level: float) -> int | None:
-    """The k at which both the spectrum and the dendrogram have their gap, if its score suffices.
+    """The k at which both the spectrum and the dendrogram have their largest gap, if its score suffices.
 
     If clusters lie in groups, the groups are at least as stable as the clusters. The two gaps show
-    where the last real split is, and seldom coincide by chance.
+    the last real split, and seldom coincide by chance.
     """
     k = votes.get("eigengap")
     if k is None or votes.get("lifetime") != k:
@@ -166,13 +166,15 @@ def _compared(candidates: list[int], k: int, coarse: int | None) -> str:
     if coarse is not None:
         return (
             f"the coarser k = {coarse} is slightly more stable, but the spectrum and the dendrogram "
-            f"both have their gap at {k}"
+            f"both have their largest gap at {k}"
         )
     others = [str(other) for other in candidates if other != k]
     if not others:
         return "no other k does as well"
     about = f"{'does' if len(others) == 1 else 'do'} about as well"
-    return f"k = {', '.join(others)} {about}, with fewer votes or a shorter life in the dendrogram"
+    return (
+        f"k = {', '.join(others)} {about}, with fewer votes or a shorter lifetime in the dendrogram"
+    )
 
 
 def _disagreement(votes: Mapping[str, int], k: int) -> str | None:

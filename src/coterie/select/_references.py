@@ -1,7 +1,7 @@
-"""The part of an ensemble that is compared, and references without structure to compare it with.
+"""The microclusters that are compared, and references without structure to compare them with.
 
-There are three kinds of references. Permuted members share no evidence at all. Uniform features in the
-box of X's principal axes, clustered in the same way, have the same spread but no clusters. Where only
+References are of three kinds. Permuted members share no evidence at all. Uniform features in the
+box of X's principal axes, clustered in the same way, have the same spread but no clusters. If only
 labels are known, members with the same numbers of clusters are made on a uniform square: k-means cuts it
 into compact cells, which agree far more than permuted labels and more than cells in any higher dimension.
 """
@@ -19,6 +19,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.support import cluster_support
 from coterie.generate.members import MemberPlan, fit_members, kmeans_plans
 
+# samples whose labels are permuted
 PERMUTED_ROWS = 400
 # points of the uniform square; more points do not make the cells more stable
 SQUARE_ROWS = 5000
@@ -27,7 +28,7 @@ MOST_WITHOUT_REPLACEMENT = 10**9
 
 
 def n_counted(ensemble: Ensemble) -> int:
-    """Number of samples, counting weights where all of them are whole numbers."""
+    """Number of samples; the sum of the weights if all of them are whole numbers."""
     total = ensemble.total_count
     return total if isinstance(total, int) else ensemble.n_samples
 
@@ -46,20 +47,20 @@ class Sample:
 
     @classmethod
     def of(cls, whole: Ensemble, rng: np.random.Generator, most_rows: int) -> Sample:
-        """All microclusters, or those of ``most_rows`` samples where there are more."""
+        """All microclusters, or those of ``most_rows`` random samples if there are more."""
         n = whole.n_microclusters
         if n <= most_rows:
             return cls(whole, whole, np.arange(n))
-        held = np.bincount(whole.inverse, minlength=n)
+        counts = np.bincount(whole.inverse, minlength=n)
         if whole.has_whole_weights:
-            held = np.rint(whole.weights).astype(np.int64)
-        if held.sum() < MOST_WITHOUT_REPLACEMENT:
-            drawn = rng.multivariate_hypergeometric(held, most_rows, method="marginals")
+            counts = np.rint(whole.weights).astype(np.int64)
+        if counts.sum() < MOST_WITHOUT_REPLACEMENT:
+            drawn = rng.multivariate_hypergeometric(counts, most_rows, method="marginals")
         else:
-            drawn = rng.multinomial(most_rows, held / held.sum())
+            drawn = rng.multinomial(most_rows, counts / counts.sum())
         chosen = np.flatnonzero(drawn)
         kept = np.flatnonzero((whole.labels[chosen] >= 0).any(axis=0))
-        weights = drawn[chosen] * (whole.weights[chosen] / held[chosen])
+        weights = drawn[chosen] * (whole.weights[chosen] / counts[chosen])
         part = Ensemble.from_labels(
             whole.labels[np.ix_(chosen, kept)],
             names=[whole.members[j] for j in kept],
@@ -73,7 +74,7 @@ class Sample:
         return cls(part, whole, rows[: part.n_microclusters])
 
     def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A partition of the part, extended to all microclusters by the members' agreement."""
+        """A partition of ``ensemble``, extended to the other microclusters by the members' votes."""
         n_clusters = int(labels.max()) + 1
         given = np.full(self.whole.n_microclusters, -1)
         given[self.rows] = labels
@@ -84,7 +85,7 @@ class Sample:
         return np.where(known, given, support.argmax(axis=1))
 
     def some_labels(self, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Labels of a few hundred samples of the part, drawn by weight."""
+        """Labels of a few hundred samples of ``ensemble``, drawn by weight."""
         count = min(PERMUTED_ROWS, n_counted(self.whole))
         labels = self.ensemble.labels[_drawn_by_weight(self.ensemble, count, rng)]
         return labels[:, (labels >= 0).any(axis=0)]
@@ -105,7 +106,7 @@ def _drawn_by_weight(ensemble: Ensemble, count: int, rng: np.random.Generator) -
 
 
 def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:
-    """Each member's labels shuffled independently: sizes stay, agreement disappears."""
+    """Each member's labels shuffled independently: cluster sizes stay, agreement disappears."""
     shuffled = np.stack([rng.permutation(labels[:, j]) for j in range(labels.shape[1])], axis=1)
     return Ensemble.from_labels(shuffled, blank_samples="keep")
 
@@ -125,7 +126,7 @@ def on_a_square(
 
 
 def in_the_box(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
-    """As many points as X has rows, uniform in the box of X's principal axes."""
+    """Uniform points in the box of X's principal axes, as many as X has rows."""
     dense = np.asarray(X, dtype=np.float64)
     centre = dense.mean(axis=0)
     n, d = dense.shape

@@ -50,9 +50,9 @@ from coterie.solvers.methods import configured, solver_of
 DEFAULT_KS = range(2, 11)
 # maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
 MOST_ROWS = 1500
-# references without structure: fewer where each takes long
+# number of references without structure; fewer if each takes long, as with more than MANY_ROWS samples
 REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
-# references on which every criterion is measured; on the others only the deciding ones
+# references on which every criterion is measured; on the others, only the deciding ones are
 FULL_REFERENCES = 3
 
 # from features to an ensemble of members
@@ -91,10 +91,10 @@ def select_k(
     Parameters
     ----------
     ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
-        A bare array is taken as features: wrap labels with ``Ensemble.from_labels``. A dataframe is
-        encoded and scaled by :class:`coterie.generate.TableEncoder`. From features,
-        k-means members are generated. Their numbers of clusters lie between 2 and twice the largest
-        k, or the square root of n if that is larger.
+        An array is taken as features: convert labels with ``Ensemble.from_labels``. A dataframe is
+        encoded and scaled by :class:`coterie.generate.TableEncoder`. From features, k-means members
+        are generated. Their numbers of clusters lie between 2 and twice the largest k, or the square
+        root of n if that is larger.
     k : iterable of int, default 2 .. 10
         Numbers of clusters to compare, from 1 to the number of samples. Numbers above the number of
         distinct label rows cannot be reached and are left out.
@@ -114,7 +114,8 @@ def select_k(
         Called with (steps done, number of steps).
     random_state : int, Generator or None
     n_jobs : int or None
-        Number of members and dendrograms computed in parallel, as in joblib. The result is the same.
+        Number of members and dendrograms computed in parallel, as in joblib. It does not change the
+        result.
     memory_budget : int, str or None
         Bytes (or text such as "4GB") that may be allocated.
 
@@ -193,7 +194,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the criteria are measured, the same on the data and on every reference."""
+    """How the criteria are measured, both on the data and on the references."""
 
     wanted: tuple[str, ...] = tuple(CRITERIA)
     splits: int = 10
@@ -246,8 +247,8 @@ def select(
 ) -> Selection:
     """Compare the numbers of clusters of an ensemble.
 
-    If the features and the function that generated the members are known, the references are generated
-    from uniform features; otherwise their members are k-means on a uniform square.
+    If the features and the function that generates members are given, the references are generated
+    from uniform features; otherwise their members are k-means clusterings of a uniform square.
     """
     ensemble.refuse_blank_samples()
     if features is not None and sparse.issparse(features[0]):
@@ -268,8 +269,8 @@ def select(
         )
     ks = ks[reachable]
     n_samples = n_counted(ensemble)
-    few = n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
-    n_references = FEW_REFERENCES if few else REFERENCES
+    is_large = n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
+    n_references = FEW_REFERENCES if is_large else REFERENCES
     if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
         n_references = FULL_REFERENCES
     dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
@@ -352,16 +353,16 @@ def checked_ks(k: Any, n_samples: int) -> IntArray:
     """The numbers of clusters to compare, ascending and without repetition."""
     if isinstance(k, range) and k == DEFAULT_KS:
         k = [value for value in k if value <= n_samples] or [1]
-    asked = [k] if isinstance(k, Integral) else k
+    ks = [k] if isinstance(k, Integral) else k
     if isinstance(k, np.ndarray):
         # an array without dimensions holds a single number
-        asked = k.ravel().tolist()
+        ks = k.ravel().tolist()
     advice = (
         f"give whole numbers from 1 to the number of samples, {n_samples}, such as range(2, 11)"
     )
-    if isinstance(asked, str | bytes) or not isinstance(asked, Iterable):
+    if isinstance(ks, str | bytes) or not isinstance(ks, Iterable):
         raise ParameterError(f"select_k: k is {k!r}; {advice}")
-    values = list(asked)
+    values = list(ks)
     for value in values:
         if not Integer(1, n_samples).admits(value):
             raise ParameterError(f"select_k: k contains {value!r}; {advice}")
@@ -375,6 +376,7 @@ def _criteria(names: Any) -> tuple[str, ...]:
         names = tuple(CRITERIA) if names == "all" else (names,)
     if not isinstance(names, Iterable):
         raise ParameterError(f"select_k: criteria must be 'all' or names, but is {names!r}")
+    # an array without dimensions holds a single name
     chosen = names.ravel().tolist() if isinstance(names, np.ndarray) else list(names)
     for name in chosen:
         if not isinstance(name, str) or name not in CRITERIA:
@@ -402,7 +404,7 @@ class _Steps:
 def _solved(
     solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
 ) -> tuple[IntArray, str | None]:
-    """A solver's partition of the microclusters into k clusters, and why it did not converge."""
+    """A solver's partition of the microclusters into k clusters, and its convergence warning if any."""
     fresh = configured(solver, k, rng)
     with warnings.catch_warnings(record=True) as caught:
         # these mostly come from an unsuitable k, and matter only if that k is recommended

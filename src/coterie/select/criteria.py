@@ -32,7 +32,7 @@ BLOCK = 512
 TIE = 0.01
 # values of the other criteria tie if they differ by less than this
 ROUNDING = 1e-9
-# among ties, a k with less than this share of the longest lifetime is due to a single stray member
+# among ties, a k with less than this share of the longest lifetime is ignored, see vote_for_excess
 SHORT_LIVED = 0.1
 # growth of the area under the CDF that still counts as appreciable
 APPRECIABLE = 0.1
@@ -42,7 +42,7 @@ APPRECIABLE = 0.1
 class Cuts:
     """Partitions into each number of clusters, of all members and of halves of the members.
 
-    A dendrogram is made of the whole ensemble and of each half. It gives a partition at every k.
+    The whole ensemble and each half give a dendrogram, and each dendrogram a partition at every k.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Cuts:
 
     @cached_property
     def of_halves(self) -> list[Ensemble]:
-        """The partitions of all halves at each k, as an ensemble of their own."""
+        """At each k, the ensemble whose members are the partitions of all halves."""
         return [
             Ensemble.from_labels(
                 self.halves[:, i].T, sample_weight=self.ensemble.sizes, blank_samples="keep"
@@ -147,7 +147,7 @@ def stability(cuts: Cuts) -> FloatArray:
         Overlaps.of_labels(first[:, i], second[:, i], cuts.ensemble.sizes).ari()
         for i in range(len(cuts.ks))
     ]
-    # halves that saw no sample in common do not agree
+    # the ARI of halves without a common sample is NaN and counts as 0
     return np.nan_to_num(by_k).mean(axis=1)
 
 
@@ -177,12 +177,13 @@ def areas_gained(area: FloatArray) -> FloatArray:
 def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]:
     """Crossing and ANMI of a partition of the microclusters.
 
-    A member's cluster that lies inside a cluster of the partition, or is a union of clusters of it,
-    agrees with the partition at another resolution. If it holds parts of several, it does not agree:
-    with n_ca samples in both member cluster c and cluster a, the member crosses by
-    sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of this over members, divided
-    by its value for independent labels of the same sizes: 0 means nested, 1 means as by chance, and
-    NaN means that nothing can cross. ANMI is the mean of the normalised mutual information.
+    A member's cluster that lies inside a cluster of the partition, or is a union of its clusters, agrees
+    with the partition at another resolution. A member's cluster that holds parts of several clusters
+    does not agree: with n_ca samples in both member cluster c and cluster a, the member crosses the
+    partition by sum n_ca (1 - max(n_ca / n_c, n_ca / n_a)) / n. Crossing is the sum of this over
+    members, divided by its value for independent labels with the same cluster sizes: 0 means nested, 1
+    means as by chance, and NaN means that nothing can cross. ANMI is the mean normalised mutual
+    information of the partition with the members.
     """
     tables = ClusterVotes.of_microclusters(ensemble, labels).overlap
     overlaps = Overlaps.of_tables(tables, ensemble.cluster_offsets)
@@ -205,9 +206,9 @@ def against_members(ensemble: Ensemble, labels: IntArray) -> tuple[float, float]
 def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) -> FloatArray:
     """Gap between the k-th and the next smallest eigenvalue of the normalised Laplacian.
 
-    The Laplacian is that of the graph of samples in which an edge weighs as much as the members that
-    put its two samples together. With Z the scaled incidence of microclusters and base clusters, I
-    minus the Laplacian is Z Z', with the non-zero eigenvalues of Z' Z, so the smaller of the two is
+    In the graph of samples, the weight of an edge is the total weight of the members that put its two
+    samples together. With Z the scaled incidence of microclusters and base clusters, I minus the
+    Laplacian is Z Z'. Z' Z has the same non-zero eigenvalues, so the smaller of the two matrices is
     formed. NaN at k = N, where there is no next eigenvalue.
     """
     root = np.sqrt(ensemble.sizes)
@@ -256,14 +257,14 @@ class Ballot:
 def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
     """The k with the greatest excess over the null; ties go to the largest k.
 
-    Finer partitions may tie without being real: a partition that separates samples because of one stray
+    Finer partitions may tie by accident: a partition that separates samples because of a single deviant
     member, or a partition into single microclusters. Both have short lifetimes and are excluded.
     """
     above = criterion.excess(ballot.values, ballot.null)
     tied = np.flatnonzero(above >= greatest(above) - TIE)
     if ballot.lifetimes is not None:
-        lives = ballot.lifetimes[tied]
-        tied = tied[lives >= SHORT_LIVED * greatest(lives)]
+        lifetimes = ballot.lifetimes[tied]
+        tied = tied[lifetimes >= SHORT_LIVED * greatest(lifetimes)]
     return int(ballot.ks[tied].max())
 
 
@@ -278,13 +279,13 @@ def vote_above_null(criterion: Criterion, ballot: Ballot) -> int:
 
 
 def vote_for_last_growth(criterion: Criterion, ballot: Ballot) -> int:
-    """The last k with an appreciable growth, or the smallest k."""
+    """The largest k with an appreciable growth, or the smallest k if there is none."""
     growing = ballot.ks[ballot.values > APPRECIABLE]
     return int(growing.max()) if growing.size else int(ballot.ks[0])
 
 
 def greatest(values: FloatArray) -> float:
-    """The greatest number, or minus infinity where all are NaN."""
+    """The greatest number, or minus infinity if all are NaN."""
     return float(np.max(values, initial=-np.inf, where=~np.isnan(values)))
 
 
@@ -299,7 +300,7 @@ class Criterion:
     vote : callable
         From the criterion and a :class:`Ballot` to the k that it prefers.
     words : str
-        Its name in a sentence.
+        Its name in sentences.
     short : str
         Its heading in a narrow table.
     title : str
@@ -312,7 +313,7 @@ class Criterion:
     perfect : float
         The value if members agree completely; NaN if the excess over the null is not defined.
     least_room : float
-        Smallest denominator of the excess, for a null that is nearly perfect.
+        Lower bound of the denominator of the excess, for a null that is nearly perfect.
     beside_null : bool
         Whether printed tables show the null value beside it, because it changes with k even without
         structure.

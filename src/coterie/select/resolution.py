@@ -1,10 +1,10 @@
 """How many clusters the members should have, for a given number of clusters of the consensus.
 
 Members with exactly k clusters give the steadiest consensus on tables, where clusters are clouds that
-touch each other. They fail where clusters are long, bent or of very different density, because k-means
-cuts through them. Members with many small clusters do not: no small cluster reaches across a gap. So small
-clusters are tried, and used where they show a gap that members with k clusters cut across
-(docs/ensembles.md compares both on real tables and on shapes).
+touch each other. They fail if clusters are long, bent or of very different density, because k-means
+cuts through such clusters. Members with many small clusters do not fail there, because small clusters
+hardly ever reach across a gap. So members with small clusters are tried, and used if they show a gap that
+members with k clusters cut across (docs/ensembles.md compares both on real tables and on shapes).
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from coterie.ensemble import Ensemble
 from coterie.generate.members import make_pool
 from coterie.trust import ClusterVotes
 
-# rows on which small clusters are tried
+# maximum number of rows on which small clusters are tried
 MOST_ROWS = 2_000
-# members that are tried
+# members in each pool that is tried
 TRIED_MEMBERS = 20
-# pools that must show a gap, and pools that suffice to see none
+# number of pools that must show a gap, and number of pools without one after which the search ends
 N_POOLS = 4
 FEWEST_POOLS = 2
-# small clusters reach across a gap at most this often, compared with the cut of members with k clusters
+# small clusters cross a gap at most this often, relative to how often they cross the partition by members
+# with k clusters
 MOST_CROSSING = 0.25
-# clusters on both sides of a gap have at least this share of the mean size; smaller ones are outliers
+# every cluster beside a gap has at least this share of the mean cluster size; smaller ones are outliers
 LEAST_SHARE = 0.3
 
 
@@ -42,7 +43,7 @@ def shows_gap(
 ) -> bool | None:
     """Whether members with many clusters show a gap that members with ``n_clusters`` cut across.
 
-    Several pools of members are asked, because one may show a gap by chance.
+    Several pools of members are tried, because one may show a gap by chance.
 
     Parameters
     ----------
@@ -94,17 +95,17 @@ def _pool_shows_gap(
     smallest = np.bincount(labels).min()
     if smallest < LEAST_SHARE * len(rows) / n_clusters or coarse.n_microclusters < n_clusters:
         return False
-    # samples with equal labels in the fine members may differ in the coarse ones: one stands for all
-    cut = LWEA(n_clusters).fit(coarse).labels_[rows]
-    by_row = cut[np.unique(fine.inverse, return_index=True)[1]]
+    # samples of one fine microcluster may be in different coarse clusters: the first one decides for all
+    coarse_labels = LWEA(n_clusters).fit(coarse).labels_[rows]
+    by_row = coarse_labels[np.unique(fine.inverse, return_index=True)[1]]
     return crossing(fine, labels) < MOST_CROSSING * crossing(fine, by_row[fine.inverse])
 
 
 def crossing(ensemble: Ensemble, labels: Any) -> float:
-    """How often clusters of members reach across a partition, as a share of what chance would give.
+    """How often clusters of members reach across a partition, relative to chance.
 
-    The chance that two samples of a member's cluster lie in different clusters of the partition,
-    divided by this chance for two samples drawn at random. 0 if no cluster of a member reaches across.
+    The probability that two samples of a member's cluster lie in different clusters of the partition,
+    divided by this probability for two random samples. 0 if no cluster of a member reaches across.
     """
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     votes = ClusterVotes.of(ensemble, codes)

@@ -21,7 +21,7 @@ _ARRAYS = ("ks", "cdf", "cdf_grid", "delta_area", "scores", "labels")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What the criteria say about each number of clusters, and which one to take.
+    """The criteria at each number of clusters, and the recommended number.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Selection:
     criteria : dict of ndarray, shape (K,)
         Each criterion at each k, NaN where it is not defined.
     votes : dict of int
-        The k that each criterion prefers, corrected for the null model where it is biased.
+        The k that each criterion prefers; criteria that are biased are compared with the null model.
     null : dict of ndarray, shape (K,)
         Each criterion on data without structure: see ``null_model``.
     permuted : dict of ndarray, shape (K,)
@@ -43,12 +43,12 @@ class Selection:
         The smaller of the excesses of stability and crossing over the null: 0 is like noise, 1 is
         perfect.
     threshold : float
-        The score that structure must exceed.
+        The score that structure must reach.
     recommended : int
-        The number of clusters to take; 1 where there is no structure.
+        The number of clusters to take; 1 if there is no structure.
     structure : bool
-        Whether the members agree more than on data without structure. Also True where that could
-        not be tested: see ``tested``.
+        Whether the members agree more than on data without structure. Also True if this could not be
+        tested: see ``tested``.
     reason : str
         Why this number is recommended, in a sentence.
     disagreement : str or None
@@ -56,7 +56,7 @@ class Selection:
     labels : ndarray of int32, shape (K, n)
         The partition at each k.
     null_model : str
-        What the null values were computed on.
+        The data that the null values were computed on.
     notes : tuple of str
         Remarks: what was left out or computed on a part of the samples, and whether the solver
         failed to converge at the recommended k.
@@ -82,7 +82,7 @@ class Selection:
 
     @property
     def tested(self) -> bool:
-        """Whether there were enough members and samples to distinguish structure from chance."""
+        """Whether structure could be tested: with enough members and samples, and both deciding criteria."""
         return not bool(np.isnan(self.scores).all())
 
     def labels_at(self, k: int) -> NDArray[np.int32]:
@@ -119,7 +119,7 @@ class Selection:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Selection:
-        """The selection from the record that :meth:`to_record` returned.
+        """Read a selection from a record that :meth:`to_record` returned.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class Selection:
                 for key, array in record.items()
                 if key.startswith(f"{name}.")
             }
-        _check_fit(values)
+        _check_values(values)
         values["votes"] = {str(name): int(vote) for name, vote in values["votes"].items()}
         values["recommended"] = int(values["recommended"])
         values["structure"] = bool(values["structure"])
@@ -155,7 +155,7 @@ class Selection:
         return cls(**values)
 
     def headline(self) -> str:
-        """The answer in a few words."""
+        """The recommendation in a few words."""
         if not self.structure or self.recommended == 1:
             return "No stable structure"
         return f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
@@ -171,10 +171,10 @@ class Selection:
         for name, values in self.criteria.items():
             criterion = CRITERIA.get(name)
             heading = name if criterion is None else criterion.short
-            columns.append([heading, *map(_shown, values), str(self.votes.get(name, "-"))])
+            columns.append([heading, *map(_as_text, values), str(self.votes.get(name, "-"))])
             if criterion is not None and criterion.beside_null and name in self.null:
-                columns.append(["null", *map(_shown, self.null[name]), ""])
-        columns.append(["score", *map(_shown, self.scores), ""])
+                columns.append(["null", *map(_as_text, self.null[name]), ""])
+        columns.append(["score", *map(_as_text, self.scores), ""])
         columns.append(["votes", *(str(self._ballots(int(k))) for k in self.ks), ""])
         return columns
 
@@ -202,8 +202,8 @@ class Selection:
         return sum(vote == k for vote in self.votes.values())
 
 
-def _check_fit(values: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a part of a record has the wrong type or another length than ``ks``."""
+def _check_values(values: Mapping[str, Any]) -> None:
+    """Raise ValueError if a value has the wrong type, or a length that does not match ``ks``."""
     ks, grid = values["ks"], values["cdf_grid"]
     if ks.ndim != 1 or ks.size == 0 or ks.dtype.kind not in "iu":
         raise ValueError("ks of the selection must be a list of whole numbers")
@@ -225,5 +225,5 @@ def _check_fit(values: Mapping[str, Any]) -> None:
         raise ValueError("reason, disagreement, null_model and notes of the selection must be text")
 
 
-def _shown(value: float) -> str:
+def _as_text(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.2f}"

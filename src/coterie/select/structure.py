@@ -1,8 +1,8 @@
-"""What speaks against a partition of features: no structure at this k, or a few columns that decide.
+"""Doubts about a partition of features: no structure at this k, or distances that few columns decide.
 
-K-means always finds clusters, also in one cloud. So the clusters are compared with those of clouds that
-have no structure but the same spread: normal distributions with the covariance of the data. Clusters
-that are not tighter than theirs may be slices of a continuum.
+K-means always finds clusters, even in a single cloud. So the clusters are compared with k-means clusters
+of clouds that have the same spread but no structure: normal distributions with the covariance of the
+data. Clusters that are not tighter may be slices of a continuum.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sklearn.cluster import KMeans
 from coterie.core.text import counted, listed
 from coterie.core.threads import one_thread
 
-# rows on which clusters are compared with those of clouds
+# maximum number of rows on which clusters are compared with clusters of clouds
 MOST_ROWS = 1_000
 N_CLOUDS = 10
-# clusters are tighter than those of clouds if they fall below the mean by this many deviations
+# clusters are tighter if their scatter is below the mean of the clouds by this many standard deviations
 DEVIATIONS = 2.0
 # columns decide alone if a tenth of them, or one, carries this share of the squared distances
 NEARLY_ALL = 0.95
@@ -29,7 +29,7 @@ FEWEST_COLUMNS = 3
 
 
 def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> str | None:
-    """The doubt about clusters that are not tighter than those of a single cloud."""
+    """The doubt about clusters that are not tighter than clusters of a single cloud."""
     rows = np.arange(X.shape[0])
     if len(rows) > MOST_ROWS:
         rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
@@ -59,7 +59,7 @@ def _scatter(X: NDArray[np.float64], labels: NDArray[np.int64], n_clusters: int)
 
 
 def _cloud_scatter(X: NDArray[np.float64], n_clusters: int, rng: np.random.Generator) -> float:
-    """The share of its scatter that k-means leaves within clusters of a normal cloud."""
+    """The share of the scatter of a normal cloud that lies within its k-means clusters."""
     # normal combinations of the rows have the covariance of the rows
     cloud = rng.standard_normal((len(X), len(X))) @ X / np.sqrt(len(X))
     cloud -= cloud.mean(axis=0)
@@ -69,32 +69,32 @@ def _cloud_scatter(X: NDArray[np.float64], n_clusters: int, rng: np.random.Gener
 
 
 def deciding_columns(X: Any) -> tuple[NDArray[np.int64], float]:
-    """The few columns that make up nearly all distances, largest first, and their share.
+    """The few columns that make up nearly all squared distances, largest first, and their share.
 
-    Empty if no few columns do, for sparse matrices, and with fewer than three columns.
+    Empty if more columns are needed, for sparse matrices, and with fewer than three columns.
     """
-    nobody = np.empty(0, dtype=np.int64), 0.0
+    no_columns = np.empty(0, dtype=np.int64), 0.0
     if sparse.issparse(X) or X.shape[1] < FEWEST_COLUMNS:
-        return nobody
+        return no_columns
     spread = np.nanvar(np.asarray(X, dtype=np.float64), axis=0)
     if not spread.sum() > 0:
-        return nobody
+        return no_columns
     order = np.argsort(-spread, kind="stable")
     reached = np.cumsum(spread[order]) / spread.sum()
     count = int(np.searchsorted(reached, NEARLY_ALL)) + 1
     if count > max(1, X.shape[1] // 10):
-        return nobody
+        return no_columns
     return order[:count], float(reached[count - 1])
 
 
 def column_doubt(X: Any, names: Sequence[str] | None) -> str | None:
-    """The doubt about a partition that hangs on a few columns."""
+    """The doubt about a partition that depends on a few columns only."""
     columns, share = deciding_columns(X)
     if not len(columns):
         return None
-    words = [repr(str(names[j])) if names is not None else str(j) for j in columns]
+    shown = [repr(str(names[j])) if names is not None else str(j) for j in columns]
     verb = "makes" if len(columns) == 1 else "make"
     return (
-        f"{counted(len(columns), 'column')} of {X.shape[1]:,} ({listed(words, 3)}) {verb} up "
+        f"{counted(len(columns), 'column')} of {X.shape[1]:,} ({listed(shown, 3)}) {verb} up "
         f"{min(share, 0.999):.1%} of the distances between samples."
     )

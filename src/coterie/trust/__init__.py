@@ -1,7 +1,7 @@
-"""Trust: how sure each sample's cluster is, which members to doubt, how clusters hold together.
+"""Trust: how sure each sample's cluster is, which members to doubt, how well clusters hold together.
 
-Pure functions of an ensemble and a partition of its samples. They work on microclusters and never
-build an n x n matrix.
+The diagnoses and explanations are pure functions of an ensemble and a partition of its samples. They
+work on microclusters and never build an n x n matrix.
 """
 
 from coterie.core.errors import SampleError

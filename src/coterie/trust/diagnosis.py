@@ -1,7 +1,7 @@
-"""Diagnoses of a partition: how sure its labels are, which members to doubt, how clusters hold together.
+"""Diagnoses of a partition: of its samples, of the members, and of its clusters.
 
 Each diagnosis is a function of an ensemble and a partition of its samples. Solvers, ConsensusClustering
-and Result have the same ones as methods, from :class:`DiagnosisMixin`.
+and Result inherit the same diagnoses as methods from :class:`DiagnosisMixin`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ OUTLIER_DEVIATIONS = 3.0
 OUTLIER_GAP = 0.1
 # standard deviation of a normal distribution over its median absolute deviation
 DEVIATION_SCALE = 1.4826
-# a member disagrees with a cluster if none of its own has a larger Jaccard index with it
+# a member disagrees with a cluster if none of its base clusters has a larger Jaccard index with it
 LARGEST_JACCARD = 0.5
-# disagreeing members that are named; more are counted
+# number of disagreeing members that are named; the others are counted
 NAMED_MEMBERS = 3
 
 
@@ -77,9 +77,10 @@ class DiagnosisMixin:
 def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
     """Membership of each sample in each cluster, n x c; rows sum to one.
 
-    A member that labelled a sample votes with the company it puts it in: the share of the sample's
-    base cluster that belongs to each cluster of the partition. The soft label is the mean vote,
-    weighted by ``member_weight``. A sample that no member labelled gets a uniform row.
+    The vote of a member for a sample is given by the base cluster that it puts the sample in: the
+    share of that base cluster that belongs to each cluster of the partition. The soft label is the
+    mean vote of the members that labelled the sample, weighted by ``member_weight``. A sample that no
+    member labelled gets a uniform row.
 
     Parameters
     ----------
@@ -103,13 +104,13 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
     require(
         8 * ensemble.n_samples * votes.n_clusters,
         f"Soft labels of {ensemble.n_samples:,} samples in {votes.n_clusters:,} clusters",
-        "diagnose_samples() has the two best clusters of each sample instead.",
+        "Use diagnose_samples(), which has each sample's own cluster and the best other one.",
     )
     return ensemble.expand(votes.soft())
 
 
 def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
-    """Cluster of each sample, how sure that is, and the next best cluster.
+    """Cluster of each sample, confidence in it, and the next best cluster.
 
     The table has one row per sample and these columns:
 
@@ -178,8 +179,8 @@ def diagnose_members(
       the samples that it labelled.
     - ``redundancy``, ``most_like``: its greatest NMI with another member, and that member; NaN and
       None where it shares no sample with any other.
-    - ``outlier``: whether its agreement is more than three scaled median absolute deviations and
-      more than 0.1 below the median member's. Never true with fewer than three members.
+    - ``outlier``: whether its agreement is below the median of all members by more than three scaled
+      median absolute deviations, and by more than 0.1. Never true with fewer than three members.
 
     Parameters
     ----------
@@ -263,7 +264,7 @@ def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _most_like(
     agreement: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Greatest agreement of each member with another, and which; NaN and -1 where there is none."""
+    """Greatest agreement of each member with another, and that member; NaN and -1 if there is none."""
     others = np.where(np.isnan(agreement), -1.0, agreement)
     np.fill_diagonal(others, -1.0)
     like = others.argmax(axis=1)
@@ -286,11 +287,11 @@ def diagnose_clusters(ensemble: Ensemble, labels: Any) -> Table:
     - ``confidence``: mean over its samples. With a single cluster it is 1 and carries no information.
     - ``cohesion``: mean co-association of its pairs of samples, NaN for a single sample.
     - ``separation``: mean co-association with samples of other clusters; small is good.
-    - ``stability``: mean over members of the largest Jaccard index of a base cluster with it.
+    - ``stability``: mean over members of the largest Jaccard index of one of their clusters with it.
     - ``nearest``: the cluster with the greatest mean co-association with it, -1 where there is only
       one.
-    - ``disagreeing``: the members that split or merge it, that is, whose largest Jaccard index is at
-      most one half, the worst first.
+    - ``disagreeing``: the members whose largest Jaccard index is at most one half, because they split
+      the cluster or merge it with others; the worst first.
 
     Where labels are missing, means of co-association run over the (member, pair) combinations in
     which the member labelled both samples, and Jaccard indices over the samples it labelled.
@@ -344,9 +345,10 @@ def _cluster_table(votes: ClusterVotes) -> Table:
 
 
 def _pair_sums(votes: ClusterVotes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For each pair of clusters, the (member, pair of samples) put together, and labelled; c x c each.
+    """Weight of (member, pair of samples) combinations for each pair of clusters, two c x c arrays.
 
-    Pairs of a sample with itself are included.
+    The first counts pairs that the member puts together, the second all pairs that it labelled. Pairs of
+    a sample with itself are included.
     """
     c, ensemble, labelled = votes.n_clusters, votes.ensemble, votes.labelled
     require(
@@ -365,7 +367,7 @@ def _cohesion(
     """Mean co-association inside each cluster, without the pairs of a sample with itself."""
     ensemble = votes.ensemble
     weights = ensemble.sizes
-    # r samples make r (r - 1) ordered pairs; a sample of weight below one makes none
+    # r samples form r (r - 1) ordered pairs; a weight below one forms none
     selves = weights**2 - np.maximum(weights * (weights - 1), 0.0)
     alone = np.bincount(
         votes.labels, weights=selves * ensemble.observed_weight, minlength=votes.n_clusters

@@ -18,9 +18,9 @@ from coterie.trust.votes import ClusterVotes
 
 # confidence from which a sample is called sure, and below which it is called unsure
 SURE, UNSURE = 0.8, 0.4
-# loose attachment is mentioned if it lowers the confidence by this much
+# loose attachment is mentioned if it lowers the confidence by at least this much
 LOOSE = 0.1
-# edit distances are slow: among many ids only this many likely ones are compared
+# edit distances are slow to compute, so among many ids only this many likely ones are compared
 COMPARED_IDS = 1000
 
 
@@ -44,8 +44,8 @@ class Explanation:
     votes : Table
         One row per member: ``member``; ``label``, its own label of the sample (None where missing);
         ``goes_with``, the consensus cluster that holds most of that base cluster (-1 if several tie),
-        and ``share``, how much of it; ``agrees``, whether that is the sample's cluster (None if the
-        sample's cluster ties with others, or the label is missing).
+        and ``share``, the share that it holds; ``agrees``, whether that is the sample's cluster (None
+        if the sample's cluster ties with others, or the label is missing).
     sentence : str
     """
 
@@ -63,7 +63,7 @@ class Explanation:
 
 
 def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
-    """Explain why a sample is in its cluster, and how sure that is.
+    """Explain why a sample is in its cluster, and how sure its assignment is.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
 
 
 def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
-    """The explanation of a sample, from votes that were computed before."""
+    """The explanation of a sample, from computed votes."""
     ensemble = votes.ensemble
-    position, name, namesakes = _find_sample(ensemble, sample)
+    position, name, n_same_id = _find_sample(ensemble, sample)
     row = int(ensemble.inverse[position])
     cluster, rival = int(votes.labels[row]), int(votes.support.rival_cluster[row])
     confidence, attachment = float(votes.confidence[row]), float(votes.attachment[row])
@@ -101,8 +101,8 @@ def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
     table = _vote_table(votes, row)
     sentence = _sentence(name, cluster, confidence, rival, soft, table)
     sentence += _looseness(float(votes.lead[row]) * votes.agreement, confidence, attachment)
-    if namesakes > 1:
-        sentence += f" (It is the first of {namesakes} samples with this id.)"
+    if n_same_id > 1:
+        sentence += f" (It is the first of {n_same_id} samples with this id.)"
     return Explanation(name, cluster, confidence, rival, attachment, soft, table, sentence)
 
 
@@ -157,7 +157,9 @@ def _sentence(
             f"Sample {name} is in cluster {cluster}, the only one. Without a rival, its confidence "
             f"of {confidence:.0f} carries no information."
         )
-    how = "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
+    certainty = (
+        "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
+    )
     votes = table["agrees"].tolist()
     agree = votes.count(True)
     tied = votes.count(None) - without_label
@@ -165,7 +167,7 @@ def _sentence(
     elsewhere = with_label - agree - tied - to_rival
     members = f"{with_label} members" if with_label > 1 else "one member"
     parts = [
-        f"Sample {name} is in cluster {cluster}, {how} (confidence {confidence:.2f}): {agree} of "
+        f"Sample {name} is in cluster {cluster}, {certainty} (confidence {confidence:.2f}): {agree} of "
         f"the {members} that labelled it {'groups' if agree == 1 else 'group'} it mostly with "
         f"cluster {cluster}"
     ]
@@ -237,14 +239,14 @@ def _whole_number(value: Any) -> int | None:
         return None
     if isinstance(value, int | np.integer):
         return int(value)
-    # stricter than int(), which takes 1_0 and refuses numbers of thousands of digits
+    # stricter than int(), which accepts 1_0 and refuses numbers with thousands of digits
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,100}\s*", value):
         return int(value)
     return None
 
 
 def _suggestion(ids: NDArray[Any], sample: Any) -> str:
-    """The end of the error: similar ids, or what the ids look like."""
+    """The end of the error message: similar ids, or examples of ids."""
     text = str(sample)
     close = closest(text, map(str, _likely_ids(ids, text).tolist()), 3)
     if close:
@@ -256,10 +258,10 @@ def _suggestion(ids: NDArray[Any], sample: Any) -> str:
 
 
 def _likely_ids(ids: NDArray[Any], text: str) -> NDArray[Any]:
-    """The ids to compare with a text: all, or the 1,000 with most equal letters at equal positions.
+    """The ids to compare with a text: all, or the 1,000 that share most letters at the same position.
 
-    Positions may be off by one. If some ids differ only in leading zeros of a number, only these are
-    compared, because all their letters may be shifted.
+    Positions may differ by one. If some ids differ from the text only in the leading zeros of a number,
+    only these are compared, because all their letters may be shifted.
     """
     if len(ids) <= COMPARED_IDS or not text:
         return ids[:COMPARED_IDS]

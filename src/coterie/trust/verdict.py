@@ -1,10 +1,11 @@
 """The verdict on a whole partition: how far a second run would agree, and what speaks against it.
 
-Confidence says how much the members of *one* run agree about a sample. It cannot see what all members
-share. The verdict looks at the whole: the members are split into two halves several times, both halves
-are combined by the same method, and the agreement of the two partitions (ARI) tells what a second run
-would give. Halves differ more than whole runs do, because they have fewer members. On the tables for
-choosing in benchmarks/tables.py, their disagreement is 1.5 times as large, and the promise allows for it.
+Confidence says how much the members of *one* run agree about a sample. It cannot show a mistake that all
+members make. The verdict judges the whole partition. The members are split into two halves several times,
+both halves are combined by the same method, and the agreement of the two partitions (ARI) shows how far a
+second run would agree. Halves differ more than whole runs do, because they have fewer members. On the
+tables for choosing in benchmarks/tables.py, their disagreement is 1.5 times as large, and the expected
+agreement is corrected for this.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
-# pairs of halves; their agreement varies, and the mean of ten is steady enough
+# number of splits into halves; the agreement varies, and the mean of ten is steady enough
 N_SPLITS = 10
-# disagreement of two halves over that of two runs
-OF_HALVES = 1.5
-# distinct label rows that the halves are combined on; a sample of them where there are more
+# ratio of the disagreement of two halves to the disagreement of two runs
+HALVES_OVER_RUNS = 1.5
+# maximum number of distinct label rows to combine the halves on; a sample represents more rows
 MOST_ROWS = 1_000
-# what a number means in words
+# smallest expected agreement for each wording
 NEARLY_THE_SAME = 0.95
 MOSTLY_THE_SAME = 0.85
 PARTLY_THE_SAME = 0.5
-# a partition that sets fewer samples than this share apart from one large cluster says little
+# a partition in which at most one cluster has this share of the samples says little
 TINY_SHARE = 0.02
 
 
@@ -74,7 +75,7 @@ class Verdict:
 
     @property
     def share(self) -> float:
-        """The expected agreement as a factor of confidence: 0 if it is below 0 or unknown."""
+        """The expected agreement as a factor of the confidence: 0 if it is negative or unknown."""
         return 0.0 if np.isnan(self.agreement) else max(self.agreement, 0.0)
 
     @classmethod
@@ -98,7 +99,7 @@ class Verdict:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:
-        """The verdict of a record. Raises ValueError if a part is missing or of another kind."""
+        """Read a verdict from a record. Raises ValueError if a value is missing or has a wrong type."""
         agreement, reliable, text = (record.get(name) for name in ("agreement", "reliable", "text"))
         doubts = record.get("doubts", ())
         if agreement is None:
@@ -119,18 +120,18 @@ class Verdict:
 def _in_words(agreement: float) -> str:
     if np.isnan(agreement):
         return "Whether a second run would agree is unknown."
-    # as it is shown
+    # the same digits decide as are printed
     shown = round(agreement, 2)
-    what = "another partition"
+    outcome = "another partition"
     for words, least in (
         ("nearly the same partition", NEARLY_THE_SAME),
         ("mostly the same partition", MOSTLY_THE_SAME),
         ("only partly the same partition", PARTLY_THE_SAME),
     ):
         if shown >= least:
-            what = words
+            outcome = words
             break
-    return f"A second run would give {what} (expected agreement {shown:.2f})."
+    return f"A second run would give {outcome} (expected agreement {shown:.2f})."
 
 
 def expected_agreement(
@@ -157,8 +158,8 @@ def expected_agreement(
     Returns
     -------
     float
-        NaN with fewer than two members, where two halves never label a sample in common, or where the
-        method cannot combine half of the members.
+        NaN with fewer than two members, if two halves never label the same samples, or if the method
+        cannot combine half of the members.
     """
     if ensemble.n_members < 2:
         return float("nan")
@@ -180,11 +181,11 @@ def expected_agreement(
             weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
             overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
             scores.append(float(overlaps.ari()[0]))
-    return 1.0 - (1.0 - float(np.mean(scores))) / OF_HALVES if scores else float("nan")
+    return 1.0 - (1.0 - float(np.mean(scores))) / HALVES_OVER_RUNS if scores else float("nan")
 
 
 def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
-    """The microclusters as samples with their weights; a sample of them where there are many."""
+    """The microclusters as samples with their weights; a random sample if there are many."""
     rows = np.arange(ensemble.n_microclusters)
     if len(rows) > MOST_ROWS:
         share = ensemble.weights / ensemble.weights.sum()
@@ -198,21 +199,21 @@ def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
 
 
 def _partition(part: Ensemble, members: NDArray[np.int64], solve: Solve) -> NDArray[np.int64]:
-    """Labels of the samples by some of the members; -1 where these labelled none."""
+    """The partition of the samples by some of the members; -1 for samples that none of them labelled."""
     rows = part.expand(part.labels[:, np.sort(members)])
-    heard = np.flatnonzero((rows >= 0).any(axis=1))
+    labelled = np.flatnonzero((rows >= 0).any(axis=1))
     labels = np.full(part.n_samples, -1)
-    if len(heard):
-        weight = None if part.sample_weight is None else part.sample_weight[heard]
+    if len(labelled):
+        weight = None if part.sample_weight is None else part.sample_weight[labelled]
         half = Ensemble.from_labels(
-            rows[heard], sample_weight=weight, member_weight=part.member_weight[np.sort(members)]
+            rows[labelled], sample_weight=weight, member_weight=part.member_weight[np.sort(members)]
         )
-        labels[heard] = solve(half)
+        labels[labelled] = solve(half)
     return labels
 
 
 def size_doubt(sizes: NDArray[Any]) -> str | None:
-    """The doubt about a partition that only sets a few samples apart."""
+    """The doubt about a partition that only separates a few samples from one large cluster."""
     total, largest = float(sizes.sum()), float(sizes.max())
     if len(sizes) < 2 or (sizes >= TINY_SHARE * total).sum() > 1:
         return None

@@ -44,9 +44,9 @@ class Support(NamedTuple):
 class ClusterVotes:
     """How each base cluster spreads over the clusters of a partition.
 
-    A member votes for a sample by the company it puts it in: the share of the sample's base
-    cluster that belongs to each consensus cluster. The mean over the members that labelled the
-    sample is its soft label.
+    The vote of a member for a sample is given by the base cluster that it puts the sample in: the
+    share of that base cluster that belongs to each cluster of the partition. The mean over the
+    members that labelled the sample is its soft label.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ClusterVotes:
     shares : csr_array, shape (k, c)
         The same, divided by the weight of the base cluster.
     agreement : float
-        Factor of the confidence: the expected agreement of a second run, if it is part of it.
+        Factor of the confidence: the expected agreement of a second run, or 1 to leave it out.
     """
 
     ensemble: Ensemble
@@ -71,7 +71,10 @@ class ClusterVotes:
 
     @classmethod
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
-        """From labels of the samples, 0 .. c - 1, equal within each microcluster."""
+        """The votes for a partition of the samples, with labels 0 .. c - 1.
+
+        Labels must be equal within each microcluster.
+        """
         require_ensemble(ensemble)
         given = np.asarray(labels)
         if given.shape != (ensemble.n_samples,) or given.dtype.kind not in "iu":
@@ -81,11 +84,11 @@ class ClusterVotes:
             )
         by_row = np.empty(ensemble.n_microclusters, dtype=np.int64)
         by_row[ensemble.inverse] = given
-        torn = by_row[ensemble.inverse] != given
-        if torn.any():
+        separated = by_row[ensemble.inverse] != given
+        if separated.any():
             raise ValueError(
                 "labels differ between samples that every member puts together (row "
-                f"{int(np.argmax(torn))}); give the labels of a partition of this ensemble"
+                f"{int(np.argmax(separated))}); give the labels of a partition of this ensemble"
             )
         if given.min() < 0 or len(np.unique(by_row)) != by_row.max() + 1:
             raise ValueError("labels must be numbered 0 .. c - 1 without gaps")
@@ -93,7 +96,7 @@ class ClusterVotes:
 
     @classmethod
     def of_microclusters(cls, ensemble: Ensemble, labels: NDArray[np.int64]) -> ClusterVotes:
-        """From labels of the microclusters, 0 .. c - 1."""
+        """The votes for a partition of the microclusters, with labels 0 .. c - 1."""
         n_clusters = int(labels.max()) + 1
         size = ensemble.n_microclusters
         chosen = sparse.csr_array(
@@ -162,8 +165,9 @@ class ClusterVotes:
     def cohesion(self) -> NDArray[np.float64]:
         """Mean co-association of each microcluster with its own cluster, itself included.
 
-        The weighted share of (member, sample of the cluster) pairs that the member puts together,
-        among those in which it labelled both; 0 where no member labelled the microcluster.
+        Of the (member, sample of the cluster) pairs in which the member labelled both the sample and
+        the microcluster, the weighted share in which it puts them together; 0 if no member labelled
+        the microcluster.
         """
         ensemble, overlap = self.ensemble, self.overlap
         starts = ensemble.cluster_offsets
@@ -182,7 +186,7 @@ class ClusterVotes:
 
     @cached_property
     def attachment(self) -> NDArray[np.float64]:
-        """Cohesion of each microcluster over the median of all samples with a label, at most 1."""
+        """Cohesion of each microcluster divided by the median of all labelled samples, at most 1."""
         known = self.cohesion > 0
         if not known.any():
             return self.cohesion
@@ -200,18 +204,18 @@ class ClusterVotes:
     def confidence(self) -> NDArray[np.float64]:
         """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment.
 
-        If the expected agreement of a second run is part of it, it is lowered by that as well.
+        It is also multiplied by ``agreement``.
         """
         # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
         return self.lead * attached * self.agreement
 
     def lowered(self, agreement: float) -> ClusterVotes:
-        """The same votes, with a confidence that is lowered by the expected agreement."""
+        """The same votes, with the confidence multiplied by the expected agreement."""
         votes = replace(self, agreement=agreement)
         for name, value in vars(self).items():
             if name != "confidence":
-                # computed before, and the same for both
+                # reuse the cached values that do not depend on the agreement
                 votes.__dict__.setdefault(name, value)
         return votes
 
@@ -237,10 +241,10 @@ class ClusterVotes:
         return self.ensemble.canonical_member_order.tolist()
 
     def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
-        """Incidence and weighted shares in canonical order; weight of the members with a label.
+        """Incidence and weighted shares in canonical order, and the weight of the labelling members.
 
-        Products with them add up each row from left to right. Not kept: it is as large as the
-        ensemble.
+        Products with these matrices add up each row from left to right. They are not cached, because
+        they are as large as the ensemble.
         """
         ensemble, order = self.ensemble, self._member_order
         starts = ensemble.cluster_offsets
@@ -250,9 +254,9 @@ class ClusterVotes:
         labelled = np.zeros(ensemble.n_microclusters)
         for j in order:
             labelled[ensemble.labels[:, j] >= 0] += ensemble.member_weight[j]
-        few = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
+        is_small = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
             ensemble.reorder_members(np.array(order)).incidence,
-            shares.toarray() if few else shares,
+            shares.toarray() if is_small else shares,
             labelled,
         )
