@@ -130,7 +130,7 @@ def test_confidence_is_high_inside_and_low_between():
         ({"n_clusters": 0}, "n_clusters must be .* but is 0"),
         ({"n_clusters": 2.5}, "n_clusters must be .* but is 2.5"),
         ({"n_members": -1}, "n_members must be .* but is -1"),
-        ({"generator": "kmean"}, "generator must be one of 'kmeans'.* but is 'kmean'"),
+        ({"generator": "kmean"}, "generator must be one of 'auto', 'kmeans'.* but is 'kmean'"),
         ({"solver": KMeans()}, "solver must be .* but is KMeans"),
         ({"solver": "spse"}, "unknown method 'spse'; did you mean 'spce'"),
         ({"n_clusters": 501}, "501"),

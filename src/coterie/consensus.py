@@ -31,6 +31,7 @@ from coterie.core.random import child_seeds, generator
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
+from coterie.generate.columns import is_table
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.members import (
@@ -43,7 +44,7 @@ from coterie.generate.members import (
     is_clusterer,
     make_pool,
 )
-from coterie.generate.tables import Preparation, TableEncoder, is_table
+from coterie.generate.tables import Preparation, TableEncoder
 from coterie.select.resolution import many_clusters, shows_gap
 from coterie.select.structure import cloud_doubt, column_doubt
 from coterie.solvers.base import SOLVER, LabelConsensus
@@ -124,15 +125,18 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     n_members : int, default 50
         Number of clusterings to generate. With 50, two runs on the same table differ less than half as
         much as two starts of k-means.
-    generator : {"kmeans", "subsample", "features", "spectral"} or list of clusterers
-        How members are generated: k-means from random starts ("kmeans"), also on random subsets of
-        the samples ("subsample") or of the features ("features"); Gaussian spectral clustering, which
-        needs an n x n matrix ("spectral"); or one member per given clusterer.
+    generator : {"auto", "kmeans", "subsample", "features", "spectral"} or list of clusterers
+        How members are generated. "auto" takes k-means from random starts for 40 % of the members,
+        and Gaussian mixtures for the others: for half of them, all clusters have the same shape, for
+        the rest, each cluster has its own. "kmeans" takes k-means only, "subsample" and "features"
+        run it on random subsets of the samples or of the features. "spectral" is Gaussian spectral
+        clustering, which needs an n x n matrix. Or give a list with one clusterer per member.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
         members with ``n_clusters`` clusters. If members with many small clusters show a gap that these
         cut across, as between two moons, None takes members with many clusters instead: about half
-        the square root of n to the square root of n. Other generators than "kmeans" draw from
+        the square root of n to the square root of n. Such members, and those of a sparse matrix, are
+        k-means. Generators other than "auto" and "kmeans" draw from
         (n_clusters, max(2 n_clusters, sqrt n)).
     prepare : "auto", None or TableEncoder, default "auto"
         How a table becomes features. With "auto", data frames are encoded and scaled by

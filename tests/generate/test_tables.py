@@ -16,7 +16,9 @@ from sklearn.base import clone
 
 from coterie import DataError
 from coterie.generate import TableEncoder
-from coterie.generate.tables import MOST_DEVIATIONS, Preparation, is_table, table_features
+from coterie.generate.columns import is_table
+from coterie.generate.scaling import MOST_DEVIATIONS
+from coterie.generate.tables import Preparation, table_features
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -185,11 +187,21 @@ def test_scales():
     assert np.allclose(features(table, scale="robust"), (X - middle) / (high - low))
 
 
-def test_auto_pulls_wild_values_back():
+def test_auto_clips_wild_values_and_scales_without_them():
     wild = np.append(HEIGHT[1:], 1e6)
     X = features({"x": wild, "y": HEIGHT})
     assert np.abs(X).max() == MOST_DEVIATIONS
     assert np.abs(features({"x": wild, "y": HEIGHT}, scale="standard")).max() > MOST_DEVIATIONS
+    # the other values keep their spread
+    assert 0.9 < X[:-1, 0].std() < 1.1
+    assert features({"x": wild, "y": HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3
+    assert plans({"x": wild, "y": HEIGHT})["x"].treatment == "standardised; 1 wild value clipped"
+
+
+def test_a_column_of_mostly_equal_values_has_no_wild_values():
+    purchases = np.where(np.arange(N) % 10 == 0, 500.0, 0.0)
+    assert plans({"x": purchases, "y": HEIGHT})["x"].treatment == "standardised"
+    assert len(np.unique(features({"x": purchases, "y": HEIGHT})[:, 0])) == 2
 
 
 def test_columns_of_one_range_keep_their_spreads():

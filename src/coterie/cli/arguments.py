@@ -315,10 +315,11 @@ COMMANDS = {
                 "many small clusters if these show a gap)",
             },
             "--generator": {
-                "choices": ("kmeans", "subsample", "features", "spectral"),
-                "default": "kmeans",
+                "choices": ("auto", "kmeans", "subsample", "features", "spectral"),
+                "default": "auto",
                 "metavar": "NAME",
-                "help": "how to make clusterings: kmeans (default), subsample (k-means on random "
+                "help": "how to make clusterings: auto (default: k-means and Gaussian mixtures), "
+                "kmeans, subsample (k-means on random "
                 "subsets of the rows), features (k-means on random subsets of the columns) or spectral",
             },
             "--min-cluster-size": {

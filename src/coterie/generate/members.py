@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 
 from coterie.core.budget import Budget, require
@@ -34,8 +36,14 @@ MAX_RETRIES = 3
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
 GENERATORS = ("auto", "kmeans", "subsample", "features", "spectral")
-# What the members of "auto" assume about the shape of a cluster: round, one shape for all, any shape.
-SHAPES: tuple[Literal["kmeans", "tied", "full"], ...] = ("kmeans", "tied", "full")
+# What ten members of "auto" assume about the shape of a cluster: round (k-means), one shape for all
+# clusters, or any shape. Both mixtures together outvote k-means; if they disagree, k-means decides.
+SHAPES: tuple[Literal["kmeans", "tied", "full"], ...] = (
+    *("kmeans", "tied", "full"),
+    *("kmeans", "tied", "full"),
+    *("kmeans", "tied", "full"),
+    "kmeans",
+)
 # Below this order the dense eigensolver is faster than starting an iteration.
 DENSE_ORDER = 500
 
@@ -175,7 +183,11 @@ def make_pool(
     if gaps is not None:
         seeds = child_seeds(rng, len(plans)).tolist()
         plans = [replace(plan, fill=seed) for plan, seed in zip(plans, seeds, strict=True)]
-    pool = fit_members(X, plans, n_jobs=n_jobs, callback=callback, gaps=gaps)
+    with warnings.catch_warnings():
+        if generator == "auto":
+            # A member need not be the best mixture, and copies of a row need no cluster each.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        pool = fit_members(X, plans, n_jobs=n_jobs, callback=callback, gaps=gaps)
     if aside is not None:
         pool.labels[aside] = pool.predict(complete[aside])
     return pool
@@ -264,9 +276,9 @@ def kmeans_plans(
 def shape_plans(
     X: Any, n_members: int, n_clusters: ClusterCount, rng: np.random.Generator
 ) -> list[MemberPlan]:
-    """Plans in turn for k-means, mixtures with one common shape, and mixtures with a shape per cluster.
+    """Plans for k-means and, with a given number of clusters, for Gaussian mixtures among them.
 
-    Members of a sparse matrix, and members with many small clusters, are k-means.
+    Members of a sparse matrix are k-means.
     """
     if sparse.issparse(X) or not isinstance(n_clusters, int) or n_clusters < 2:
         return kmeans_plans(X, n_members, n_clusters, rng)

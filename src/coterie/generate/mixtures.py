@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 # rows that a mixture is fitted on; it labels all rows
@@ -59,10 +57,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
             reg_covar=LEAST_VARIANCE,
             random_state=seed,
         )
-        with warnings.catch_warnings():
-            # A member need not be the best mixture, and copies of a row need no cluster each.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self.mixture_ = mixture.fit(self._projected(sample))
+        self.mixture_ = mixture.fit(self._projected(sample))
         self.labels_ = self.predict(X)
         return self
 
@@ -76,12 +71,15 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
 
     def _project_onto_components(self, sample: NDArray[np.float64], seed: int) -> None:
         """Set the mean and the components, which are divided by the mean spread of the columns."""
+        spread = np.sqrt(sample.var(axis=0).mean())
+        if spread == 0:
+            # A sample of a nearly constant matrix.
+            self.mean_, self.components_ = sample[0], np.zeros((sample.shape[1], 1))
+            return
         width = min(MOST_COMPONENTS, len(sample) - 1, sample.shape[1])
         components = PCA(width, random_state=seed).fit(sample)
-        total = components.explained_variance_ / components.explained_variance_ratio_
         reached = np.cumsum(components.explained_variance_ratio_)
         width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)
-        spread = np.sqrt(total[0] / sample.shape[1])
         self.mean_ = components.mean_
         self.components_ = components.components_[:width].T / spread
 

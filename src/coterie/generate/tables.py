@@ -10,26 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    RobustScaler,
-    StandardScaler,
-)
+from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import DataError
@@ -37,8 +26,14 @@ from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
 from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS
-from coterie.ensemble.missing import is_missing
+from coterie.generate.columns import Column, days_of_texts, read_columns, require_finite
 from coterie.generate.gaps import Gaps
+from coterie.generate.scaling import (
+    ClippedScaler,
+    JointScaler,
+    is_wild,
+    share_range,
+)
 
 Scale = Literal["auto", "standard", "robust", "none"]
 SCALES: tuple[Scale, ...] = ("auto", "standard", "robust", "none")
@@ -49,16 +44,9 @@ ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "em
 MOST_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
 MOST_LEVELS = 30
-# with "auto", values are clipped to this many standard deviations, so that a single extreme value does not
-# dominate; docs/tables.md compares it with other limits
-MOST_DEVIATIONS = 3.0
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
-_ISO = "iso"
-_DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MISSING_LEVEL = "(missing)"
-_SAME_NAME = "X has columns of the same name; names of features must differ"
 
 
 @dataclass(frozen=True)
@@ -88,28 +76,6 @@ class ColumnPlan:
     missing: int = 0
     levels: tuple[str, ...] = ()
     date_format: str = ""
-
-
-class JointScaler(TransformerMixin, BaseEstimator):
-    """Centre the columns and divide all by one number, so that their mean variance is 1.
-
-    For columns in the same unit, such as pixels: the spreads of such columns are comparable, and this
-    scaler keeps their ratios.
-    """
-
-    def fit(self, X: NDArray[np.float64], y: object = None) -> Self:
-        """Learn the means and the common scale."""
-        self.mean_ = np.nanmean(X, axis=0)
-        self.scale_ = float(np.sqrt(np.nanvar(X, axis=0).mean())) or 1.0
-        return self
-
-    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The columns, centred and divided by the common scale."""
-        return (X - self.mean_) / self.scale_
-
-
-def _clip(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.clip(X, -MOST_DEVIATIONS, MOST_DEVIATIONS)
 
 
 def _are_names(value: object) -> bool:
@@ -229,7 +195,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError("the table has no rows")
         self._check_names(table)
         plans = self._plans(table)
-        self.plans_ = _described(plans, self._scaler_of(table, plans)[1], self.impute)
+        scaler, scaling = self._scaler_of(table, plans)
+        clipped = table if isinstance(scaler, ClippedScaler) else {}
+        self.plans_ = _described(plans, scaling, self.impute, clipped)
         self.id_column_: str | None = next(
             (
                 plan.name
@@ -299,7 +267,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         f"{nearest(name, table)} (its columns are {listed(table)})"
                     )
 
-    def _plans(self, table: Mapping[str, _Values]) -> list[ColumnPlan]:
+    def _plans(self, table: Mapping[str, Column]) -> list[ColumnPlan]:
         wanted = set(table if self.columns is None else self.columns) - set(self.drop)
         requested = set(self.columns or ())
         plans = [
@@ -315,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
 
     def _scaler_of(
-        self, table: Mapping[str, _Values], plans: Sequence[ColumnPlan]
+        self, table: Mapping[str, Column], plans: Sequence[ColumnPlan]
     ) -> tuple[Any, str]:
         """The scaler of the numbers, and its description."""
         columns = [_numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)]
@@ -325,12 +293,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return RobustScaler(), "divided by the interquartile range"
         if self.scale == "none":
             return "passthrough", "not scaled"
-        if _share_range(columns):
+        if share_range(columns):
             return JointScaler(), "scaled jointly (one range)"
-        clip = FunctionTransformer(_clip, feature_names_out="one-to-one")
-        return make_pipeline(StandardScaler(), clip), "standardised"
+        return ClippedScaler(), "standardised"
 
-    def _transformer(self, table: Mapping[str, _Values]) -> ColumnTransformer:
+    def _transformer(self, table: Mapping[str, Column]) -> ColumnTransformer:
         kinds = np.array([plan.kind == "category" for plan in self._used])
         scaler, _ = self._scaler_of(table, self._used)
         numbers = make_pipeline(SimpleImputer(strategy="median"), scaler)
@@ -345,8 +312,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         one_hot = OneHotEncoder(categories=levels, handle_unknown="ignore", sparse_output=False)
         steps: list[Any] = [one_hot]
         if self.scale != "none":
-            steps.append(StandardScaler())
-            steps += [FunctionTransformer(_clip)] if self.scale == "auto" else []
+            steps.append(ClippedScaler() if self.scale == "auto" else StandardScaler())
         return ColumnTransformer(
             [
                 ("numbers", numbers, np.flatnonzero(~kinds)),
@@ -354,7 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             ]
         )
 
-    def _matrix(self, table: Mapping[str, _Values]) -> NDArray[np.float64]:
+    def _matrix(self, table: Mapping[str, Column]) -> NDArray[np.float64]:
         """The used columns as numbers; a category is the position among its values."""
         absent = [plan.name for plan in self._used if plan.name not in table]
         if absent:
@@ -363,46 +329,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "which the members were fitted on"
             )
         return np.column_stack([_numbers(table[plan.name], plan) for plan in self._used])
-
-
-# ---------------------------------------------------------------------- the values of a column
-
-
-@dataclass(frozen=True)
-class _Values:
-    """A column as numbers (NaN where missing) or as texts (None where missing).
-
-    Dates written as text have both: the days as numbers, and the texts.
-    """
-
-    numbers: NDArray[np.float64] | None = None
-    texts: list[str | None] | None = None
-    is_date: bool = False
-    date_format: str = ""
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        if self.numbers is not None:
-            return np.isnan(self.numbers)
-        return np.array([text is None for text in self.texts or ()], dtype=bool)
-
-    @property
-    def distinct(self) -> int:
-        """Number of different values."""
-        if self.numbers is not None:
-            return len(np.unique(self.numbers[~np.isnan(self.numbers)]))
-        return len({*(self.texts or ())} - {None})
-
-    def __len__(self) -> int:
-        return len(self.missing)
-
-
-def is_table(X: object) -> bool:
-    """Whether an object is a dataframe that narwhals supports, or a mapping of columns."""
-    # a sparse matrix in the format "dictionary of keys" is a mapping, too
-    if sparse.issparse(X) or isinstance(X, np.ndarray):
-        return False
-    return isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,128 +360,10 @@ def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.fl
     return preparation.gaps.filled_by_mean(features)
 
 
-def read_columns(X: Any) -> dict[str, _Values]:
-    """The columns of a dataframe, a mapping or a matrix by name; columns of a matrix are numbered."""
-    if isinstance(X, Mapping):
-        if X and all(isinstance(values, _Values) for values in X.values()):
-            return dict(X)
-        columns = [(str(name), _from_values(str(name), values)) for name, values in X.items()]
-    elif nw.dependencies.is_into_dataframe(X):
-        try:
-            frame = nw.from_native(X, eager_only=True)
-        except DuplicateError:
-            raise DataError(_SAME_NAME) from None
-        # not frame[name], which takes a number as a position
-        pairs = zip(frame.columns, frame.iter_columns(), strict=True)
-        columns = [(str(name), _from_series(str(name), series)) for name, series in pairs]
-    else:
-        matrix = np.ma.asanyarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)
-        if sparse.issparse(X) or matrix.ndim != 2:
-            raise DataError(
-                f"a TableEncoder takes a data frame, a mapping or a dense matrix, not {type(X).__name__}"
-            )
-        columns = [(str(j), _from_values(str(j), matrix[:, j])) for j in range(matrix.shape[1])]
-    table = dict(columns)
-    if len(table) < len(columns):
-        raise DataError(_SAME_NAME)
-    lengths = {len(values) for values in table.values()}
-    if len(lengths) > 1:
-        raise DataError("the columns of the table differ in length")
-    return table
-
-
-def _from_series(name: str, series: Any) -> _Values:
-    if series.dtype.is_numeric():
-        return _from_values(name, series.cast(nw.Float64).to_numpy())
-    return _from_values(name, series.to_list())
-
-
-def _from_values(name: str, values: Any) -> _Values:
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise DataError(f"column {name!r} must hold a value per row, but is {values!r:.40}")
-    if np.ma.isMaskedArray(values):
-        values = values.tolist()
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1:
-            raise DataError(f"column {name!r} must have one dimension, but has {values.ndim}")
-        if values.dtype.kind in "iuf":
-            return _Values(values.astype(np.float64))
-        if values.dtype.kind in "mM":
-            values = values.astype(f"{values.dtype.kind}8[us]").tolist()
-    cells = [None if is_missing(value) else value for value in values]
-    present = [cell for cell in cells if cell is not None]
-    if all(isinstance(cell, timedelta) for cell in present):
-        cells = [None if cell is None else cell.total_seconds() for cell in cells]
-        present = [cell for cell in cells if cell is not None]
-    if all(_is_number(cell) for cell in present):
-        try:
-            numbers = [np.nan if cell is None else float(cell) for cell in cells]
-        except OverflowError:
-            raise DataError(
-                f"column {name!r} holds a number that is too large; rescale it, or leave the column out"
-            ) from None
-        return _Values(np.array(numbers))
-    if all(isinstance(cell, date) for cell in present):
-        return _Values(np.array([_days(cell) for cell in cells]), is_date=True)
-    texts = [None if cell is None else str(cell).strip() or None for cell in cells]
-    for form in _DATE_FORMATS:
-        days = _days_of_texts(texts, form)
-        if days is not None:
-            return _Values(days, texts, is_date=True, date_format=form)
-    return _Values(texts=texts)
-
-
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, Real | Decimal) and not isinstance(cell, bool)
-
-
-def _finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        raise DataError(
-            f"column {name!r} holds {counted(int(infinite.sum()), 'infinite value')} (first in row "
-            f"{int(np.argmax(infinite))}); replace them, or leave the column out",
-        )
-    largest = float(np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0))
-    # leaves room for a sum of many squared differences
-    if largest > float(np.sqrt(np.finfo(np.float64).max)) / 1e4:
-        raise DataError(
-            f"column {name!r} holds values as large as {largest:.3g}, whose squares overflow; rescale "
-            "it, or leave the column out"
-        )
-    return numbers
-
-
-def _days(value: Any) -> float:
-    if value is None:
-        return np.nan
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-    return (moment - _EPOCH).total_seconds() / 86_400
-
-
-def _days_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
-    """Dates written as text in this format, in days; None if a cell is not such a date."""
-    if not any(texts):
-        return None
-    try:
-        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in texts])
-    except ValueError:
-        return None
-
-
-def _dated(text: str, form: str) -> datetime:
-    # "20240131" and "1234" are numbers or codes, not dates
-    if not re.search(r"\d[-/.]\d", text):
-        raise ValueError(text)
-    return datetime.fromisoformat(text) if form == _ISO else datetime.strptime(text, form)
-
-
 # ---------------------------------------------------------------------- what a column is
 
 
-def _plan(name: str, values: _Values, is_category: bool, requested: bool) -> ColumnPlan:
+def _plan(name: str, values: Column, is_category: bool, requested: bool) -> ColumnPlan:
     """The plan of one column; a column that the user requested is left out only if constant or empty."""
     missing = int(values.missing.sum())
     n, distinct = len(values), values.distinct
@@ -587,7 +395,7 @@ def _plan(name: str, values: _Values, is_category: bool, requested: bool) -> Col
 
 
 def _with_number_ids(
-    plans: list[ColumnPlan], table: Mapping[str, _Values], requested: set[str]
+    plans: list[ColumnPlan], table: Mapping[str, Column], requested: set[str]
 ) -> list[ColumnPlan]:
     """Mark columns of whole numbers that differ in every row as ids.
 
@@ -616,7 +424,7 @@ def _with_number_ids(
     ]
 
 
-def _whole_and_different(values: _Values) -> bool:
+def _whole_and_different(values: Column) -> bool:
     numbers = values.numbers
     return (
         numbers is not None
@@ -626,13 +434,13 @@ def _whole_and_different(values: _Values) -> bool:
     )
 
 
-def _nearly_consecutive(values: _Values) -> bool:
+def _nearly_consecutive(values: Column) -> bool:
     """Whether numbers fill about half of the range they span or more, as row numbers do."""
     numbers = values.numbers
     return numbers is not None and float(np.ptp(numbers)) < 2 * len(numbers)
 
 
-def _all_differ(values: _Values) -> bool:
+def _all_differ(values: Column) -> bool:
     return values.distinct == len(values)
 
 
@@ -648,14 +456,14 @@ def looks_like_id_name(name: str) -> bool:
     return not name.strip() or bool(_ID_NAME.search(name) or _ID_ENDING.search(name))
 
 
-def _levels(values: _Values) -> tuple[str, ...]:
+def _levels(values: Column) -> tuple[str, ...]:
     levels = sorted({*_texts(values)} - {None}, key=str)
     if values.missing.any() and _MISSING_LEVEL not in levels:
         levels.append(_MISSING_LEVEL)
     return tuple(levels)
 
 
-def _texts(values: _Values) -> list[Any]:
+def _texts(values: Column) -> list[Any]:
     if values.texts is not None:
         return values.texts
     numbers = values.numbers if values.numbers is not None else np.empty(0)
@@ -671,16 +479,16 @@ def _is_measured(plan: ColumnPlan) -> bool:
     return plan.used and plan.kind in ("number", "date")
 
 
-def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
+def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
         if plan.date_format and values.texts is not None:
             # in 01/02/2024 either number may be the month; the format was found on all rows of the fit
-            days = _days_of_texts(values.texts, plan.date_format)
+            days = days_of_texts(values.texts, plan.date_format)
             if days is not None:
                 return days
         if values.numbers is not None:
-            return _finite(plan.name, values.numbers)
+            return require_finite(plan.name, values.numbers)
         raise DataError(
             f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
             f"such as {next(text for text in _texts(values) if text is not None)!r}"
@@ -691,19 +499,13 @@ def _numbers(values: _Values, plan: ColumnPlan) -> NDArray[np.float64]:
     )
 
 
-def _share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether at least half of the columns, and at least two, reach both ends of the common range."""
-    if not columns:
-        return False
-    lowest = np.array([np.nanmin(column) for column in columns])
-    highest = np.array([np.nanmax(column) for column in columns])
-    reach = (lowest == lowest.min()) & (highest == highest.max())
-    # a single wide column always reaches both ends
-    return int(reach.sum()) >= max(2.0, 0.5 * len(columns))
+def _described(
+    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation, clipped: Mapping[str, Column]
+) -> list[ColumnPlan]:
+    """The plans, with a description of the treatment of each used column.
 
-
-def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) -> list[ColumnPlan]:
-    """The plans, with a description of the treatment of each used column."""
+    Wild values are clipped in the columns of ``clipped``.
+    """
     described = []
     for plan in plans:
         treatment = plan.treatment
@@ -711,6 +513,9 @@ def _described(plans: Iterable[ColumnPlan], scaling: str, impute: Imputation) ->
             treatment = f"{len(plan.levels)} values: {listed(plan.levels, 4)}"
         elif plan.used:
             treatment = f"counted in days, {scaling}" if plan.kind == "date" else scaling
+            if plan.name in clipped:
+                wild = int(is_wild(_numbers(clipped[plan.name], plan)).sum())
+                treatment += f"; {counted(wild, 'wild value')} clipped" if wild else ""
             if plan.missing:
                 treatment += "; gaps: " + ("5 similar rows" if impute == "donors" else "the median")
         described.append(replace(plan, treatment=treatment))

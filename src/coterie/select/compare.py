@@ -28,9 +28,10 @@ from coterie.core.params import (
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
+from coterie.generate.columns import is_table
 from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
-from coterie.generate.tables import is_table, table_features
+from coterie.generate.tables import table_features
 from coterie.numerics.partitions import by_first_appearance
 from coterie.select._recommend import (
     DECIDING,
