@@ -18,7 +18,7 @@ from scipy import sparse
 
 from coterie.core.budget import require
 from coterie.core.errors import DataError
-from coterie.io.mat import MatError, Other, read_variables
+from coterie.io.mat import Other, read_variables
 from coterie.io.table import Column, FileTable, damaged
 
 Purpose = Literal["features", "labels"]
@@ -49,58 +49,50 @@ UNREADABLE = (
 )
 
 
-def read_npy(path: Path, purpose: Purpose) -> FileTable:
-    """One array: n x d, or n values."""
-    try:
-        with path.open("rb") as file:
-            _, _, size = checked_header(file, path.stat().st_size)
-            _require(size, path)
-            file.seek(0)
-            array = np.load(file, allow_pickle=False)
-            _check_characters(array)
-    except UNREADABLE as error:
-        raise _broken(path, error) from None
-    return _as_table(path, {path.stem: array}, purpose)
-
-
-def read_npz(path: Path, purpose: Purpose) -> FileTable:
-    """Arrays by name."""
-    return _as_table(path, read_arrays(path), purpose)
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz by name.
+def read_arrays(path: Path) -> dict[str, Any]:
+    """All arrays of an npy, npz or mat file by name.
 
     Raises DataError for pickles and damage, and MemoryBudgetError for arrays that are too large.
     """
-    arrays: dict[str, NDArray[Any]] = {}
+    read = {".npy": _read_npy, ".npz": _read_npz, ".mat": read_variables}[path.suffix.lower()]
     try:
-        # opened here, because numpy leaves a damaged archive open
-        with path.open("rb") as file:
-            # check all sizes before any array is unpacked
-            with zipfile.ZipFile(file) as packed:
-                total = 0
-                for entry in packed.infolist():
-                    with packed.open(entry) as start:
-                        total += checked_header(start, entry.file_size)[2]
-            _require(total, path)
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                for name in archive.files:
-                    arrays[name] = archive[name]
-                    _check_characters(arrays[name])
+        return read(path)
     except UNREADABLE as error:
-        raise _broken(path, error) from None
+        if "pickle" in str(error).lower():
+            raise DataError(
+                f"{path} holds Python objects (pickles), which are not read; "
+                "save it as plain arrays of numbers or text"
+            ) from None
+        raise damaged(path, error) from None
+
+
+def _read_npy(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        _, _, size = checked_header(file, path.stat().st_size)
+        _require(size, path)
+        file.seek(0)
+        array = np.load(file, allow_pickle=False)
+    _check_characters(array)
+    return {path.stem: array}
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    arrays: dict[str, NDArray[Any]] = {}
+    # opened here, because numpy leaves a damaged archive open
+    with path.open("rb") as file:
+        # check all sizes before any array is unpacked
+        with zipfile.ZipFile(file) as packed:
+            total = 0
+            for entry in packed.infolist():
+                with packed.open(entry) as start:
+                    total += checked_header(start, entry.file_size)[2]
+        _require(total, path)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            for name in archive.files:
+                arrays[name] = archive[name]
+                _check_characters(arrays[name])
     return arrays
-
-
-def read_mat(path: Path, purpose: Purpose) -> FileTable:
-    """Variables of a MATLAB file, version 5 to 7."""
-    try:
-        arrays = read_variables(path)
-    except (MatError, OSError) as error:
-        raise _broken(path, error) from None
-    return _as_table(path, arrays, purpose)
 
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -151,16 +143,9 @@ def _require(size: int, path: Path) -> None:
     require(size, f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine.")
 
 
-def _broken(path: Path, error: BaseException) -> DataError:
-    if "allow_pickle" in str(error) or "pickle" in str(error).lower():
-        return DataError(
-            f"{path} holds Python objects (pickles), which are not read; "
-            "save it as plain arrays of numbers or text"
-        )
-    return damaged(path, error)
-
-
-def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTable:
+def read_array_table(path: Path, purpose: Purpose) -> FileTable:
+    """The matrix of an npy, npz or mat file as columns, and the vectors of its length beside it."""
+    arrays = read_arrays(path)
     if not arrays:
         raise DataError(f"{path} holds no arrays")
     name = _main_array(path, arrays, purpose)

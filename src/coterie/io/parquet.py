@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from coterie.core.budget import memory_budget, require
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.text import quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, damaged
+from coterie.io.table import STRING_BYTES, Column, FileTable, damaged
 
 ROWS_AT_A_TIME = 2**16
-# bytes of a Python string in addition to its characters
-STRING = 50
 # most bytes of a value of fixed size, such as a UUID
 WIDEST = 1024
 
@@ -159,20 +157,10 @@ class _Texts:
             if text is not None and text not in self._known:
                 missing = isinstance(text, str) and is_missing_text(text)
                 self._known[text] = None if missing else text
-                held += STRING + len(text)
+                held += STRING_BYTES + len(text)
             texts.append(self._known.get(text))
         self.values.extend(map(texts.__getitem__, positions.tolist()))
         return held
-
-
-def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:
-    """Columns as one parquet file."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(
-        pa.table({name: pa.array(column) for name, column in columns.items()}), file
-    )
 
 
 def arrow_values(column: Any) -> Column:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError
-from coterie.io.arrays import Purpose, read_mat, read_npy, read_npz
+from coterie.io.arrays import Purpose, read_array_table
 from coterie.io.parquet import read_parquet
 from coterie.io.table import Column, FileTable
 from coterie.io.text import read_text
@@ -61,8 +61,7 @@ def read_table(
         return read_text(path, "," if kind == ".csv" else "\t", () if id is None else (id,))
     if kind == ".parquet":
         return read_parquet(path)
-    reader = {".npy": read_npy, ".npz": read_npz, ".mat": read_mat}[kind]
-    return reader(path, purpose)
+    return read_array_table(path, purpose)
 
 
 def read_features(
@@ -90,7 +89,9 @@ def read_features(
     DataError
         If a column holds text, missing or infinite values, or the file cannot be read.
     """
-    return read_table(path, "features", id).features(columns, id, drop)
+    table = read_table(path, "features", id)
+    names = table.chosen(columns, (id, *drop))
+    return table.numbers(names), names, None if id is None else table.ids(id)
 
 
 def read_labels(

@@ -20,7 +20,7 @@ from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
 from coterie.core.text import counted, quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, as_number
+from coterie.io.table import STRING_BYTES, Column, FileTable, as_number
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # rows of a block; larger ones are slower: they outlive the garbage collector's young generation
@@ -28,8 +28,6 @@ _BLOCK = 2_000
 # fewer rows where rows are long
 _MOST_CELLS = 4_000_000
 _LONGEST_LINE = 2**26
-# bytes of a Python string in addition to its characters
-_STRING = 50
 _EXACT = 2**53
 # a first line 0, 1, 2, ... of this many columns is hardly a row of labels
 FEWEST_COUNTED = 3
@@ -217,7 +215,7 @@ class _Column:
             text = cell.strip()
             if value is not None and text not in self._as_written:
                 self._as_written[text] = text
-                self.held += _STRING + len(text)
+                self.held += STRING_BYTES + len(text)
             keep[cell] = None if value is None else self._as_written[text]
         assert self._text is not None
         self._text.extend(keep[cell] for cell in cells)

@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 
 from coterie.core.errors import DataError
-from coterie.io.parquet import require_pyarrow, write_parquet
+from coterie.io.parquet import require_pyarrow
 from coterie.io.table import Column
 
 WRITABLE = (".csv", ".tsv", ".parquet")
@@ -92,7 +92,10 @@ def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> Non
     kind = Path(path).suffix.lower()
     with whole_file(path) as file:
         if kind == ".parquet":
-            write_parquet(file, columns)
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            parquet.write_table(pa.table(dict(columns)), file)
         else:
             _write_text(file, columns, "," if kind == ".csv" else "\t")
 
