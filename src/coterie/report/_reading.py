@@ -14,7 +14,8 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
-from coterie.report._matrix import Blocks, leaves
+from coterie.plot.arrange import similarity_order
+from coterie.report._matrix import Blocks
 from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class Reading:
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
         values = np.nan_to_num(self.result.cluster_votes.member_agreement[np.ix_(kept, kept)])
-        order = leaves(values, np.ones(len(kept)))
+        order = similarity_order(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 
     @cached_property
