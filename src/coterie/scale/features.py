@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -117,36 +116,30 @@ def features_from_dask(
 
 def _open(X: Any, columns: Sequence[str] | None, id: str | None) -> Source:
     """Features as a dask collection, with all columns of a dataframe."""
-    if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
+    if is_frame(X) and X.ndim == 1:
+        raise ParameterError(
+            "X is a dask series, but must have two dimensions (n x d); call to_frame first"
+        )
+    if is_array(X) and (X.ndim != 2 or id is not None or columns is not None):
+        raise ParameterError(
+            "a dask array of features must be n x d, without columns and id, but has shape "
+            f"{X.shape} with columns={columns!r} and id={id!r}"
+        )
+    # Every file is opened, so that an error names the file with other columns.
+    source = open_labels(X, columns, id, None, PART_CELLS, name="X")
+    if is_array(X):
+        return source
+    # Not only the columns to read: a partition that lacks one is named when its rows are read.
+    frame = X
+    if source.collection is None:
         import dask.dataframe as dd
 
-        # Every file is opened, so that an error names the file with other columns.
-        source = open_labels(X, columns, id, None, PART_CELLS)
         wanted = source.layout.wanted()
         # Not Dask's reader, whose partitions do not say which file they come from.
         frame = dd.from_map(
             read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
         )
-        return replace(source, collection=frame, parts=tuple(frame.to_delayed()))
-    if is_frame(X):
-        if X.ndim == 1:
-            raise ParameterError(
-                "X is a dask series, but must have two dimensions (n x d); call to_frame first"
-            )
-        source = open_labels(X, columns, id, None, name="X")
-        # Not only the columns to read: a partition that lacks one is named when its rows are read.
-        return replace(source, collection=X, parts=tuple(X.to_delayed()))
-    if is_array(X):
-        if X.ndim != 2 or id is not None or columns is not None:
-            raise ParameterError(
-                "a dask array of features must be n x d, without columns and id, but has shape "
-                f"{X.shape} with columns={columns!r} and id={id!r}"
-            )
-        return open_labels(X, None, None, None)
-    raise ParameterError(
-        "X must be a dask dataframe, a dask array or the path of parquet files, but is "
-        f"{type(X).__name__}"
-    )
+    return replace(source, collection=frame, parts=tuple(frame.to_delayed()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.errors import DataError, LabelError
+from coterie.core.errors import DataError, LabelError, ParameterError
 from coterie.core.text import absent_column, listed, repeated
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
@@ -157,9 +157,14 @@ def open_labels(
         isinstance(labels, Sequence) and labels and isinstance(labels[0], str | PathLike)
     ):
         return _open_parquet(labels, columns, id, absent, part_cells)
-    raise LabelError(
-        "labels must be a dask dataframe, a dask array or the path of parquet files, but is "
-        f"{type(labels).__name__}; for labels in memory use Ensemble.from_labels"
+    error, in_memory = (
+        (LabelError, "for labels in memory use Ensemble.from_labels")
+        if name == "labels"
+        else (ParameterError, "features in memory need no dask")
+    )
+    raise error(
+        f"{name} must be a dask dataframe, a dask array or the path of parquet files, but is "
+        f"{type(labels).__name__}; {in_memory}"
     )
 
 
