@@ -329,29 +329,26 @@ def choose_samples(
         Bytes for everything.
     """
     n, ids = ensemble.n_samples, ensemble.sample_ids
-    micro_bytes = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
+    each = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
+    if ids is not None:
+        # estimated from a few ids: a page that gets too large is made again with a smaller budget
+        some = [plain(name) for name in ids[:: -(-n // 1000)].tolist()]
+        each += len(script_json(some)) / len(some)
+    if each * n + row_bytes * ensemble.n_microclusters <= budget:
+        return np.arange(n)
+    each += ROW_BYTES
 
-    def fitting(order: NDArray[np.int64], each: float, budget: float) -> NDArray[np.int64]:
-        """The samples that fit, taken in order, with ``each`` bytes beside their names."""
+    def fitting(order: NDArray[np.int64], budget: float) -> NDArray[np.int64]:
+        """The samples that fit, taken in order."""
         new = np.zeros(len(order), dtype=bool)
         new[np.unique(ensemble.inverse[order], return_index=True)[1]] = True
-        # a name takes at least its quotes, a comma and a letter; those that could fit are measured
-        spent = np.cumsum(row_bytes * new + each + (0 if ids is None else 4))
-        order = order[: np.searchsorted(spent, budget, side="right")]
-        if ids is None:
-            return order
-        names = [len(script_json(plain(name))) + 1 for name in ids[order].tolist()]
-        spent = np.cumsum(row_bytes * new[: len(order)] + each + names)
+        spent = np.cumsum(row_bytes * new + each)
         return order[: np.searchsorted(spent, budget, side="right")]
 
-    every = np.arange(n)
-    if micro_bytes * n <= budget and len(fitting(every, micro_bytes, budget)) == n:
-        return every
-    each = micro_bytes + ROW_BYTES
-    fixed = fitting(first, each, budget / 2)
+    fixed = fitting(first, budget / 2)
     unsure = np.argsort(confidence, kind="stable")
     others = unsure[~np.isin(unsure, fixed)]
-    return np.sort(fitting(np.concatenate([fixed, others]), each, budget))
+    return np.sort(fitting(np.concatenate([fixed, others]), budget))
 
 
 def _label_names(ensemble: Ensemble) -> list[str] | None:
