@@ -191,7 +191,7 @@ def write_like(path, kind):
         ("d.tsv", "utf16", "it is UTF-16 text, not tsv"),
         ("d.csv", "binary", "it is binary data, not csv"),
         ("d.mat", "hdf5", "version 7.3 (HDF5), which is not read; save it again"),
-        ("d.txt", "text", "cannot read the extension '.txt'; use one of .csv"),
+        ("d.txt", "text", "a file with the extension '.txt' cannot be read; use one of .csv"),
         ("data", "text", "a file without extension"),
     ],
 )

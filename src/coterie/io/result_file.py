@@ -1,8 +1,8 @@
 """The file of a result: an npz of plain arrays with a JSON header, checked when it is read.
 
 The archive holds ``header.json`` and one ``.npy`` per array; nothing is pickled. The header names
-the format and its version, declares every array (type, shape, bytes) and carries a SHA-256 of the
-whole content. A file that was cut short or altered is therefore detected, and nothing is unpacked
+the format and its version, declares every array (type, shape, bytes) and holds a SHA-256 of the
+whole content. A file that was cut short or altered is therefore detected, and no array is unpacked
 that is larger than declared.
 """
 
@@ -29,11 +29,11 @@ VERSION = 2
 HEADER = "header.json"
 # room for the names of a million members
 LARGEST_HEADER = 256 * 1024**2
-# a parsed header takes a few times its length
+# bytes of a parsed header per byte of its text
 PARSED = 8
-# what a forged record makes Python raise
+# what Python may raise for a forged record
 MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-LARGER_MACHINE = "Read it on a larger machine."
+MORE_MEMORY = "Read it on a machine with more memory."
 ALTERED = "the file was altered or damaged"
 # kinds of numpy types that are stored unchanged, except text (U)
 PLAIN = "biufmMUS"
@@ -203,7 +203,7 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _broken(path: str | PathLike[str]) -> str:
-    """Why a file cannot be opened as an archive."""
+    """Why a file cannot be read, from its first bytes."""
     with suppress(OSError):
         with Path(path).open("rb") as file:
             start = file.read(4)
@@ -217,13 +217,13 @@ def _broken(path: str | PathLike[str]) -> str:
 def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
     if HEADER not in archive.namelist():
         raise ResultFileError(
-            f"not a coterie result: the archive has no {HEADER} (labels and features are read by "
-            "other commands)"
+            f"not a coterie result: the archive has no {HEADER} (read labels and features with "
+            "coterie.io)"
         )
     size = archive.getinfo(HEADER).file_size
     if size > LARGEST_HEADER:
         raise ResultFileError("the header is too large; the file is damaged")
-    require(PARSED * size, "Reading the header", LARGER_MACHINE)
+    require(PARSED * size, "Reading the header", MORE_MEMORY)
     try:
         header = json.loads(archive.read(HEADER))
     except (ValueError, RecursionError):
@@ -264,7 +264,7 @@ def _read_arrays(archive: zipfile.ZipFile, declared: dict[str, Any]) -> dict[str
                 f"{name} has another type, shape or size than the header declares; " + ALTERED
             )
         total += size
-    require(2 * total, "Reading the arrays", LARGER_MACHINE)
+    require(2 * total, "Reading the arrays", MORE_MEMORY)
     arrays = {}
     for name in declared:
         with archive.open(f"{name}.npy") as file:

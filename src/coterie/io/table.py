@@ -1,4 +1,4 @@
-"""A file as a table of named columns, which knows where each row is in the file."""
+"""A file as a table of named columns. Error messages name the line of the file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class FileTable:
         drop: Sequence[str] = (),
         categories: Sequence[str] = (),
     ) -> dict[str, Column]:
-        """Columns as they are, for a TableEncoder.
+        """Columns of any kind, unchanged, for a TableEncoder.
 
         Stray text among numbers and infinite values are refused in the columns that may be used:
         ``columns``, or the main ones, without ``drop``. A category may hold any text.
@@ -77,7 +77,7 @@ class FileTable:
         Parameters
         ----------
         columns, drop, categories : sequence of str
-            As given to the encoder, which leaves columns out and says so.
+            As given to the encoder, which applies ``columns`` and ``drop`` itself.
         leave_out : iterable of str or None
             Columns that are neither returned nor checked, such as the ids.
         """
@@ -162,7 +162,7 @@ class FileTable:
     def _refuse_where(
         self, test: Callable[[Any], Any], columns: Mapping[str, Any], what: str, remedy: str
     ) -> None:
-        """Name the columns with values that fail a test, and the first row of each."""
+        """Raise DataError naming the columns with such values, and the first row of each."""
         if wrong := [
             f"{name!r} ({int(bad.sum())}, first in {self.row_name(int(np.argmax(bad)))})"
             for name, values in columns.items()
@@ -197,7 +197,7 @@ class FileTable:
         return self._ids[name]
 
     def _refuse_stray_cell(self, name: str, column: Column) -> None:
-        """Name the first cell of text in a column where most cells are numbers."""
+        """Raise DataError naming the first cell of text in a column where most cells are numbers."""
         strays, good = [], 0
         for row, value in enumerate(column):
             if value is None:
@@ -242,9 +242,9 @@ def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
 
 
 def _is_number_written_otherwise(text: str) -> bool:
-    """Whether a text is a whole number, but not as Python writes it."""
+    """Whether a text is a whole number, but not as Python writes it, such as "007"."""
     if text.removeprefix("-").isdecimal():
-        # not as a float, which cannot hold all digits; int() takes some thousand
+        # not by float(), which rounds; int() accepts a few thousand digits
         return len(text) < LONGEST_NUMBER and str(int(text)) != text
     number = as_number(text)
     return number is not None and number.is_integer()
@@ -257,7 +257,7 @@ def damaged(name: object, error: BaseException) -> DataError:
 
 def as_number(value: object) -> float | None:
     """The number that a cell holds, or None."""
-    # float() takes "1_000", which no other program writes or reads as a number
+    # float() accepts "1_000", which no other program takes as a number
     if isinstance(value, str) and ("_" in value or len(value) > LONGEST_NUMBER):
         return None
     try:
