@@ -67,7 +67,7 @@ def ensemble_from_dask(
     missing : value, collection of values or None, default -1
         Values that mean "no label", besides NaN, None and NA.
     member_weight : array, optional
-        Positive weight per member.
+        Positive weight of each member.
     blank_samples : {"refuse", "keep"}, default "refuse"
         Whether a row without a label in any member is an error.
     memory_budget : int, str or None, default None
@@ -179,7 +179,7 @@ class _Watch:
         self.merged = sketch if self.merged is None else self.merged.merge(sketch)
         self.done += 1
         estimate = self.merged.estimate()
-        # Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position.
+        # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
         needed = estimate * (10 * len(self.layout.names) + 80)
         if needed > self.budget:
             raise self._refusal(estimate, needed)
@@ -258,7 +258,7 @@ class Sketch:
 
 
 def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
-    """One hash per distinct row, from the labels: codes differ between partitions."""
+    """One hash per distinct row, computed from labels because codes differ between partitions."""
     hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
     for j, categories in enumerate(table.categories):
         # A missing label has the code -1 and selects the last entry.

@@ -1,4 +1,4 @@
-"""Values of the distinct rows of an ensemble, copied to all rows in their partitions."""
+"""Copy values of the distinct rows of an ensemble to all rows, in their partitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def expand_to_dask(
     missing: Missing = -1,
     name: str = "cluster",
 ) -> Any:
-    """Values per sample of the ensemble, copied lazily to all rows that it was made of.
+    """Copy values per sample of an ensemble to all rows that it was made of, lazily.
 
     Parameters
     ----------

@@ -107,14 +107,14 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The label rows of an ensemble, and the values to copy to the same rows in the partitions.
+    """The label rows of an ensemble, and the values to copy to equal rows of the partitions.
 
     Attributes
     ----------
     codes : ndarray, shape (N, m)
     categories : tuple of ndarray
     values : tuple of ndarray, N rows each
-        The values to copy to the rows of a partition.
+        One row of values per label row.
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -153,7 +153,7 @@ class Lookup:
 
 def is_plain_integer(column: Column) -> bool:
     """Whether a column or its categories are integers that fit into 64 bits with a sign."""
-    # NumPy joins unsigned and signed 64-bit numbers to floats.
+    # NumPy converts unsigned and signed 64-bit integers to floats when it joins them.
     return isinstance(column, np.ndarray) and (
         column.dtype.kind == "i" or (column.dtype.kind == "u" and column.dtype.itemsize < 8)
     )

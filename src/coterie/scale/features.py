@@ -1,4 +1,4 @@
-"""Features of any number of rows: members are fitted on a sample and label rows in their partitions."""
+"""Features of any number of rows: members are fitted on a sample and label all rows in their partitions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def features_from_dask(
     memory_budget : int, str or None, default None
         Bytes that the distinct label rows may take in this process.
     client : distributed.Client, optional
-        The cluster to work on. By default the one that Dask uses.
+        The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
         Called with (partitions done, number of partitions) while the labels are compressed. The
         callback of the model follows the members.
@@ -304,7 +304,7 @@ class DaskFeatures:
             raise ParameterError(
                 f"n_samples={total}: at least two rows are needed to cluster anything"
             )
-        # Slightly more rows than needed, so that fewer are drawn only once in many millions of draws.
+        # Slightly more rows than needed, so that almost no draw has too few.
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
@@ -465,7 +465,7 @@ def predict_dask(
 
 
 def light(pool: Pool) -> Pool:
-    """A pool without what only fitting needs: labels, clusterers and the rows that they saw."""
+    """A pool without labels, clusterers and their rows, which only fitting needs."""
     plans = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in pool.plans)
     return Pool(plans, pool.members, None, pool.dtype, pool.prepare)
 
