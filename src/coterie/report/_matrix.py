@@ -49,7 +49,7 @@ class Blocks:
         order, description = _display_order(votes)
         spans = Spans(order, labels[order], ensemble.sizes[order])
         groups = spans.label
-        # weights that are not counts do not say how many samples there are
+        # only whole weights say how many samples there are
         limit = min(
             limit, int(ensemble.total_count if ensemble.has_whole_weights else ensemble.n_samples)
         )
