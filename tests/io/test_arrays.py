@@ -113,7 +113,7 @@ def test_mat_files_of_others(shared_data):
     [
         (
             {"a": np.ones((3, 2)), "b": np.ones((3, 2))},
-            "It holds a (3 x 2), b (3 x 2); name it 'X'",
+            "the file has a (3 x 2), b (3 x 2); rename the array to 'X'",
         ),
         ({"members": MEMBERS, "gt": TRUTH}, "or does the file hold labels to combine?"),
         ({"X": np.ones((2, 3, 4))}, "'X' must be n x d (a row per sample), but is 2 x 3 x 4"),
