@@ -39,7 +39,7 @@ FEATURES = ("X", "fea", "data", "features")
 
 
 class UnfitData(SpecError):
-    """A data set that exists but does not fit the protocol; the other data sets are still run."""
+    """A data set that does not fit the protocol; the other data sets are still run."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The process that does runs, watched from outside: a run that exceeds a cap is stopped and recorded."""
+"""The process that executes runs, watched from outside: a run that exceeds a cap is stopped and recorded."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, memory_of, serve
 
-# seconds between two looks at a process
-GLANCE = 0.02
+# seconds between two checks of a process
+POLL_SECONDS = 0.02
 # seconds that an idle process may take to end
-FAREWELL = 5.0
+END_SECONDS = 5.0
 
 
 class RunProcess:
@@ -38,7 +38,7 @@ class RunProcess:
         self.group: tuple[str, str] | None = None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Do runs until all are finished or one breaks the process; False if asked to stop."""
+        """Execute runs until all are finished or one breaks the process; False if asked to stop."""
         if self.group != task.group or self._process is None or not self._process.is_alive():
             self._restart(task.group)
         assert self._connection is not None
@@ -61,7 +61,7 @@ class RunProcess:
                 self.close()
                 return None
             try:
-                if self._connection.poll(GLANCE):
+                if self._connection.poll(POLL_SECONDS):
                     _, finished = self._connection.recv()
                     if finished is not None:
                         return finished
@@ -100,14 +100,14 @@ class RunProcess:
         known = get_all_start_methods()
         context: Any = get_context("forkserver" if "forkserver" in known else "spawn")
         if "forkserver" in known:
-            # import once for all processes
+            # so that the processes do not import these again
             context.set_forkserver_preload(["coterie_bench._worker", "coterie.solvers.ec_cms"])
         self._connection, theirs = context.Pipe()
         self._lifeline, their_line = context.Pipe()
         self._process = context.Process(
             target=serve, args=(theirs, their_line, self._threads), daemon=True
         )
-        # a process that these signals ended would be recorded as a failed run
+        # otherwise a run whose process ends by these signals would be recorded as failed
         with blocked_signals("SIGINT", "SIGTERM", "SIGHUP"):
             self._process.start()
         theirs.close()
@@ -122,7 +122,7 @@ class RunProcess:
             if connection is not None:
                 connection.close()
         if self._process is not None:
-            self._process.join(FAREWELL)
+            self._process.join(END_SECONDS)
             if self._process.exitcode is None:
                 self._process.kill()
                 self._process.join()

@@ -17,7 +17,7 @@ BASE_AVERAGE, BASE_BEST = "base average", "base best"
 
 @dataclass(frozen=True)
 class RunKey:
-    """Identifies a run; equal keys are the same run, whichever process does it."""
+    """Identifies a run; equal keys are the same run, whichever process executes it."""
 
     data: str
     # members of each ensemble, and the share of labels removed

@@ -1,8 +1,8 @@
-"""Runs on the workers of a Dask cluster, each in its own process; the records are kept here.
+"""Runs on the workers of a Dask cluster, each in its own process; this process keeps the records.
 
-A labourer of this process has a post, which is a Dask actor, on a worker. The post keeps copies of the
-pools that were sent to it, and an agent: a process that starts and watches the process of a run, as it is
-done on a single machine. If a post is lost with its worker, another post repeats the run.
+A runner in this process owns a Dask actor on a worker. The actor keeps copies of the pools that were
+sent to it, and an agent: a process that starts and watches the process of a run, as on a single machine.
+If an actor is lost with its worker, another one repeats the run.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from typing import Any
 
 from coterie.core.errors import SchedulerError
 from coterie.scale.engine import active_client
-from coterie_bench._process import FAREWELL, GLANCE, RunProcess, processor
+from coterie_bench._process import END_SECONDS, POLL_SECONDS, RunProcess, processor
 from coterie_bench._records import RunKey, RunRecord
 from coterie_bench._spec import Caps
 from coterie_bench._worker import Task, in_words
 
-AGENT = "from coterie_bench._remote import attend; attend()"
-# a run is given up after this many lost posts
+AGENT = "from coterie_bench._remote import run_agent; run_agent()"
+# a run is given up after this many lost actors
 LOSSES = 3
-# seconds that a cluster may take to create a post
+# seconds that a cluster may take to create an actor
 PATIENCE = 60.0
 
 
 @dataclass(frozen=True, eq=False)
-class Crew:
-    """The workers of a cluster, with one seat per thread; the first seat of every worker comes first."""
+class Workers:
+    """The workers of a cluster, with one slot per thread; the first slots of all workers come first."""
 
     client: Any
-    seats: tuple[str, ...]
+    slots: tuple[str, ...]
 
     @classmethod
-    def of(cls, client: Any) -> Crew:
+    def of(cls, client: Any) -> Workers:
         """The current workers; they need this version of coterie."""
         client = active_client(client)
         here = version("coterie")
@@ -67,8 +67,8 @@ class Crew:
         if not there:
             raise SchedulerError(f"the Dask scheduler at {client.scheduler.address} has no workers")
         threads = client.nthreads()
-        seats = sorted((i, address) for address, count in threads.items() for i in range(count))
-        return cls(client, tuple(address for _, address in seats))
+        slots = sorted((i, address) for address, count in threads.items() for i in range(count))
+        return cls(client, tuple(address for _, address in slots))
 
     def joblib(self) -> AbstractContextManager[Any]:
         """A context in which joblib uses the workers."""
@@ -81,30 +81,30 @@ class Crew:
         """Number of workers and threads, and their processors."""
         processors = {*self.client.run(_processor).values()}
         return {
-            "count": len({*self.seats}),
-            "threads": len(self.seats),
+            "count": len({*self.slots}),
+            "threads": len(self.slots),
             "processors": sorted(processors),
         }
 
-    def labourer(self, seat: int, caps: Caps, stop: threading.Event) -> RemoteLabourer:
-        """A labourer on the worker of a seat."""
-        return RemoteLabourer(self.client, self.seats[seat % len(self.seats)], caps, stop)
+    def runner(self, slot: int, caps: Caps, stop: threading.Event) -> RemoteRunner:
+        """A runner for the worker of a slot."""
+        return RemoteRunner(self.client, self.slots[slot % len(self.slots)], caps, stop)
 
 
-class RemoteLabourer:
-    """Does runs through a post on a worker; replaces a post that is lost."""
+class RemoteRunner:
+    """Executes runs through an actor on a worker, and replaces an actor that is lost."""
 
     def __init__(self, client: Any, address: str, caps: Caps, stop: threading.Event) -> None:
         self._client = client
         self._address = address
         self._caps = caps
         self._stop = stop
-        self._post: Any = None
+        self._actor: Any = None
         self._sent: set[Path] = set()
         self.group: tuple[str, str] | None = None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Do runs and keep each record; False if asked to stop."""
+        """Execute runs and keep each record; False if asked to stop."""
         self.group = task.group
         for key in keys:
             finished = self._await(task, key)
@@ -116,15 +116,15 @@ class RemoteLabourer:
     def _await(self, task: Task, key: RunKey) -> RunRecord | None:
         for _ in range(LOSSES):
             try:
-                if self._post is None:
-                    self._post = self._take_post()
+                if self._actor is None:
+                    self._actor = self._create_actor()
                 pool = None if task.pool in self._sent else task.pool.read_bytes()
-                finished: RunRecord | None = self._patiently(self._post.do(task, key, pool))
+                finished: RunRecord | None = self._answer(self._actor.do(task, key, pool))
             except SchedulerError:
                 raise
             except (OSError, RuntimeError, KeyError, ValueError):
-                # an error of the run itself is in its record; this one is of the connection
-                self._post = None
+                # errors of the run itself are in its record, so the connection failed
+                self._actor = None
                 self._sent.clear()
                 continue
             self._sent.add(task.pool)
@@ -132,11 +132,11 @@ class RemoteLabourer:
         message = f"{LOSSES} Dask workers were lost during this run, one after the other"
         return replace(task.blank(key), message=message)
 
-    def _take_post(self) -> Any:
-        # Dask would wait for a worker that is gone
+    def _create_actor(self) -> Any:
+        # Dask would wait forever for a worker that is gone
         own = [self._address] if self._address in self._client.nthreads() else None
         future = self._client.submit(
-            Post,
+            RunActor,
             self._caps,
             actor=True,
             pure=False,
@@ -148,32 +148,32 @@ class RemoteLabourer:
             if self._stop.is_set() or monotonic() > deadline:
                 raise SchedulerError(
                     f"no worker of {self._client.scheduler.address} took a run within "
-                    f"{PATIENCE:g} s; are there any left?"
+                    f"{PATIENCE:g} s; check that its workers are still there"
                 )
-            sleep(GLANCE)
+            sleep(POLL_SECONDS)
         return future.result()
 
-    def _patiently(self, answer: Any) -> Any:
-        """The answer of the post; None if asked to stop."""
+    def _answer(self, answer: Any) -> Any:
+        """The answer of the actor; None if asked to stop."""
         while not answer.done():
             if self._stop.is_set():
                 return None
-            sleep(GLANCE)
+            sleep(POLL_SECONDS)
         return answer.result()
 
     def close(self, at_once: bool = True) -> None:
-        """Give up the post, even if it is busy."""
-        if self._post is not None:
+        """End the actor, even if it is busy."""
+        if self._actor is not None:
             # on a lost worker there is nothing to close
             with suppress(OSError, RuntimeError, KeyError, ValueError):
-                self._post.close().result(timeout=PATIENCE)
-        self._post = None
+                self._actor.close().result(timeout=PATIENCE)
+        self._actor = None
 
 
-class Post:
-    """On a worker: an agent that does each run in its own process, and the pools they need.
+class RunActor:
+    """On a worker: an agent that executes each run in its own process, and the pools that runs need.
 
-    The agent is a process too, because Dask's workers are daemons, which may not start processes by
+    The agent is a process too, because Dask's workers are daemons, which may not start processes with
     multiprocessing.
     """
 
@@ -182,11 +182,11 @@ class Post:
         self._folder = Path(mkdtemp(prefix="coterie-bench-", dir=_own_directory()))
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._agent: subprocess.Popen[bytes] | None = None
-        self._end: weakref.finalize[..., Post] | None = None
+        self._end: weakref.finalize[..., RunActor] | None = None
         self._closed = False
 
     async def do(self, task: Task, key: RunKey, pool: bytes | None) -> RunRecord | None:
-        """Do one run; ``pool`` is the file of its pool if it was not sent before. None if closed."""
+        """Execute one run; ``pool`` holds its pool file if that was not sent before. None if closed."""
         # all actors of a worker share one thread, which must not be blocked
         return await asyncio.to_thread(self._do, task, key, pool)
 
@@ -208,7 +208,7 @@ class Post:
             self._agent = subprocess.Popen(
                 [sys.executable, "-c", AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-            # also when Dask drops the post
+            # also when Dask drops the actor
             self._end = weakref.finalize(self, _end, self._agent)
             self._send(self._caps)
         self._send((task, key))
@@ -251,19 +251,19 @@ def _own_directory() -> str | None:
 def _end(agent: subprocess.Popen[bytes]) -> None:
     # when its input is closed, the agent cleans up and ends
     try:
-        agent.communicate(timeout=FAREWELL)
+        agent.communicate(timeout=END_SECONDS)
     except subprocess.TimeoutExpired:
         agent.kill()
         agent.communicate()
 
 
-def attend() -> None:
+def run_agent() -> None:
     """The main function of the agent: reads caps and then runs from stdin, writes records to stdout.
 
     It ends, together with the process of its run, when the other end is closed.
     """
     answers = os.fdopen(os.dup(1), "wb")
-    # prints of imported packages must not mix with the answers
+    # what imported packages print must not mix with the answers
     os.dup2(2, 1)
     asked: Queue[tuple[Task, RunKey] | None] = Queue()
     stop = threading.Event()
@@ -282,7 +282,7 @@ def attend() -> None:
         finished: list[RunRecord] = []
         if not process.do(task, [key], finished.append):
             break
-        # the reader may be gone
+        # the actor may be gone
         with suppress(OSError):
             pickle.dump(finished[0], answers)
             answers.flush()

@@ -1,4 +1,4 @@
-"""Run a spec: tasks are shared among processes, runs have caps, and every finished run is kept at once."""
+"""Run a spec: processes share the tasks, runs have caps, and every finished run is kept at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import DataError
 from coterie.io.write import whole_file
 from coterie_bench._data import DataPool, UnfitData, data_folders, find, load_pool
-from coterie_bench._process import GLANCE, RunProcess, processor
+from coterie_bench._process import POLL_SECONDS, RunProcess, processor
 from coterie_bench._protocol import count_repetitions, made_partial, read_columns, repetition_seed
 from coterie_bench._records import RunKey, RunRecord, Status
 from coterie_bench._spec import DataSource, Spec, read_spec
@@ -31,7 +31,7 @@ from coterie_bench._store import Journal, RunStore
 from coterie_bench._worker import Task
 
 if TYPE_CHECKING:
-    from coterie_bench._remote import Crew
+    from coterie_bench._remote import Workers
 
 # called with (runs done, runs in total, the finished run or None at the start)
 Progress = Callable[[int, int, RunRecord | None], None]
@@ -79,7 +79,7 @@ def run(
         Number of parallel processes; -1 uses all cores. None means one here, and all threads of the
         workers of a client.
     client : distributed.Client, optional
-        A Dask cluster whose workers generate the members and do the runs, each run in its own process
+        A Dask cluster whose workers generate the members and execute the runs, each in its own process
         under the same caps. They need the same version of coterie, but no common disk: pools are sent
         to them, and finished runs are kept here. If a worker is lost, another repeats its run.
     callback : callable, optional
@@ -107,14 +107,14 @@ def run(
     plan = spec if isinstance(spec, Spec) else read_spec(spec)
     if out is None:
         out = usual_directory("spec" if isinstance(spec, Spec) else spec)
-    crew = None
+    workers = None
     if client is not None:
-        from coterie_bench._remote import Crew
+        from coterie_bench._remote import Workers
 
-        crew = Crew.of(client)
-    cores = (os.cpu_count() or 1) if crew is None else len(crew.seats)
+        workers = Workers.of(client)
+    cores = (os.cpu_count() or 1) if workers is None else len(workers.slots)
     if n_jobs is None:
-        n_jobs = 1 if crew is None else cores
+        n_jobs = 1 if workers is None else cores
     jobs = n_jobs if n_jobs > 0 else cores
     store = RunStore(out)
     folders = data_folders([Path(folder) for folder in data])
@@ -122,17 +122,17 @@ def run(
     store.begin(plan)
     with store.locked("fold"):
         store.fold()
-    with nullcontext() if crew is None else crew.joblib():
+    with nullcontext() if workers is None else workers.joblib():
         tasks, absent, remarks = _tasks(plan, store, folders, jobs)
-    store.keep_facts(_facts(plan, absent, remarks, crew))
+    store.keep_facts(_facts(plan, absent, remarks, workers))
     runs = {finished.key: finished for finished in store.runs()}
     wanted = {key for task in tasks for key in task.run_keys()}
     progress = _Progress(runs, wanted, callback)
     with _in_words(store), store.journal() as journal:
 
-        def begin(seat: int, stop: threading.Event) -> Labourer:
-            if crew is not None:
-                return crew.labourer(seat, plan.caps, stop)
+        def begin(slot: int, stop: threading.Event) -> Runner:
+            if workers is not None:
+                return workers.runner(slot, plan.caps, stop)
             return RunProcess(plan.caps, max(1, cores // jobs), stop)
 
         _work(tasks, store, journal, begin, jobs, progress)
@@ -331,7 +331,9 @@ def _remarks(source: DataSource, pool: DataPool, protocol: EnsembleProtocol) -> 
     return remarks
 
 
-def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None) -> dict[str, Any]:
+def _facts(
+    plan: Spec, absent: list[str], remarks: list[str], workers: Workers | None
+) -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": platform.machine(),
@@ -344,7 +346,7 @@ def _facts(plan: Spec, absent: list[str], remarks: list[str], crew: Crew | None)
         "remarks": remarks,
         "caps": {"seconds": plan.caps.seconds, "memory": plan.caps.memory},
         # with workers, times and memory are theirs
-        "workers": None if crew is None else crew.facts(),
+        "workers": None if workers is None else workers.facts(),
     }
 
 
@@ -404,13 +406,13 @@ def _setting_of(key: RunKey) -> RunKey:
     return replace(key, repetition=0)
 
 
-class Labourer(Protocol):
-    """Does runs one after the other, on this machine or on a worker."""
+class Runner(Protocol):
+    """Executes runs one after the other, on this machine or on a worker."""
 
     group: tuple[str, str] | None
 
     def do(self, task: Task, keys: list[RunKey], keep: Callable[[RunRecord], None]) -> bool:
-        """Do runs until all are finished or one breaks the process; False if asked to stop."""
+        """Execute runs until all are finished or one breaks the process; False if asked to stop."""
 
     def close(self, at_once: bool = True) -> None:
         """Release the process or worker."""
@@ -420,7 +422,7 @@ def _work(
     tasks: list[Task],
     store: RunStore,
     journal: Journal,
-    begin: Callable[[int, threading.Event], Labourer],
+    begin: Callable[[int, threading.Event], Runner],
     jobs: int,
     progress: _Progress,
 ) -> None:
@@ -434,28 +436,29 @@ def _work(
             journal.append(finished)
         progress.add(finished)
 
-    def labour(seat: int) -> None:
-        worker = begin(seat, stop)
+    def work_in_slot(slot: int) -> None:
+        runner = begin(slot, stop)
         try:
-            while not stop.is_set() and (task := queue.next(worker.group)) is not None:
+            while not stop.is_set() and (task := queue.next(runner.group)) is not None:
                 with store.claimed(repr((task.source.name, *task.run_keys()))) as claim:
                     if claim is None:
                         queue.later(task)
-                        sleep(10 * GLANCE)
+                        sleep(10 * POLL_SECONDS)
                         progress.refresh(store)
                         continue
                     if claim.touched:
                         progress.refresh(store)
-                    _do(task, progress, worker, keep)
+                    _do(task, progress, runner, keep)
                 queue.over(task)
         except BaseException as error:
             errors.append(error)
             stop.set()
         finally:
-            worker.close(at_once=stop.is_set())
+            runner.close(at_once=stop.is_set())
 
     threads = [
-        threading.Thread(target=labour, args=(seat,)) for seat in range(min(jobs, len(queue) or 1))
+        threading.Thread(target=work_in_slot, args=(slot,))
+        for slot in range(min(jobs, len(queue) or 1))
     ]
     for thread in threads:
         thread.start()
@@ -472,10 +475,8 @@ def _work(
         raise errors[0]
 
 
-def _do(
-    task: Task, progress: _Progress, worker: Labourer, keep: Callable[[RunRecord], None]
-) -> None:
-    """Do the open runs of a task."""
+def _do(task: Task, progress: _Progress, runner: Runner, keep: Callable[[RunRecord], None]) -> None:
+    """Execute the open runs of a task."""
     while keys := progress.open_keys(task):
         left = []
         for key in keys:
@@ -484,7 +485,7 @@ def _do(
                 keep(replace(task.blank(key), status=cap, message=words))
             else:
                 left.append(key)
-        if left and not worker.do(task, left, keep):
+        if left and not runner.do(task, left, keep):
             return
 
 

@@ -190,7 +190,7 @@ class RunStore:
         try:
             lines = path.read_bytes().split(b"\n")
         except FileNotFoundError:
-            # folded by another process a moment ago
+            # another process has just turned it into a part
             return []
         # a last line without an end was cut off by a kill, so its run is not finished
         runs, bad = [], []

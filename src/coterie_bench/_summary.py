@@ -116,7 +116,7 @@ class Comparison:
 
     @property
     def mark(self) -> str:
-        """+ for better or - for worse, once per significant test; ? if neither test was possible."""
+        """One + (better) or - (worse) per significant test; ? if neither test was possible."""
         p_values = [p for p in (self.t_holm, self.wilcoxon_holm) if not np.isnan(p)]
         if not p_values:
             return "?"

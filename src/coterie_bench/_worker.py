@@ -1,4 +1,4 @@
-"""The process that does runs: one ensemble, one method, and its settings one after the other."""
+"""The process that executes runs: one ensemble, one method, and its settings one after the other."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Task:
 
 
 def serve(connection: Connection, lifeline: Connection, threads: int) -> None:
-    """Do the tasks that come through the connection until it closes.
+    """Execute the tasks that come through the connection until it closes.
 
     For each run the answer is ``(key, None)`` when it begins and ``(key, RunRecord)`` when it is finished.
     """
@@ -173,7 +173,7 @@ class _Bench:
         )
 
     def run(self, task: Task, key: RunKey) -> RunRecord:
-        """Do one run; an error of the method becomes part of the record."""
+        """Execute one run; an error of the method becomes part of the record."""
         pool, ensemble = self.prepare(task)
         blank = replace(
             task.blank(key),
@@ -230,7 +230,7 @@ def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:
         return ensemble
     labels = ensemble.labels[ensemble.inverse]
     counts = ensemble.n_clusters_per_member
-    # a separate stream, because the seed itself draws members and fills whole ensembles
+    # a separate random stream: the seed itself draws members and fills whole ensembles
     rng = np.random.default_rng([seed, len(blank)])
     labels[blank] = rng.integers(0, counts, size=(len(blank), len(counts)))
     return Ensemble.from_labels(labels)
@@ -242,7 +242,7 @@ def usual_clusters(ensemble: Ensemble) -> int:
 
 
 def measured(work: Callable[[], Any]) -> tuple[float, float | None]:
-    """Seconds, and the peak memory in MiB above the memory before."""
+    """Seconds, and the peak memory in MiB above what was in use before."""
     before = _reset_peak()
     start = perf_counter()
     work()

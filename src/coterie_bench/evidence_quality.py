@@ -27,7 +27,7 @@ from coterie.evidence.coassociation import coassociation
 BLOCK = 512
 # number of levels where there are too many members for one level each
 LEVELS, MOST = 20, 50
-# a value computed in another order may lie below its level by rounding
+# rounding may put a value that is computed in another order below its level
 ROUNDING = 1e-9
 
 

@@ -138,7 +138,7 @@ def mean_ranks(scores: ArrayLike) -> FloatArray:
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """By how much two mean ranks must differ to be significantly different (Nemenyi).
+    """The least difference of two mean ranks that is significant (Nemenyi).
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 @dataclass(frozen=True)
 class Friedman:
-    """Whether any of several methods ranks differently over data sets.
+    """Result of the Friedman test: whether methods rank differently over data sets.
 
     Attributes
     ----------

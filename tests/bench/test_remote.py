@@ -21,7 +21,7 @@ from coterie.cli import main
 from coterie.core.errors import SchedulerError
 from coterie.scale import local_cluster
 from coterie_bench import parse_spec, run
-from coterie_bench._remote import Post
+from coterie_bench._remote import RunActor
 from coterie_bench._run import _tasks
 from coterie_bench._store import RunStore
 
@@ -165,21 +165,21 @@ def test_a_pool_is_sent_not_shared(here, tmp_path, passing, monkeypatch):
     tasks, _, _ = _tasks(plan, store, [], 1)
     task = next(task for task in tasks if task.method is not None and task.method.name == "eac")
     content = task.pool.read_bytes()
-    post = Post(plan.caps)
+    actor = RunActor(plan.caps)
     key = task.run_keys()[0]
 
-    def ask(post, where, pool):
-        return asyncio.run(post.do(replace(task, pool=where), key, pool))
+    def ask(actor, where, pool):
+        return asyncio.run(actor.do(replace(task, pool=where), key, pool))
 
     elsewhere = Path("/nowhere") / task.pool.name
-    first, again = ask(post, elsewhere, content), ask(post, elsewhere, None)
+    first, again = ask(actor, elsewhere, content), ask(actor, elsewhere, None)
     # without it the run fails, and that is a record too
-    lost = ask(post, Path("/nowhere/unsent.npz"), None)
-    # a post that nobody holds any more takes its agent and its pools with it
-    agent, folder = post._agent, post._folder
+    lost = ask(actor, Path("/nowhere/unsent.npz"), None)
+    # an actor that nobody holds any more takes its agent and its pools with it
+    agent, folder = actor._agent, actor._folder
     assert agent.poll() is None
     assert folder.is_dir()
-    del post
+    del actor
     gc.collect()
     assert agent.poll() == 0
     assert not folder.exists()

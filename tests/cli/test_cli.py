@@ -352,7 +352,10 @@ def test_every_generator_and_way_to_prepare(folder, capsys, command):
         (["combine", "labels.csv", "--set", "linkage"], "write NAME=VALUE"),
         (["combine", "labels.csv", "--set", "n_clusters=3"], "use -k instead"),
         (["combine", "labels.csv", "--set", "random_state=3"], "use --seed instead"),
-        (["combine", "ids.csv", "--id", "customer"], "ids.csv: no column of labels is left"),
+        (
+            ["combine", "ids.csv", "--id", "customer"],
+            "ids.csv: no column is left to cluster or combine",
+        ),
         (["combine", "labels.csv", "a.csv"], "a.csv has 4 rows, but labels.csv has 7"),
         (["combine", "a.csv", "a.csv"], "a.csv is given twice"),
         (

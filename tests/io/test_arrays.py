@@ -113,7 +113,7 @@ def test_mat_files_of_others(shared_data):
     [
         (
             {"a": np.ones((3, 2)), "b": np.ones((3, 2))},
-            "It holds a (3 x 2), b (3 x 2); name it 'X'",
+            "the file has a (3 x 2), b (3 x 2); rename the array to 'X'",
         ),
         ({"members": MEMBERS, "gt": TRUTH}, "or does the file hold labels to combine?"),
         ({"X": np.ones((2, 3, 4))}, "'X' must be n x d (a row per sample), but is 2 x 3 x 4"),
@@ -191,7 +191,7 @@ def write_like(path, kind):
         ("d.tsv", "utf16", "it is UTF-16 text, not tsv"),
         ("d.csv", "binary", "it is binary data, not csv"),
         ("d.mat", "hdf5", "version 7.3 (HDF5), which is not read; save it again"),
-        ("d.txt", "text", "cannot read the extension '.txt'; use one of .csv"),
+        ("d.txt", "text", "a file with the extension '.txt' cannot be read; use one of .csv"),
         ("data", "text", "a file without extension"),
     ],
 )

@@ -108,7 +108,7 @@ def test_labels_with_an_id_make_a_table_to_join(write):
         ("a,b\n1,2\n1.5,2\n", {}, "line 3: column 'a' holds 1.5 (labels must be whole numbers"),
         ("a,b\n1,2\ninf,2\n", {}, "line 3: column 'a' holds inf (an infinite value"),
         ("a,b\n1,2\n", {"label": ["z"]}, "no column 'z'"),
-        ("a\n1\n", {"id": "a"}, "no column of labels is left"),
+        ("a\n1\n", {"id": "a"}, "no column is left to cluster or combine"),
         (
             "who,b\n" + "".join(f"p{i},{i % 2}\n" for i in range(9)),
             {},

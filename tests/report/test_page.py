@@ -161,7 +161,7 @@ def test_a_cluster_that_every_member_splits_is_said_to_be_two():
     assert len(found) == 1
     assert re.search(
         r"Cluster \d may be two: 5 of 5 members keep a part of about \d\d samples apart from the "
-        r"other, of about \d\d\. Members put two samples together in 100 % and 100 % of cases "
+        r"other part, of about \d\d\. Members put two samples together in 100 % and 100 % of cases "
         r"inside the parts, and in 0 % across them\.",
         text,
     )

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from coterie.core.budget import require
 from coterie.core.errors import DataError
-from coterie.io.mat import MatError, Other, read_variables
+from coterie.io.mat import Other, read_variables
 from coterie.io.table import Column, FileTable, damaged
 
 Purpose = Literal["features", "labels"]
@@ -32,8 +32,8 @@ _USUAL: dict[Purpose, tuple[str, ...]] = {
 BYTES_PER_COLUMN = 400.0
 # numpy's own limit
 LONGEST_HEADER = 10_000
-# what numpy and zipfile raise for damaged files: the header of an array is parsed as Python, a zip may
-# need a password (RuntimeError) or an unknown compression
+# what numpy and zipfile raise for damaged files. The header of an array is parsed as Python. A zip may
+# need a password (RuntimeError) or use an unknown compression.
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -49,62 +49,54 @@ UNREADABLE = (
 )
 
 
-def read_npy(path: Path, purpose: Purpose) -> FileTable:
-    """One array: n x d, or n values."""
-    try:
-        with path.open("rb") as file:
-            _, _, size = checked_header(file, path.stat().st_size)
-            _require(size, path)
-            file.seek(0)
-            array = np.load(file, allow_pickle=False)
-            _check_characters(array)
-    except UNREADABLE as error:
-        raise _broken(path, error) from None
-    return _as_table(path, {path.stem: array}, purpose)
-
-
-def read_npz(path: Path, purpose: Purpose) -> FileTable:
-    """Arrays by name."""
-    return _as_table(path, read_arrays(path), purpose)
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz by name.
+def read_arrays(path: Path) -> dict[str, Any]:
+    """All arrays of an npy, npz or mat file by name.
 
     Raises DataError for pickles and damage, and MemoryBudgetError for arrays that are too large.
     """
-    arrays: dict[str, NDArray[Any]] = {}
+    read = {".npy": _read_npy, ".npz": _read_npz, ".mat": read_variables}[path.suffix.lower()]
     try:
-        # opened here, because numpy leaves a damaged archive open
-        with path.open("rb") as file:
-            # check all sizes before any array is unpacked
-            with zipfile.ZipFile(file) as packed:
-                total = 0
-                for entry in packed.infolist():
-                    with packed.open(entry) as start:
-                        total += checked_header(start, entry.file_size)[2]
-            _require(total, path)
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                for name in archive.files:
-                    arrays[name] = archive[name]
-                    _check_characters(arrays[name])
+        return read(path)
     except UNREADABLE as error:
-        raise _broken(path, error) from None
+        if "pickle" in str(error).lower():
+            raise DataError(
+                f"{path} holds Python objects (pickles), which are not read; "
+                "save it as plain arrays of numbers or text"
+            ) from None
+        raise damaged(path, error) from None
+
+
+def _read_npy(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        _, _, size = checked_header(file, path.stat().st_size)
+        _require(size, path)
+        file.seek(0)
+        array = np.load(file, allow_pickle=False)
+    _check_characters(array)
+    return {path.stem: array}
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    arrays: dict[str, NDArray[Any]] = {}
+    # opened here, because numpy leaves a damaged archive open
+    with path.open("rb") as file:
+        # check all sizes before any array is unpacked
+        with zipfile.ZipFile(file) as packed:
+            total = 0
+            for entry in packed.infolist():
+                with packed.open(entry) as start:
+                    total += checked_header(start, entry.file_size)[2]
+        _require(total, path)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            for name in archive.files:
+                arrays[name] = archive[name]
+                _check_characters(arrays[name])
     return arrays
 
 
-def read_mat(path: Path, purpose: Purpose) -> FileTable:
-    """Variables of a MATLAB file, version 5 to 7."""
-    try:
-        arrays = read_variables(path)
-    except (MatError, OSError) as error:
-        raise _broken(path, error) from None
-    return _as_table(path, arrays, purpose)
-
-
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type from the beginning of a .npy; raises one of UNREADABLE for anything else."""
+    """Shape and type from the header of a .npy; raises one of UNREADABLE if it is damaged."""
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"version {version[0]}.{version[1]} of the npy format is not known")
@@ -112,7 +104,7 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     start = file.read(2 if version == (1, 0) else 4)
     length = int.from_bytes(start, "little")
     if length > LONGEST_HEADER:
-        raise ValueError(f"a header of {length} bytes")
+        raise ValueError(f"the header claims {length} bytes")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -120,47 +112,44 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     )
     shape, _, dtype = read(io.BytesIO(start + file.read(length)))
     if any(length < 0 for length in shape):
-        raise ValueError(f"an array of shape {shape}")
+        raise ValueError(f"the array claims the shape {shape}")
     return shape, dtype
 
 
 def checked_header(file: IO[bytes], stored: int) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Shape, type and bytes of the numbers in a .npy of ``stored`` bytes, from its header alone."""
+    """Shape, type and size in bytes of the array in a .npy of ``stored`` bytes; only reads the header."""
     shape, dtype = npy_header(file)
     if dtype.hasobject:
         raise ValueError("Python objects (pickles)")
     if dtype.itemsize == 0:
-        # numpy would still allocate one character for each
-        raise ValueError(f"values of no size ({dtype.str})")
+        # numpy would still allocate one character per value
+        raise ValueError(f"values of no size (type {dtype.str})")
     size = math.prod(shape) * dtype.itemsize
     if size > stored - file.tell():
-        raise ValueError(f"{size} bytes of numbers in a file of {stored}")
+        raise ValueError(f"the header claims {size} bytes of values, but the file has {stored}")
     return shape, dtype, size
 
 
 def _check_characters(array: NDArray[Any]) -> None:
-    """Refuse text with invalid characters: a .npy stores four bytes each, and not all are valid."""
+    """Refuse text with invalid characters: a .npy stores any four bytes as a character."""
     if array.dtype.kind != "U" or array.size == 0:
         return
     plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
     if plain.view(np.uint32).max() > sys.maxunicode:
-        raise ValueError("text with characters that do not exist")
+        raise ValueError("text with invalid characters")
 
 
 def _require(size: int, path: Path) -> None:
-    require(size, f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine.")
+    require(
+        size,
+        f"Reading {path}",
+        "Save it with fewer columns, or read it on a machine with more memory.",
+    )
 
 
-def _broken(path: Path, error: BaseException) -> DataError:
-    if "allow_pickle" in str(error) or "pickle" in str(error).lower():
-        return DataError(
-            f"{path} holds Python objects (pickles), which are not read; "
-            "save it as plain arrays of numbers or text"
-        )
-    return damaged(path, error)
-
-
-def _as_table(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> FileTable:
+def read_array_table(path: Path, purpose: Purpose) -> FileTable:
+    """The matrix of an npy, npz or mat file as columns, and the vectors of its length beside it."""
+    arrays = read_arrays(path)
     if not arrays:
         raise DataError(f"{path} holds no arrays")
     name = _main_array(path, arrays, purpose)
@@ -198,8 +187,8 @@ def _main_array(path: Path, arrays: Mapping[str, Any], purpose: Purpose) -> str:
     usual = " or ".join(repr(name) for name in _USUAL[purpose])
     other = "labels to combine" if purpose == "features" else "features to cluster"
     raise DataError(
-        f"{path}: which array holds the {purpose}? It holds {holds}; name it {usual}"
-        + (f", or does the file hold {other}?" if foreign & {*arrays} else "")
+        f"{path}: cannot tell which array holds the {purpose}; the file has {holds}; rename the array "
+        f"to {usual}" + (f", or does the file hold {other}?" if foreign & {*arrays} else "")
     )
 
 
@@ -224,7 +213,7 @@ def _matrix_of(path: Path, name: str, value: Any, purpose: Purpose) -> list[NDAr
     require(
         BYTES_PER_COLUMN * value.shape[1],
         f"{path}: the {value.shape[1]:,} columns of {name!r}",
-        "Transpose it if its rows are the columns.",
+        "If its columns are the samples, transpose it.",
     )
     return [*value.T]
 
@@ -234,7 +223,7 @@ def _full(name: str, value: Any) -> NDArray[Any]:
     require(
         8.0 * value.shape[0] * value.shape[1],
         f"{name} ({_shown_shape(value)}) as a full matrix",
-        "Reduce its columns first.",
+        "Reduce the number of its columns first.",
     )
     full: NDArray[Any] = value.toarray()
     return full
@@ -273,7 +262,7 @@ def _members_of_cells(path: Path, name: str, cells: NDArray[Any]) -> list[NDArra
 
 
 def _vector_of(value: Any) -> Column | None:
-    """The entries of an n, n x 1 or 1 x n array of numbers or text, or None."""
+    """The entries of an array of shape (n,), (n, 1) or (1, n) of numbers or text; None for any other."""
     if not isinstance(value, np.ndarray) or value.ndim not in (1, 2):
         return None
     if value.ndim == 2 and 1 not in value.shape:

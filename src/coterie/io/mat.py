@@ -3,11 +3,11 @@
 A file is a list of elements: a tag of eight bytes (type, size), then the content, padded to a
 multiple of eight. A variable is an element of type *matrix*, or one *compressed* with zlib around it;
 its parts are flags, dimensions, name and numbers, each of them an element. Numbers keep the type
-in which they are stored. Cells are read one level deep; structures and objects are named, not read.
+in which they are stored. Cells are read one level deep. Of structures and objects only the names are read.
 
-``scipy.io.loadmat`` is not used because a damaged file can end the process: with SciPy 1.17.1, 17 of
-5,253 damaged files did so (SIGSEGV or SIGBUS) after ``whosmat`` had reported small sizes, among them
-``tests/adversarial/cases/mat-sparse-outside``.
+``scipy.io.loadmat`` is not used because a damaged file can crash the process: with SciPy 1.17.1, 17 of
+5,253 damaged files did so (SIGSEGV or SIGBUS), although ``whosmat`` had reported small sizes. One of
+them is ``tests/adversarial/cases/mat-sparse-outside``.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class Other:
 def read_variables(path: Path) -> dict[str, Any]:
     """Variables by name: arrays, sparse arrays, object arrays for cells, ``Other`` for the rest.
 
-    Raises MatError for a damaged file, and MemoryBudgetError before anything is unpacked that would
-    not fit.
+    Raises MatError for a damaged file, and MemoryBudgetError before it unpacks data that do not fit.
     """
     reader = _Reader(path)
     values: dict[str, Any] = {}
@@ -96,7 +95,7 @@ class _Variable:
 
 
 class _Reader:
-    """The bytes of a file, and how much memory they have asked for."""
+    """The bytes of a file, and the memory claimed for them so far."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -116,7 +115,7 @@ class _Reader:
     def _claim(self, size: int) -> None:
         """Ask the memory budget for more bytes."""
         self._claimed += size
-        require(self._claimed, f"Reading {self._path}", "Read it on a larger machine.")
+        require(self._claimed, f"Reading {self._path}", "Read it on a machine with more memory.")
 
     # ------------------------------------------------------------------ elements
 
@@ -126,7 +125,7 @@ class _Reader:
         while start < len(self._content):
             kind, part, after = self._element(self._content, start)
             if kind == _COMPRESSED:
-                # of all elements, only this is not padded
+                # only compressed elements are not padded
                 after = start + 8 + len(part)
                 part = self._unpacked(part, most)
             elif kind != _MATRIX:
@@ -176,7 +175,7 @@ class _Reader:
             raise MatError(f"an element of type {kind} where numbers should be")
         dtype = np.dtype(f"{self._order}{_NUMBERS[kind]}")
         if len(part) % dtype.itemsize:
-            raise MatError("a part of a number is missing")
+            raise MatError("the last number is cut short")
         return np.frombuffer(part, dtype=dtype), after
 
     # ------------------------------------------------------------------ variables
@@ -191,10 +190,10 @@ class _Reader:
             raise MatError("the flags of a variable are damaged")
         kind = int(flags[0]) & 0xFF
         shape: NDArray[Any] = np.ones(2, dtype=np.int64)
-        # only such an object has no dimensions
+        # opaque objects have no dimensions
         if kind != _OPAQUE:
             shape, after = self._numbers(content, after)
-        # some programs write them unsigned
+        # some programs write unsigned dimensions
         shape = shape.astype(np.int64) if shape.dtype.kind in "iu" else shape[:0]
         # an empty array may claim any length in its other dimensions, more than numpy can count
         if (
@@ -246,7 +245,7 @@ class _Reader:
         return values.astype(values.dtype.newbyteorder("="))
 
     def _characters(self, variable: _Variable) -> NDArray[Any]:
-        """A text for each row."""
+        """One text per row."""
         kind, part, _ = self._element(variable.rest, 0)
         if kind not in _TEXTS:
             raise MatError(f"an element of type {kind} where text should be")
@@ -270,7 +269,7 @@ class _Reader:
         rows, after = self._numbers(variable.rest, 0)
         starts, after = self._numbers(variable.rest, after)
         if variable.is_logical:
-            # MATLAB calls them doubles, but a truth value takes one byte
+            # MATLAB declares logical values as doubles, but stores one byte each
             _, part, _ = self._element(variable.rest, after)
             values: NDArray[Any] = np.frombuffer(part, dtype=np.uint8) != 0
         else:
@@ -284,7 +283,7 @@ class _Reader:
             raise MatError("the indices of a sparse matrix are damaged")
         rows = rows[:stored].astype(np.int64)
         if ((rows < 0) | (rows >= height)).any():
-            raise MatError("a sparse matrix has an entry outside of it")
+            raise MatError("a sparse matrix has an entry outside its shape")
         return sparse.csc_array((values[:stored], rows, starts), shape=variable.shape)
 
     def _cells(self, variable: _Variable) -> NDArray[Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from coterie.core.budget import memory_budget, require
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.text import quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, damaged
+from coterie.io.table import STRING_BYTES, Column, FileTable, damaged
 
 ROWS_AT_A_TIME = 2**16
-# bytes of a Python string in addition to its characters
-STRING = 50
 # most bytes of a value of fixed size, such as a UUID
 WIDEST = 1024
 
@@ -32,16 +30,16 @@ def require_pyarrow(path: Path) -> None:
 
 
 def read_parquet(path: Path) -> FileTable:
-    """Columns of a parquet file; an index that pandas stored can be named, but is not a feature."""
+    """Columns of a parquet file. An index that pandas stored is read, but is not one of the main columns."""
     require_pyarrow(path)
     from pyarrow import parquet
 
-    # opened here: pyarrow would take a path as part of a partitioned data set
+    # opened here, because pyarrow would read a path as part of a partitioned data set
     with readable(path), path.open("rb") as file:
         opened = parquet.ParquetFile(file)
         schema = opened.schema_arrow
         names = _checked_names(path, schema)
-        # as a dictionary, a long text that repeats a million times stays small
+        # in a dictionary, a text that repeats a million times is stored once
         texts = [field.name for field in schema if _is_text(field.type)]
         file.seek(0)
         opened = parquet.ParquetFile(file, read_dictionary=texts, metadata=opened.metadata)
@@ -56,7 +54,7 @@ def read_parquet(path: Path) -> FileTable:
 
 @contextmanager
 def readable(name: object) -> Iterator[None]:
-    """Name the file, or the part of it, that pyarrow cannot read."""
+    """Turn the errors of pyarrow into a DataError that names the file, or the part of it."""
     import pyarrow as pa
 
     try:
@@ -78,7 +76,7 @@ def _checked_names(path: Path, schema: Any) -> list[str]:
 
     names: list[str] = schema.names
     if doubled := repeated(names):
-        raise DataError(f"{path}: column names must differ, but {quoted(doubled)} occur twice")
+        raise DataError(f"{path}: column names must differ; used more than once: {quoted(doubled)}")
     for field in schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         wide = types.is_fixed_size_binary(kind) and kind.byte_width > WIDEST
@@ -102,8 +100,8 @@ def _is_text(kind: Any) -> bool:
 def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Column]:
     """All columns, refused as soon as they exceed the memory budget.
 
-    A few bytes of a file can hold a million equal values. The size that the file declares is checked
-    first, then the size of the values while they are read.
+    A few bytes can encode a million equal values. The declared size is checked first, then the size
+    of the values while they are read.
     """
     import pyarrow as pa
 
@@ -114,7 +112,8 @@ def _within_budget(path: Path, file: Any, names: Sequence[str]) -> dict[str, Col
         sum(max(group.total_byte_size, 0) for group in groups),
         max(declared.num_rows, 0) * max(declared.num_columns, 0) // 8,
     )
-    purpose, advice = f"Reading {path}", "Keep fewer columns in it, or read it on a larger machine."
+    purpose = f"Reading {path}"
+    advice = "Save it with fewer columns, or read it on a machine with more memory."
     budget = memory_budget()
     require(least, purpose, advice, budget)
     columns: dict[str, list[Any] | _Texts] = {
@@ -159,20 +158,10 @@ class _Texts:
             if text is not None and text not in self._known:
                 missing = isinstance(text, str) and is_missing_text(text)
                 self._known[text] = None if missing else text
-                held += STRING + len(text)
+                held += STRING_BYTES + len(text)
             texts.append(self._known.get(text))
         self.values.extend(map(texts.__getitem__, positions.tolist()))
         return held
-
-
-def write_parquet(file: BinaryIO, columns: Mapping[str, Column]) -> None:
-    """Columns as one parquet file."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(
-        pa.table({name: pa.array(column) for name, column in columns.items()}), file
-    )
 
 
 def arrow_values(column: Any) -> Column:

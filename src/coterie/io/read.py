@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import DataError
-from coterie.io.arrays import Purpose, read_mat, read_npy, read_npz
+from coterie.io.arrays import Purpose, read_array_table
 from coterie.io.parquet import read_parquet
 from coterie.io.table import Column, FileTable
 from coterie.io.text import read_text
 
-# how a file of each kind begins; a file that begins otherwise is text or binary data
+# the first bytes of each kind of file; any other file is text or binary data
 _SIGNATURES = (
     (b"PAR1", "a parquet file"),
     (b"\x93NUMPY", "an npy file"),
@@ -26,7 +26,7 @@ _SIGNATURES = (
     (b"MATLAB 7.3 MAT-file", "a MATLAB 7.3 (HDF5) file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x1f\x8b", "gzip-compressed"),
-    (b"\xd0\xcf\x11\xe0", "a spreadsheet of the old kind"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel spreadsheet (.xls)"),
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
@@ -61,8 +61,7 @@ def read_table(
         return read_text(path, "," if kind == ".csv" else "\t", () if id is None else (id,))
     if kind == ".parquet":
         return read_parquet(path)
-    reader = {".npy": read_npy, ".npz": read_npz, ".mat": read_mat}[kind]
-    return reader(path, purpose)
+    return read_array_table(path, purpose)
 
 
 def read_features(
@@ -90,7 +89,9 @@ def read_features(
     DataError
         If a column holds text, missing or infinite values, or the file cannot be read.
     """
-    return read_table(path, "features", id).features(columns, id, drop)
+    table = read_table(path, "features", id)
+    names = table.chosen(columns, (id, *drop))
+    return table.numbers(names), names, None if id is None else table.ids(id)
 
 
 def read_labels(
@@ -119,7 +120,7 @@ def read_labels(
 
 
 def check_kind(path: Path) -> str:
-    """The extension of a file, after a check that its content is what the extension says."""
+    """The extension of a file, after a check that the content agrees with it."""
     kind = path.suffix.lower()
     if path.is_dir():
         raise DataError(f"{path} is a directory, not a file")
@@ -130,8 +131,8 @@ def check_kind(path: Path) -> str:
         raise DataError(f"{path} is a pipe or a device; save the data to a file")
     if kind not in _EXPECTED:
         raise DataError(
-            f"{path}: cannot read {f'the extension {kind!r}' if kind else 'a file without extension'}"
-            f"; use one of {', '.join(_EXPECTED)}"
+            f"{path}: a file {f'with the extension {kind!r}' if kind else 'without extension'} cannot be "
+            f"read; use one of {', '.join(_EXPECTED)}"
         )
     try:
         with path.open("rb") as file:

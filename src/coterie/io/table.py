@@ -1,4 +1,4 @@
-"""A file as a table of named columns, which knows where each row is in the file."""
+"""A file as a table of named columns. Error messages name the line of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.core.budget import require
 from coterie.core.errors import DataError
-from coterie.core.text import absent_column, listed, quoted, repeated
+from coterie.core.text import absent_column, listed, noun_for, quoted, repeated
 from coterie.ensemble.columns import first_non_label
 from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
@@ -20,6 +20,8 @@ from coterie.ensemble.missing import MISSING_LABEL_TEXT
 Column = NDArray[Any] | list[Any]
 # longest cell, in characters, that is tried as a number
 LONGEST_NUMBER = 1000
+# bytes of a Python string in addition to its characters
+STRING_BYTES = 50
 
 
 @dataclass(frozen=True)
@@ -60,15 +62,6 @@ class FileTable:
         """How messages name a row: by its line in a text file."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
-    def features(
-        self, columns: Sequence[str] | None, id: str | None, drop: Sequence[str] = ()
-    ) -> tuple[NDArray[np.float64], list[str], list[Any] | None]:
-        """The matrix n x d, the names of its columns, and the ids; see :func:`read_features`."""
-        chosen = self._chosen(columns, (id, *drop))
-        if not chosen:
-            raise DataError(f"{self.path}: no column is left to cluster")
-        return self.numbers(chosen), chosen, None if id is None else self.ids(id)
-
     def mixed(
         self,
         columns: Sequence[str] | None = None,
@@ -76,7 +69,7 @@ class FileTable:
         drop: Sequence[str] = (),
         categories: Sequence[str] = (),
     ) -> dict[str, Column]:
-        """Columns as they are, for a TableEncoder.
+        """Columns of any kind, unchanged, for a TableEncoder.
 
         Stray text among numbers and infinite values are refused in the columns that may be used:
         ``columns``, or the main ones, without ``drop``. A category may hold any text.
@@ -84,34 +77,30 @@ class FileTable:
         Parameters
         ----------
         columns, drop, categories : sequence of str
-            As given to the encoder, which leaves columns out and says so.
+            As given to the encoder, which applies ``columns`` and ``drop`` itself.
         leave_out : iterable of str or None
             Columns that are neither returned nor checked, such as the ids.
         """
         leave_out = [*leave_out]
-        used = self._chosen(columns, (*leave_out, *drop))
-        if not used:
-            raise DataError(f"{self.path}: no column is left to cluster")
+        used = self.chosen(columns, (*leave_out, *drop))
         for name in used:
             column = self.columns[name]
             if isinstance(column, list) and name not in categories:
                 self._refuse_stray_cell(name, column)
         self._refuse_where(
             np.isinf,
-            {name: self.columns[name] for name in used if self._is_float(name)},
+            {name: self.columns[name] for name in used},
             "infinite values",
             "replace them or leave those rows or columns out",
         )
-        names = dict.fromkeys([*self._chosen(None, leave_out), *used])
-        return {name: self.columns[name] for name in names}
+        kept = [name for name in self.main if name not in leave_out]
+        return {name: self.columns[name] for name in dict.fromkeys([*kept, *used])}
 
     def members(
         self, id: str | None, label: Sequence[str] | None, drop: Sequence[str] = ()
     ) -> dict[str, Column]:
         """A mapping of member to labels, the ids first; see :func:`read_labels`."""
-        chosen = self._chosen(label, (id, *drop))
-        if not chosen:
-            raise DataError(f"{self.path}: no column of labels is left")
+        chosen = self.chosen(label, (id, *drop))
         members: dict[str, Column] = {} if id is None else {id: self.ids(id)}
         for name in chosen:
             members[name] = self.labels(name)
@@ -124,7 +113,7 @@ class FileTable:
                 )
         return members
 
-    def _chosen(
+    def chosen(
         self, columns: Sequence[str] | None, leave_out: Iterable[str | None] = ()
     ) -> list[str]:
         """The named columns, or the main ones, without those to be left out."""
@@ -132,6 +121,8 @@ class FileTable:
         for name in [*(columns or ()), *out]:
             self.column(name)
         kept = [name for name in (columns or self.main) if name not in out]
+        if not kept:
+            raise DataError(f"{self.path}: no column is left to cluster or combine")
         if doubled := repeated(kept):
             raise DataError(f"{self.path}: column {doubled[0]!r} is named twice; name it once")
         return kept
@@ -145,7 +136,13 @@ class FileTable:
                 self._refuse_stray_cell(name, column)
                 texts.append(name)
         if texts:
-            raise not_numbers(self.path, texts)
+            one = len(texts) == 1
+            raise DataError(
+                f"{self.path}: {noun_for(len(texts), 'column')} {quoted(texts)} "
+                f"{'holds' if one else 'hold'} text, not numbers",
+                f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), or "
+                "name the column of ids ({id})",
+            )
         require(
             8.0 * self.n_rows * len(names),
             f"{self.path}: {self.n_rows:,} rows of {len(names):,} numbers",
@@ -162,20 +159,19 @@ class FileTable:
             self._refuse_where(test, by_name, what, remedy)
         return matrix
 
-    def _is_float(self, name: str) -> bool:
-        return getattr(self.columns[name], "dtype", np.dtype(object)).kind == "f"
-
     def _refuse_where(
         self, test: Callable[[Any], Any], columns: Mapping[str, Any], what: str, remedy: str
     ) -> None:
-        """Name the columns with values that fail a test, and the first row of each."""
+        """Raise DataError naming the columns with such values, and the first row of each."""
         if wrong := [
             f"{name!r} ({int(bad.sum())}, first in {self.row_name(int(np.argmax(bad)))})"
             for name, values in columns.items()
-            if (bad := test(values)).any()
+            if isinstance(values, np.ndarray)
+            and values.dtype.kind == "f"
+            and (bad := test(values)).any()
         ]:
             raise DataError(
-                f"{self.path}: {what} in {'column' if len(wrong) == 1 else 'columns'} "
+                f"{self.path}: {what} in {noun_for(len(wrong), 'column')} "
                 f"{listed(wrong, 5)}; {remedy}"
             )
 
@@ -201,7 +197,7 @@ class FileTable:
         return self._ids[name]
 
     def _refuse_stray_cell(self, name: str, column: Column) -> None:
-        """Name the first cell of text in a column where most cells are numbers."""
+        """Raise DataError naming the first cell of text in a column where most cells are numbers."""
         strays, good = [], 0
         for row, value in enumerate(column):
             if value is None:
@@ -246,23 +242,12 @@ def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
 
 
 def _is_number_written_otherwise(text: str) -> bool:
-    """Whether a text is a whole number, but not as Python writes it."""
+    """Whether a text is a whole number, but not as Python writes it, such as "007"."""
     if text.removeprefix("-").isdecimal():
-        # not as a float, which cannot hold all digits; int() takes some thousand
+        # not by float(), which rounds; int() accepts a few thousand digits
         return len(text) < LONGEST_NUMBER and str(int(text)) != text
     number = as_number(text)
     return number is not None and number.is_integer()
-
-
-def not_numbers(path: object, names: Sequence[str], kind: str = "text") -> DataError:
-    """The error about columns of features that hold something else."""
-    one = len(names) == 1
-    return DataError(
-        f"{path}: {'column' if one else 'columns'} {quoted(names)} "
-        f"{'holds' if one else 'hold'} {kind}, not numbers",
-        f"leave {'it' if one else 'them'} out ({{drop}}), list the features ({{columns}}), or name "
-        "the column of ids ({id})",
-    )
 
 
 def damaged(name: object, error: BaseException) -> DataError:
@@ -272,7 +257,7 @@ def damaged(name: object, error: BaseException) -> DataError:
 
 def as_number(value: object) -> float | None:
     """The number that a cell holds, or None."""
-    # float() takes "1_000", which no other program writes or reads as a number
+    # float() accepts "1_000", which no other program takes as a number
     if isinstance(value, str) and ("_" in value or len(value) > LONGEST_NUMBER):
         return None
     try:

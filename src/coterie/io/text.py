@@ -20,7 +20,7 @@ from coterie.core.budget import memory_budget, require
 from coterie.core.errors import DataError
 from coterie.core.text import counted, quoted, repeated
 from coterie.ensemble.missing import is_missing_text
-from coterie.io.table import Column, FileTable, as_number
+from coterie.io.table import STRING_BYTES, Column, FileTable, as_number
 
 _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # rows of a block; larger ones are slower: they outlive the garbage collector's young generation
@@ -28,10 +28,9 @@ _BLOCK = 2_000
 # fewer rows where rows are long
 _MOST_CELLS = 4_000_000
 _LONGEST_LINE = 2**26
-# bytes of a Python string in addition to its characters
-_STRING = 50
+# floats are exact for whole numbers up to this one
 _EXACT = 2**53
-# a first line 0, 1, 2, ... of this many columns is hardly a row of labels
+# a first line 0, 1, 2, ... with at least this many cells is taken as names, not as labels
 FEWEST_COUNTED = 3
 # digits and sign of the longest 64-bit integer
 _LONGEST = 20
@@ -147,7 +146,7 @@ def _is_whole_or_no_number(cell: str) -> bool:
 
 
 def _lines(path: Path, file: TextIO) -> Iterator[str]:
-    """The lines, each cut off before it could fill the memory."""
+    """The lines; one that is too long raises DataError before it fills the memory."""
     for number in count(1):
         line = file.readline(_LONGEST_LINE)
         if not line:
@@ -190,7 +189,7 @@ class _Column:
         self._forced = text
         # bytes of all cells so far
         self.held = 0
-        # whether numbers were dropped as they were written, so that the file must be read again
+        # whether it is no longer known how numbers were written, so that the file must be read again
         self.lost = False
 
     def extend(self, cells: Sequence[str]) -> None:
@@ -198,7 +197,7 @@ class _Column:
         distinct = set(cells)
         # a number, or the pointer to a text
         self.held += 8 * len(cells)
-        # cells that repeat, as labels do, are parsed once each; others by the quickest parser
+        # repeated cells, such as labels, are parsed once each; others by the quickest parser
         if self._text is None and 4 * len(distinct) > len(cells):
             block = _plain_numbers(cells)
             if block is not None:
@@ -217,7 +216,7 @@ class _Column:
             text = cell.strip()
             if value is not None and text not in self._as_written:
                 self._as_written[text] = text
-                self.held += _STRING + len(text)
+                self.held += STRING_BYTES + len(text)
             keep[cell] = None if value is None else self._as_written[text]
         assert self._text is not None
         self._text.extend(keep[cell] for cell in cells)
@@ -271,7 +270,7 @@ def _plain_numbers(cells: Sequence[str]) -> NDArray[Any] | None:
         block = np.array([*map(float, cells)])
     except ValueError:
         return None
-    # long codes and "1_000" need the careful reading
+    # long codes and "1_000" are left to the careful parser
     simple = "_" not in "".join(cells) and not (np.abs(block) > _EXACT).any()
     return block if simple else None
 

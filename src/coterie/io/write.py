@@ -15,13 +15,13 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 
 from coterie.core.errors import DataError
-from coterie.io.parquet import require_pyarrow, write_parquet
+from coterie.io.parquet import require_pyarrow
 from coterie.io.table import Column
 
 WRITABLE = (".csv", ".tsv", ".parquet")
 RESULT = (".npz",)
 PAGE = (".html", ".htm")
-# characters of a name kept in its temporary name: a character takes up to four bytes, a name 255
+# characters of the name in a temporary name: a name may take 255 bytes, a character up to four
 MOST_CHARACTERS = 40
 
 Made = TypeVar("Made")
@@ -92,7 +92,10 @@ def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> Non
     kind = Path(path).suffix.lower()
     with whole_file(path) as file:
         if kind == ".parquet":
-            write_parquet(file, columns)
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            parquet.write_table(pa.table(dict(columns)), file)
         else:
             _write_text(file, columns, "," if kind == ".csv" else "\t")
 
@@ -101,7 +104,7 @@ def write_table(path: str | PathLike[str], columns: Mapping[str, Column]) -> Non
 def whole_file(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to, which takes its name only when the block ends without an error.
 
-    Raises DataError where the disk refuses; what was there before is then untouched, and nothing
+    Raises DataError if the file cannot be written. The previous file is then untouched, and nothing
     else remains.
     """
     # write to what a link points to, and keep the link
@@ -133,7 +136,7 @@ def cannot_write(path: object, error: OSError) -> DataError:
 
 
 def _refuse_pipe(path: str | PathLike[str], target: Path) -> None:
-    """Refuse a pipe or a device such as /dev/null, which a rename would replace by a file."""
+    """Refuse a pipe or a device such as /dev/null, because a rename would replace it by a file."""
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise DataError(f"{path} cannot be written: it is a pipe or a device; name a file")
 
@@ -177,14 +180,14 @@ def make_beside(path: Path, make: Callable[[Path], Made]) -> tuple[Made, Path]:
         # cut, because the longest possible name would become too long
         name = f".{path.name[:MOST_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
         temporary = path.with_name(name)
-        # the name may be left from a killed process of the same number
+        # a killed process with the same id may have left this name
         with suppress(FileExistsError):
             return make(temporary), temporary
     raise AssertionError
 
 
 def _new_file(path: Path) -> BinaryIO:
-    """A new file with the user's usual rights."""
+    """A new file with the user's default permissions."""
     return path.open("xb")
 
 

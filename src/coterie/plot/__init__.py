@@ -1,6 +1,6 @@
 """Pictures of one result: arrays in, matplotlib Axes out.
 
-Every function takes ``ax=`` and returns the Axes it drew on. Without ``ax`` it makes a new figure that
+Every picture takes ``ax=`` and returns the Axes it was drawn on. Without ``ax`` it makes a new figure that
 pyplot does not manage: write it with ``ax.figure.savefig("picture.pdf")``.
 """
 

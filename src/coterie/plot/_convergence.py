@@ -25,7 +25,7 @@ def convergence(
     """Draw the objective and the residual of every pass, one above the other.
 
     If a method works in stages (its records name a ``stage``), thin lines separate them. The objective
-    may jump there, because each stage has its own.
+    may jump there, because each stage has an objective of its own.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def convergence(
         panel.set_xlim(passes[0] - 0.5, passes[-1] + 0.5)
         panel.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, min_n_ticks=1))
         plain(panel)
-        for wall in _stage_changes(records, passes):
-            panel.axvline(wall, color=QUIET, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
+        for change in _stage_changes(records, passes):
+            panel.axvline(change, color=QUIET, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0)
     if tol is not None:
         level = float(numbers("plot.convergence: tol", tol, ()))
         if level > 0:

@@ -88,13 +88,13 @@ def criteria(
     values : mapping of name to array of shape (K,)
         Values of each criterion; NaN where undefined.
     null : mapping of name to array of shape (K,), optional
-        Values under the null model, drawn dashed; criteria may be missing.
+        Values under the null model, drawn dashed. It may leave out criteria.
     votes : mapping of name to int, optional
         The k that each criterion prefers, marked by a ring.
     recommended : int, optional
         The recommended k; 1 means no structure.
     columns : int, optional
-        Panels per row; chosen by their number if not given.
+        Panels per row; by default chosen by the number of panels.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -201,7 +201,7 @@ def cdf(
 
     Each curve gives the share of pairs of samples whose co-association is at most x. A flat curve between
     the ends means that pairs are either always or never together, so that k is stable. The proportion
-    of ambiguous clustering (PAC) is the rise over the shaded interval.
+    of ambiguous clustering (PAC) is the rise of the curve over the shaded interval.
 
     Parameters
     ----------

@@ -97,18 +97,18 @@ def matrix(
         {"order": order, "max_rows": max_rows},
         {"order": Choice(("dendrogram", "cluster", "given", None)), "max_rows": Integer(2)},
     )
-    values, of, spans, names = _read_matrix(source, ensemble, weights, labels)
+    values, drawn_ensemble, spans, names = _read_matrix(source, ensemble, weights, labels)
     if order is None:
         order = "cluster" if names and dendrogram is None else "dendrogram"
     if order == "cluster" and not names:
         raise ParameterError('plot.matrix: order="cluster" needs labels')
     if dendrogram is not None:
         _refuse_dendrogram(dendrogram, order, 1 + int(spans.row.max()))
-    arranged = arrange(values, of, spans, order, dendrogram, max_rows, memory_budget)
+    arranged = arrange(values, drawn_ensemble, spans, order, dendrogram, max_rows, memory_budget)
     top = 1.0 if values is None else max(float(arranged.values.max()), 1e-300)
     # room for the cluster names on the left
     longest = max((len(shown(label)) for label in names), default=0) if order == "cluster" else 4
-    own, ax = ax is None, axes(ax, (6.1 + 0.08 * longest, 5.2))
+    is_new, ax = ax is None, axes(ax, (6.1 + 0.08 * longest, 5.2))
     image = ax.imshow(
         arranged.values,
         cmap=SEQUENTIAL,
@@ -122,7 +122,7 @@ def matrix(
     _describe_axes(ax, arranged)
     if names:
         _mark_clusters(ax, arranged.spans, names, by_cluster=order == "cluster")
-    if own:
+    if is_new:
         settle(ax)
     return ax
 
@@ -135,37 +135,37 @@ def _read_matrix(
 ) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
     """The matrix (None: the co-association), its ensemble, the spans, and the distinct labels."""
     refuse_records("plot.matrix: source", source, "ensemble")
-    values, of = None, ensemble
+    values, drawn_ensemble = None, ensemble
     if isinstance(source, Ensemble):
         if ensemble is not None:
             raise ParameterError(
                 "plot.matrix: source is an Ensemble already; give ensemble only with an array"
             )
-        of = source
+        drawn_ensemble = source
     else:
         if ensemble is not None:
             require_ensemble(ensemble, "plot.matrix: ensemble")
         size = None if ensemble is None else ensemble.n_microclusters
         values = symmetric("plot.matrix: source", source, size)
     rows: NDArray[Any]
-    if of is None:
+    if drawn_ensemble is None:
         assert values is not None
         rows = np.arange(len(values))
-        heavy = weights("plot.matrix: weights", given_weights, len(rows))
+        row_weights = weights("plot.matrix: weights", given_weights, len(rows))
     elif given_weights is not None:
         raise ParameterError(
             "plot.matrix: an Ensemble has its own weights; give weights only with an array and "
             "without an Ensemble"
         )
     elif labels is None:
-        rows, heavy = np.arange(of.n_microclusters), of.sizes
+        rows, row_weights = np.arange(drawn_ensemble.n_microclusters), drawn_ensemble.sizes
     else:
-        rows, heavy = of.inverse, of.sample_counts
+        rows, row_weights = drawn_ensemble.inverse, drawn_ensemble.sample_counts
     codes: IntArray = np.zeros(len(rows), dtype=np.int64)
     names: list[Any] = []
     if labels is not None:
         codes, names = label_codes("plot.matrix: labels", labels, len(rows))
-    return values, of, Spans.of(rows, codes, heavy), names
+    return values, drawn_ensemble, Spans.of(rows, codes, row_weights), names
 
 
 def _refuse_dendrogram(dendrogram: Dendrogram, order: str, n_rows: int) -> None:
@@ -294,7 +294,7 @@ def member_agreement(
         position = np.arange(len(agreement))
     drawn = agreement[np.ix_(position, position)]
     side = float(np.clip(2.2 + 0.22 * min(len(drawn), NAMED), 4.0, 7.2))
-    own, ax = ax is None, axes(ax, (side + 1.2, side))
+    is_new, ax = ax is None, axes(ax, (side + 1.2, side))
     low = min(0.0, float(np.nan_to_num(drawn).min()))
     ax.set_facecolor(NOTHING)
     image = ax.imshow(drawn, cmap=SEQUENTIAL, vmin=low, vmax=1.0, aspect="equal")
@@ -312,7 +312,7 @@ def member_agreement(
         ax.set_xlabel(f"{len(drawn):,} members, {ordered}")
     if len(drawn) <= WRITTEN:
         _write_numbers(ax, drawn, low)
-    if own:
+    if is_new:
         settle(ax)
     return ax
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FAINTEST = 0.12
 # height of a cluster's tallest bar, as a share of its row
 ROW_HEIGHT = 0.86
-# more bars than a screen has columns, and slow to draw
+# more bars are slow to draw, and a screen could not show them
 MOST_BARS = 10_000
 
 
@@ -137,7 +137,7 @@ def embedding(
     random_state: RandomState = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw samples as points, coloured by label and faded by lack of confidence.
+    """Draw samples as points, coloured by label; less confident samples are paler.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def embedding(
     labels : sequence of n labels, optional
         Cluster of each sample; without labels all points have one colour.
     confidence : array of shape (n,), optional
-        In [0, 1]; a sample with confidence 0 is nearly white.
+        In [0, 1]; samples with confidence 0 are nearly white.
     name : str, optional
         Name of the coordinates, for the axis titles.
     max_points : int, default 20000

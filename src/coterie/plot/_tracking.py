@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # half the width of a column, and the gap between two clusters as a share of all samples
 HALF, GAP = 0.09, 0.012
+# points along each edge of a band
 CURVE = 24
 
 
@@ -34,9 +35,9 @@ def tracking(
 ) -> Axes:
     """Draw the clusters of every k as a column, with bands for the samples that move between them.
 
-    A cluster keeps the colour of the cluster of the previous column that it shares most samples with; a
-    cluster that splits off gets a new colour. Bands that fan out from one block are a split; bands that
-    cross mean that the partitions of two k disagree.
+    A cluster keeps the colour of the cluster in the previous column that it shares most samples with, if
+    it is also the largest part of that cluster. Any other cluster gets a new colour. Bands that fan out
+    from one block are a split. Bands that cross mean that the partitions of two k disagree.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def _names(ks: ArrayLike | None, columns: list[IntArray]) -> list[str]:
 
 
 def _orders(heights: list[FloatArray], overlaps: list[FloatArray]) -> list[IntArray]:
-    """Clusters from the bottom up: the first column by size, the others by the position of their parents."""
+    """Clusters from the bottom up: the first column by size, the others by where their samples were."""
     orders = [np.argsort(-heights[0], kind="stable")]
     for overlap in overlaps:
         middle = _floors(overlap.sum(axis=1), orders[-1]) + overlap.sum(axis=1) / 2
@@ -160,9 +161,10 @@ def _floors(heights: FloatArray, order: IntArray) -> FloatArray:
 
 
 def _inherited(overlaps: list[FloatArray], orders: list[IntArray]) -> list[IntArray]:
-    """The colour number of each cluster: that of its main parent if it is the parent's main child.
+    """The colour number of each cluster.
 
-    Any other cluster gets a new number.
+    A cluster takes the number of the cluster in the previous column that it shares most weight with, its
+    parent, if it is also the largest part of that parent. Any other cluster gets a new number.
     """
     colours, used = [np.argsort(orders[0])], len(orders[0])
     for overlap, order in zip(overlaps, orders[1:], strict=True):

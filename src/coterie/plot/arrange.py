@@ -151,14 +151,14 @@ def bin_count(spans: Spans, n_rows: int, most: int) -> tuple[int, bool]:
 
 
 def bin_weights(spans: Spans, bins: int | FloatArray, n_rows: int) -> sparse.csr_array:
-    """Weight that each row of the matrix has in each bin, bins x rows.
+    """Weight of each row of the matrix in each bin, bins x rows.
 
-    Either a number of equal bins or their walls, as in ``numpy.histogram``.
+    ``bins`` is the number of equal bins or the positions of their walls, as in ``numpy.histogram``.
     """
     edges = spans.edges
     walls = np.linspace(0.0, edges[-1], bins + 1) if isinstance(bins, int) else bins
     cuts = np.union1d(edges, walls)
-    # rounding may separate a wall from an equal edge, but the gap between them has almost no weight
+    # rounding may put a wall beside an equal edge; the gap between them then has almost no weight
     middle, length = (cuts[1:] + cuts[:-1]) / 2, np.diff(cuts)
     run = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(spans.row) - 1)
     bin_of = np.clip(np.searchsorted(walls, middle, side="right") - 1, 0, len(walls) - 2)

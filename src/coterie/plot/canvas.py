@@ -19,7 +19,7 @@ MISSING = 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
 # legend entries per column, and in total
 COLUMN, ENTRIES = 16, 32
 LONGEST = 28
-# room under the Axes for ticks and the axis's name, in points
+# points under the Axes for the ticks and the title of the axis
 UNDER = 30.0
 
 

@@ -1,6 +1,6 @@
 """Checks of the arguments of a picture.
 
-The name of an argument begins with its function, as in ``"plot.cdf: grid"``, so that every error says both.
+Names of arguments begin with the function, as in ``"plot.cdf: grid"``, so that every error names both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAPPING = Kind(
 
 
 def refuse_records(name: str, given: object, field: str) -> None:
-    """Reject None, and a model or a Result if one of its fields is expected."""
+    """Reject None, a model and a Result where one of their fields is expected."""
     kind = type(given).__name__
     if hasattr(given, "get_params"):
         if not hasattr(given, "labels_"):
@@ -72,7 +72,7 @@ def numbers(
 
 
 def _refuse_entries(rule: str, array: FloatArray, wrong: NDArray[np.bool_]) -> None:
-    """Raise an error with the first wrong entry, if there is one."""
+    """Raise ParameterError naming the first wrong entry, if there is one."""
     if wrong.any():
         entry = tuple(int(index) for index in np.argwhere(wrong)[0])
         shown = entry[0] if len(entry) == 1 else entry

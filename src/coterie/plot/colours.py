@@ -1,8 +1,7 @@
 """Colours that colour-blind readers can distinguish too.
 
 The first six are those of Okabe and Ito, without black (used for text and axes) and yellow (too pale
-on white paper). Each further one is the candidate farthest from all before it, for normal vision,
-without the red cone and without the green cone; ``tests/naive/palette.py`` holds the rule.
+on white paper). ``tests/naive/palette.py`` computes the others.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ def palette(count: int) -> list[str]:
     """Return ``count`` distinct colours as hexadecimal text; a longer palette begins with a shorter one.
 
     The first six are those of Okabe and Ito. Each further one is the candidate farthest from all before
-    it, for normal vision and for the two common kinds of colour blindness. More than about twenty
-    colours cannot be distinguished by eye: read the labels too. After 120 they repeat.
+    it, for normal vision and for the two common kinds of colour blindness. The eye cannot distinguish
+    more than about twenty colours: read the labels too. After 120 they repeat.
 
     Parameters
     ----------

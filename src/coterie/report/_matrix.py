@@ -15,8 +15,7 @@ from scipy import sparse
 
 from coterie.core.budget import memory_budget
 from coterie.evidence.coassociation import coassociation, mean_coassociation
-from coterie.numerics.linkage import weighted_linkage
-from coterie.plot.arrange import Spans, bin_weights
+from coterie.plot.arrange import Spans, bin_weights, order_by_linkage, similarity_order
 from coterie.trust import ClusterVotes
 
 # rows of the picture; a screen does not show more
@@ -50,7 +49,7 @@ class Blocks:
         order, description = _display_order(votes)
         spans = Spans(order, labels[order], ensemble.sizes[order])
         groups = spans.label
-        # weights that are not counts do not say how many samples there are
+        # only whole weights say how many samples there are
         limit = min(
             limit, int(ensemble.total_count if ensemble.has_whole_weights else ensemble.n_samples)
         )
@@ -86,13 +85,11 @@ def _display_order(votes: ClusterVotes) -> tuple[NDArray[np.int64], str]:
     """Microclusters with similar clusters side by side and similar rows inside, and how in words."""
     ensemble, labels = votes.ensemble, votes.labels
     n = len(labels)
-    clusters = _order_of_clusters(votes)
+    rank = np.argsort(_order_of_clusters(votes))
     if n <= DENDROGRAM_ROWS and 24 * n * n <= memory_budget():
-        shares, weight = coassociation(ensemble), ensemble.sizes
-        groups = [np.flatnonzero(labels == cluster) for cluster in clusters]
-        ordered = [rows[leaves(shares[np.ix_(rows, rows)], weight[rows])] for rows in groups]
-        return np.concatenate(ordered), "by the average-link dendrogram of the co-association"
-    rank = np.argsort(clusters)
+        spans = Spans(np.arange(n), rank[labels], ensemble.sizes)
+        order = order_by_linkage(spans, coassociation(ensemble))
+        return order, "by the average-link dendrogram of the co-association"
     own, rival_support, rival = votes.support
     # rows that lean to a cluster are drawn on the side of that cluster
     towards = rank[np.where(rival < 0, labels, rival)]
@@ -106,12 +103,4 @@ def _order_of_clusters(votes: ClusterVotes) -> NDArray[np.int64]:
     if not 3 <= votes.n_clusters <= DENDROGRAM_ROWS:
         return np.arange(votes.n_clusters)
     between = mean_coassociation(votes.ensemble, sparse.csr_array(votes.overlap.T))
-    return leaves(between, np.asarray(votes.overlap.sum(axis=0), dtype=np.float64))
-
-
-def leaves(similarity: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Items in the order of the leaves of the average-link dendrogram."""
-    groups = [[item] for item in range(len(weight))]
-    for low, high in weighted_linkage(1.0 - similarity, weight, "average").pairs.tolist():
-        groups[low] += groups[high]
-    return np.array(groups[0])
+    return similarity_order(between, np.asarray(votes.overlap.sum(axis=0), dtype=np.float64))

@@ -1,4 +1,4 @@
-"""The page: everything above put into the template, as bytes."""
+"""The page: sentences, tables and numbers put into the template, as bytes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
         data=script_json(numbers),
         **_context(reading, title, numbers),
     )
-    # half of a surrogate pair, as in a name that was not valid text, cannot be encoded
+    # half of a surrogate pair, as in names that were not valid text, cannot be encoded
     return text.encode("utf-8", "replace")
 
 

@@ -27,9 +27,9 @@ PASSES = 400
 MAP_CLUSTERS = 60
 # bytes of the page that samples may take
 STORE_BYTES = 2_000_000
-# bytes of these for the names of the members' labels; longer lists of names are left out
+# bytes of STORE_BYTES for the names of the members' labels; longer lists of names are left out
 NAME_BYTES = 250_000
-# bytes of a row number, stored where not all samples are
+# bytes of a row number, which is stored if not all samples fit
 ROW_BYTES = 16 / 3
 # least sure samples offered below the search box
 LEAST_SURE = 8
@@ -185,7 +185,7 @@ def _selection(selection: Selection) -> dict[str, Any]:
 
 
 def _tracking(reading: Reading) -> dict[str, Any] | None:
-    """Sizes of the parts at each k, and how many samples go from part to part.
+    """Sizes of the clusters (parts) at each k, and how many samples go from part to part.
 
     Parts are ordered by where their samples come from, so that few streams cross. Each has the
     colour of the final cluster that most of its samples belong to.
@@ -194,7 +194,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
     if selection is None or len(selection.ks) < 2:
         return None
     if selection.labels.shape[1] != len(reading.result.labels):
-        # k was chosen on a part of the samples, and it is not known which
+        # k was chosen on some of the samples, and the result does not say which
         return None
     n, counts = reading.ensemble.total_count, reading.counts
     final = reading.result.labels
@@ -231,7 +231,7 @@ def _tracking(reading: Reading) -> dict[str, Any] | None:
 
 
 def cross_table(one: NDArray[Any], other: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """Number of samples in each pair of parts of two partitions, given how often each sample counts."""
+    """Samples in common of each two clusters of two partitions, counted ``counts`` times each."""
     return np.asarray(sparse.coo_array((counts, (one, other))).toarray())
 
 
@@ -239,7 +239,7 @@ def _agreement(reading: Reading) -> dict[str, Any] | None:
     if reading.ensemble.n_members < 2:
         return None
     order, values = reading.agreement
-    # the scale starts at the tenth below the least similar pair: from 0 most pictures are one blue
+    # the scale starts just below the least similar pair; from 0, most pictures would be one shade of blue
     low = float(np.floor(min(values.min(), 0.9) * 10) / 10)
     return {
         "members": [plain(reading.ensemble.members[j]) for j in order.tolist()],
@@ -252,11 +252,11 @@ def _agreement(reading: Reading) -> dict[str, Any] | None:
 
 
 def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
-    """Everything that the search needs, or None where not even one sample fits.
+    """Everything that the search needs; None if not even one sample fits.
 
     A sample costs its id and the number of its microcluster; what is known about a microcluster
-    (labels, cluster, rival, confidence) is stored once. Where not all samples fit, those of the map
-    come first and then the least sure, because these are looked up most.
+    (labels, cluster, rival, confidence) is stored once. If not all samples fit, those of the map
+    come first and then the least sure, because readers look these up most.
     """
     ensemble, votes = reading.ensemble, reading.result.cluster_votes
     confidence = reading.result.sample_confidence
@@ -269,7 +269,7 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     fields = {
         "cluster": votes.labels,
         "confidence": share16(reading.confidence),
-        # the page reads a rival that is the cluster itself as none
+        # for the page, a rival equal to the cluster means that there is none
         "rival": np.where(rival < 0, votes.labels, rival),
         "support": share16(own),
         "rival_support": share16(rival_support),
@@ -329,29 +329,26 @@ def choose_samples(
         Bytes for everything.
     """
     n, ids = ensemble.n_samples, ensemble.sample_ids
-    micro_bytes = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
+    each = int(smallest_kind(ensemble.n_microclusters)[1]) * 4 / 3
+    if ids is not None:
+        # estimated from a few ids: a page that gets too large is made again with a smaller budget
+        some = [plain(name) for name in ids[:: -(-n // 1000)].tolist()]
+        each += len(script_json(some)) / len(some)
+    if each * n + row_bytes * ensemble.n_microclusters <= budget:
+        return np.arange(n)
+    each += ROW_BYTES
 
-    def fitting(order: NDArray[np.int64], each: float, budget: float) -> NDArray[np.int64]:
-        """The samples that fit, taken in order, with ``each`` bytes beside their names."""
+    def fitting(order: NDArray[np.int64], budget: float) -> NDArray[np.int64]:
+        """The samples that fit, taken in order."""
         new = np.zeros(len(order), dtype=bool)
         new[np.unique(ensemble.inverse[order], return_index=True)[1]] = True
-        # a name takes at least its quotes, a comma and a letter; those that could fit are measured
-        spent = np.cumsum(row_bytes * new + each + (0 if ids is None else 4))
-        order = order[: np.searchsorted(spent, budget, side="right")]
-        if ids is None:
-            return order
-        names = [len(script_json(plain(name))) + 1 for name in ids[order].tolist()]
-        spent = np.cumsum(row_bytes * new[: len(order)] + each + names)
+        spent = np.cumsum(row_bytes * new + each)
         return order[: np.searchsorted(spent, budget, side="right")]
 
-    every = np.arange(n)
-    if micro_bytes * n <= budget and len(fitting(every, micro_bytes, budget)) == n:
-        return every
-    each = micro_bytes + ROW_BYTES
-    fixed = fitting(first, each, budget / 2)
+    fixed = fitting(first, budget / 2)
     unsure = np.argsort(confidence, kind="stable")
     others = unsure[~np.isin(unsure, fixed)]
-    return np.sort(fitting(np.concatenate([fixed, others]), each, budget))
+    return np.sort(fitting(np.concatenate([fixed, others]), budget))
 
 
 def _label_names(ensemble: Ensemble) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""What the page needs to know about a result, computed once: tables, blocks, medians, merged clusters."""
+"""What the page shows of a result, computed once: tables, blocks, medians, merged clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
-from coterie.report._matrix import Blocks, leaves
+from coterie.plot.arrange import similarity_order
+from coterie.report._matrix import Blocks
 from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ POINTS = 5000
 # A cluster is reported as merged if most members keep its two parts apart:
 # each part holds at least this share of the cluster,
 LEAST_PART = 0.15
-# a member keeps them apart if their similarity (cosine) to it is at most this,
+# a member keeps them apart if their similarity (cosine) in it is at most this,
 APART = 0.1
 # or at most this multiple of the similarity of the cluster and its rival,
 APART_BESIDE_RIVAL = 2.0
@@ -43,7 +44,7 @@ APART_BESIDE_RIVAL = 2.0
 APART_LIMIT = 0.5
 # and at least this share of the members keeps them apart.
 MOST_MEMBERS = 0.75
-# the heaviest rows of a cluster and the largest clusters are looked at
+# only the heaviest rows of the largest clusters are examined
 MERGED_ROWS = 600
 MERGED_CLUSTERS = 60
 
@@ -61,12 +62,12 @@ class Reading:
 
     @cached_property
     def counts(self) -> NDArray[Any]:
-        """How many samples each sample of the result counts for: its weight, else one."""
+        """How often each sample of the result counts: its weight, or one."""
         return self.ensemble.sample_counts
 
     @cached_property
     def weighted(self) -> bool:
-        """Whether samples have weights, and are counted by them."""
+        """Whether samples are counted by weight."""
         return self.ensemble.sample_weight is not None
 
     @cached_property
@@ -164,7 +165,7 @@ class Reading:
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
         values = np.nan_to_num(self.result.cluster_votes.member_agreement[np.ix_(kept, kept)])
-        order = leaves(values, np.ones(len(kept)))
+        order = similarity_order(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 
     @cached_property
@@ -214,11 +215,10 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
     """The clusters whose two parts most members keep apart, the clearest first.
 
     Members with many small clusters cut every cluster, each in its own way, so a cut alone says
-    little. What counts is that they cut it at the same position. Each cluster is therefore split
-    where the average-link dendrogram of its co-association splits it, and each member is asked how
-    similar the two parts are to it: the cosine of their shares of its base clusters. It is 0 where no
-    base cluster holds samples of both, and 1 where the member mixes them, whatever the sizes of its
-    clusters.
+    little. What counts is that they cut it at the same position. Each cluster is therefore split in
+    two by the average-link dendrogram of its co-association. The similarity of the two parts in a
+    member is the cosine of their weights in its base clusters. It is 0 if no base cluster holds samples
+    of both parts, and 1 if the member mixes them, whatever the sizes of its clusters.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
         apart = asked & (cosine <= limit)
         if not asked.any() or apart.sum() < MOST_MEMBERS * asked.sum():
             continue
-        # from the rows that were looked at to the whole cluster
+        # from the examined rows to the whole cluster
         scale = float(sizes[cluster] / weight[rows].sum())
         larger, smaller = (scale * float(weight[part].sum()) for part in parts)
         together = mean_coassociation(ensemble, sparse.csr_array(np.stack([one, other]))).tolist()

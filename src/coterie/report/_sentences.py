@@ -10,7 +10,7 @@ from coterie.core.text import counted, noun_for, plain, shown_count
 from coterie.report._reading import AGREEMENT_MEMBERS, HISTOGRAMS, Reading
 from coterie.trust.explanation import SURE, UNSURE
 
-# streams thinner than this share of the samples are not drawn
+# streams of a smaller share of the samples are not drawn
 THINNEST = 0.002
 # merged clusters with a sentence each; more are listed
 MERGED = 3
@@ -55,7 +55,7 @@ def _clusters_and_confidence(reading: Reading) -> list[str]:
         return [f"No stable structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
     if result.verdict is not None and not result.verdict.reliable:
-        how = "not to be relied on"
+        how = "unreliable"
     elif median >= SURE:
         how = "most assignments sure"
     elif median >= UNSURE:
@@ -154,7 +154,7 @@ def notes(reading: Reading) -> list[str]:
             f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
             "with the result than the others; see the table of members."
         )
-    # the warnings of the run repeat some of these sentences under their function's name
+    # warnings of the run may repeat these sentences, after the name of a function
     return sentences + [
         warning for warning in result.warnings if not any(one in warning for one in sentences)
     ]
@@ -167,7 +167,7 @@ def _merged(reading: Reading) -> list[str]:
         one, other = (f"{size:,.0f}" for size in merged.sizes)
         sentences.append(
             f"Cluster {merged.cluster} may be two: {merged.apart} of {merged.asked} members keep a "
-            f"part of about {one} samples apart from the other, of about {other}. "
+            f"part of about {one} samples apart from the other part, of about {other}. "
             f"Members put two samples together in {percent(merged.inside[0])} and "
             f"{percent(merged.inside[1])} of cases inside the parts, and in {percent(merged.between)} "
             "across them. Look at its block in the matrix, and try more clusters."
@@ -208,7 +208,7 @@ def aggregated(reading: Reading, searchable: int) -> list[str]:
 
 
 def by_weight(reading: Reading) -> str:
-    """How weighted samples are counted on this page, or nothing where there are no weights."""
+    """How weighted samples are counted on this page; empty without weights."""
     if not reading.weighted:
         return ""
     rows, n = reading.ensemble.n_samples, reading.ensemble.total_count
@@ -240,7 +240,7 @@ def _matrix(reading: Reading) -> str:
     one = result.n_clusters == 1
     text = "How often members put two samples together. "
     if not one:
-        text += "Clusters follow one another along both sides. "
+        text += "Both sides list the clusters in the same order. "
     text += f"{'Samples' if one else 'Within a cluster, samples'} are ordered {blocks.order}. "
     if size < n:
         text += (
@@ -310,14 +310,14 @@ def tracking_caption(tracking: dict[str, Any]) -> str:
     text = (
         f"How the clusters at one k become those at the next, k = {ks[0]} to {ks[-1]}. The thickness "
         "of bars and streams shows how many samples they hold; their colour is that of the cluster "
-        "of this result that most of these samples belong to. "
+        "of this result to which most of these samples belong. "
     )
     if min(nested) > 0.99:
         text += "Each step only splits clusters. "
     else:
         text += (
-            f"The least tidy step is from {ks[worst]} to {ks[worst + 1]}, where "
-            f"{percent(1 - nested[worst])} of the samples join a cluster that comes mostly from "
-            "elsewhere. "
+            f"Most samples are regrouped in the step from {ks[worst]} to {ks[worst + 1]}: "
+            f"{percent(1 - nested[worst])} join a cluster whose samples come mostly from another "
+            "cluster. "
         )
     return text + f"Streams of fewer than {100 * THINNEST:.1f} % of the samples are not drawn."

@@ -793,7 +793,7 @@
 
     function sentence(unit, all) {
       const saw = all.filter((vote) => vote.labelled);
-      if (!saw.length) return "No member labelled it: nothing is known of it.";
+      if (!saw.length) return "No member labelled it, so nothing is known about it.";
       if (rival[unit] === cluster[unit]) return "There is no other cluster.";
       const agree = saw.filter((vote) => vote.agrees).length;
       const towards = saw.filter((vote) => vote.goes === rival[unit]).length;

@@ -1,6 +1,6 @@
-"""Rows in Dask: workers make member labels, compress them and expand the answer.
+"""Rows in Dask: workers compute member labels, compress them and expand the result to all rows.
 
-Only the distinct label rows come to this process, as an Ensemble. Needs
+Only the distinct label rows reach this process, as an Ensemble. Needs
 ``pip install "coterie[dask]"``. Names are imported on first use, so that ``import coterie.scale`` works
 without Dask. The stub ``__init__.pyi`` lists them.
 """

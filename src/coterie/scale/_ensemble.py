@@ -67,7 +67,7 @@ def ensemble_from_dask(
     missing : value, collection of values or None, default -1
         Values that mean "no label", besides NaN, None and NA.
     member_weight : array, optional
-        Positive weight per member.
+        Positive weight of each member.
     blank_samples : {"refuse", "keep"}, default "refuse"
         Whether a row without a label in any member is an error.
     memory_budget : int, str or None, default None
@@ -145,7 +145,7 @@ def _compressed(
             delayed(merge_tables)(level[begin : begin + split_every])
             for begin in range(0, len(level), split_every)
         ]
-    watch = _Watch(source.layout, len(sketches), memory_budget, callback)
+    watch = _Watch(source.layout, len(sketches), bytes_allowed(memory_budget), callback)
     try:
         table: LabelTable = compute(sketches, level[0], watch, client)
     except KeyError:
@@ -164,49 +164,47 @@ def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
     return table
 
 
+@dataclass
 class _Watch:
     """Merges the sketches as they arrive, and raises an error once the estimate is too large."""
 
-    def __init__(
-        self, layout: Layout, parts: int, budget: Budget, callback: Progress | None
-    ) -> None:
-        self._layout = layout
-        self._parts = parts
-        self._budget = bytes_allowed(budget)
-        self._callback = callback
-        self._done = 0
-        self._sum: Sketch | None = None
+    layout: Layout
+    parts: int
+    budget: int
+    callback: Progress | None
+    done: int = 0
+    merged: Sketch | None = None
 
     def __call__(self, sketch: Sketch) -> None:
-        self._sum = sketch if self._sum is None else self._sum.merge(sketch)
-        self._done += 1
-        estimate = self._sum.estimate()
-        # Bytes of a distinct row while rows are sorted: its copies, hashes, weight and position.
-        needed = estimate * (10 * len(self._layout.names) + 80)
-        if needed > self._budget:
+        self.merged = sketch if self.merged is None else self.merged.merge(sketch)
+        self.done += 1
+        estimate = self.merged.estimate()
+        # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
+        needed = estimate * (10 * len(self.layout.names) + 80)
+        if needed > self.budget:
             raise self._refusal(estimate, needed)
-        if self._callback is not None:
-            self._callback(self._done, self._parts)
+        if self.callback is not None:
+            self.callback(self.done, self.parts)
 
     def _refusal(self, estimate: float, needed: float) -> MemoryBudgetError:
-        assert self._sum is not None
+        assert self.merged is not None
         read = (
-            f"the {self._parts} partitions"
-            if self._done == self._parts
-            else f"{self._done} of {self._parts} partitions"
+            f"the {self.parts} partitions"
+            if self.done == self.parts
+            else f"{self.done} of {self.parts} partitions"
         )
         text = (
-            f"about {estimate:,.0f} distinct label rows in {read} ({self._sum.rows:,} rows) need "
-            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self._budget)}"
+            f"about {estimate:,.0f} distinct label rows in {read} ({self.merged.rows:,} rows) need "
+            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self.budget)}"
         )
-        unique = np.flatnonzero(self._sum.labels == self._sum.rows)
-        if unique.size and self._sum.rows >= FEWEST_ROWS_OF_IDS:
-            name = self._layout.names[unique[0]]
+        unique = np.flatnonzero(self.merged.labels == self.merged.rows)
+        if unique.size and self.merged.rows >= FEWEST_ROWS_OF_IDS:
+            name = self.layout.names[unique[0]]
             return MemoryBudgetError(
                 f"{text}. Column {name!r} differs in every row, as an id does",
                 "name it with {id}, or leave it out with {columns}",
             )
-        widest = self._layout.names[int(np.argmax(self._sum.labels))]
+        widest = self.layout.names[int(np.argmax(self.merged.labels))]
         return MemoryBudgetError(
             f"{text}. Give fewer members, or members with fewer clusters (the most are in "
             f"{widest!r}), or raise memory_budget."
@@ -260,7 +258,7 @@ class Sketch:
 
 
 def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
-    """One hash per distinct row, from the labels: codes differ between partitions."""
+    """One hash per distinct row, computed from labels because codes differ between partitions."""
     hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
     for j, categories in enumerate(table.categories):
         # A missing label has the code -1 and selects the last entry.

@@ -1,4 +1,4 @@
-"""Values of the distinct rows of an ensemble, copied to all rows in their partitions."""
+"""Copy values of the distinct rows of an ensemble to all rows, in their partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.io.parquet import require_pyarrow
 from coterie.io.write import cannot_write, make_beside, whole_file
-from coterie.scale._table import Lookup
+from coterie.scale._table import Lookup, narrow
 from coterie.scale.engine import compute
 from coterie.scale.source import Layout, open_labels, per_row, read_blocks
 
@@ -35,7 +35,7 @@ def expand_to_dask(
     missing: Missing = -1,
     name: str = "cluster",
 ) -> Any:
-    """Values per sample of the ensemble, copied lazily to all rows that it was made of.
+    """Copy values per sample of an ensemble to all rows that it was made of, lazily.
 
     Parameters
     ----------
@@ -216,7 +216,11 @@ def _lookup(ensemble: Ensemble, layout: Layout, arrays: Sequence[NDArray[Any]]) 
         )
     # Values are in the order of the samples, codes in that of the microclusters.
     sample_of = np.argsort(ensemble.inverse)
-    return Lookup.of(ensemble.labels, ensemble.categories, [array[sample_of] for array in arrays])
+    return Lookup(
+        narrow(ensemble.labels, ensemble.categories),
+        tuple(ensemble.categories),
+        tuple(array[sample_of] for array in arrays),
+    )
 
 
 def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict[str, NDArray[Any]]:

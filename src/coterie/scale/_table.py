@@ -62,7 +62,7 @@ class LabelTable:
         blank = None
         if empty.size:
             blank = f"{part_name}, row {first_row + int(np.argmax(rows.inverse == empty[0]))}"
-        return cls(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
+        return cls(narrow(rows.codes, rows.categories), counts, rows.categories, blank)
 
     @classmethod
     def empty(cls, n_members: int) -> Self:
@@ -102,31 +102,24 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     counts = np.zeros(len(rows.codes), dtype=np.int64)
     np.add.at(counts, rows.inverse, np.concatenate([table.counts for table in tables]))
     blank = next((table.blank for table in tables if table.blank is not None), None)
-    return LabelTable(_narrow(rows.codes, rows.categories), counts, rows.categories, blank)
+    return LabelTable(narrow(rows.codes, rows.categories), counts, rows.categories, blank)
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """The label rows of an ensemble, and the values to copy to the same rows in the partitions.
+    """The label rows of an ensemble, and the values to copy to equal rows of the partitions.
 
     Attributes
     ----------
     codes : ndarray, shape (N, m)
     categories : tuple of ndarray
     values : tuple of ndarray, N rows each
-        The values to copy to the rows of a partition.
+        One row of values per label row.
     """
 
     codes: NDArray[np.signedinteger[Any]]
     categories: tuple[NDArray[Any], ...]
     values: tuple[NDArray[Any], ...]
-
-    @classmethod
-    def of(
-        cls, codes: NDArray[Any], categories: Sequence[NDArray[Any]], values: Sequence[NDArray[Any]]
-    ) -> Self:
-        """From the codes and categories of an ensemble."""
-        return cls(_narrow(codes, categories), tuple(categories), tuple(values))
 
     def numbered(self) -> RowTable:
         """The label rows by their numbers, for the blocks of one part."""
@@ -160,15 +153,16 @@ class Lookup:
 
 def is_plain_integer(column: Column) -> bool:
     """Whether a column or its categories are integers that fit into 64 bits with a sign."""
-    # NumPy joins unsigned and signed 64-bit numbers to floats.
+    # NumPy converts unsigned and signed 64-bit integers to floats when it joins them.
     return isinstance(column, np.ndarray) and (
         column.dtype.kind == "i" or (column.dtype.kind == "u" and column.dtype.itemsize < 8)
     )
 
 
-def _narrow(
+def narrow(
     codes: NDArray[np.signedinteger[Any]], categories: Sequence[NDArray[Any]]
 ) -> NDArray[np.signedinteger[Any]]:
+    """Codes in the narrowest type that holds them."""
     most = max(len(values) for values in categories)
     return codes.astype(np.int8 if most <= 127 else np.int16 if most <= 32767 else np.int32)
 

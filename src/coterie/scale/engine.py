@@ -15,7 +15,7 @@ from coterie.core.errors import ParameterError, SchedulerError, WorkersLostError
 from coterie.core.params import Integer, Real, check_parameters
 from coterie.core.signals import blocked_signals
 
-# Seconds to wait for a worker of a local cluster if none is left.
+# Seconds that a local cluster without workers waits for a new one.
 PATIENCE = 60
 
 
@@ -37,7 +37,7 @@ def connect(address: str, timeout: float = 5.0) -> Any:
     Raises
     ------
     SchedulerError
-        If nothing answers in time. The message is one line.
+        If no scheduler answers in time, or if it has no workers.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def local_cluster(n_workers: int | None = None, memory_limit: Budget = None) -> 
     # Dask does not replace a worker that ends during its start, and would wait forever.
     bounded = dask.config.set({"distributed.scheduler.no-workers-timeout": f"{PATIENCE}s"})
     with bounded, ExitStack() as stack:
-        # Not SIGTERM, with which Dask ends a worker. The thread started here also starts later workers.
+        # Not SIGTERM: Dask ends workers with it. The thread started here also starts later workers.
         with blocked_signals("SIGINT"):
             cluster = stack.enter_context(
                 LocalCluster(
@@ -187,7 +187,7 @@ def compute(
             "rows into smaller partitions"
         ) from None
     except Exception as error:
-        # By name, because older releases of Dask do not have these errors.
+        # Compared by name, because older releases of Dask do not have these errors.
         if type(error).__name__ in ("NoWorkerError", "NoValidWorkerError"):
             raise WorkersLostError(
                 f"no worker is left at {_scheduler_of(client)}, and none was started in time; check "
@@ -243,7 +243,7 @@ def _compute_here(watched: Sequence[Any], last: Any, each: Callable[[Any], None]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Dask's log of a cluster that cannot be reached, because the error already says so."""
+    """Silence Dask's log about a cluster that cannot be reached; the error that is raised says the same."""
     loggers = [
         logging.getLogger(name)
         for name in [*logging.root.manager.loggerDict]

@@ -1,11 +1,10 @@
-"""Features of any number of rows: members are fitted on a sample and label rows in their partitions."""
+"""Features of any number of rows: members are fitted on a sample and label all rows in their partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,7 @@ def features_from_dask(
     memory_budget : int, str or None, default None
         Bytes that the distinct label rows may take in this process.
     client : distributed.Client, optional
-        The cluster to work on. By default the one that Dask uses.
+        The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
         Called with (partitions done, number of partitions) while the labels are compressed. The
         callback of the model follows the members.
@@ -117,36 +116,30 @@ def features_from_dask(
 
 def _open(X: Any, columns: Sequence[str] | None, id: str | None) -> Source:
     """Features as a dask collection, with all columns of a dataframe."""
-    if isinstance(X, str | PathLike) or (isinstance(X, list | tuple) and X):
+    if is_frame(X) and X.ndim == 1:
+        raise ParameterError(
+            "X is a dask series, but must have two dimensions (n x d); call to_frame first"
+        )
+    if is_array(X) and (X.ndim != 2 or id is not None or columns is not None):
+        raise ParameterError(
+            "a dask array of features must be n x d, without columns and id, but has shape "
+            f"{X.shape} with columns={columns!r} and id={id!r}"
+        )
+    # Every file is opened, so that an error names the file with other columns.
+    source = open_labels(X, columns, id, None, PART_CELLS, name="X")
+    if is_array(X):
+        return source
+    # Not only the columns to read: a partition that lacks one is named when its rows are read.
+    frame = X
+    if source.collection is None:
         import dask.dataframe as dd
 
-        # Every file is opened, so that an error names the file with other columns.
-        source = open_labels(X, columns, id, None, PART_CELLS)
         wanted = source.layout.wanted()
         # Not Dask's reader, whose partitions do not say which file they come from.
         frame = dd.from_map(
             read_frame, source.parts, columns=wanted, meta=empty_frame(source.parts[0], wanted)
         )
-        return replace(source, collection=frame, parts=tuple(frame.to_delayed()))
-    if is_frame(X):
-        if X.ndim == 1:
-            raise ParameterError(
-                "X is a dask series, but must have two dimensions (n x d); call to_frame first"
-            )
-        source = open_labels(X, columns, id, None, name="X")
-        # Not only the columns to read: a partition that lacks one is named when its rows are read.
-        return replace(source, collection=X, parts=tuple(X.to_delayed()))
-    if is_array(X):
-        if X.ndim != 2 or id is not None or columns is not None:
-            raise ParameterError(
-                "a dask array of features must be n x d, without columns and id, but has shape "
-                f"{X.shape} with columns={columns!r} and id={id!r}"
-            )
-        return open_labels(X, None, None, None)
-    raise ParameterError(
-        "X must be a dask dataframe, a dask array or the path of parquet files, but is "
-        f"{type(X).__name__}"
-    )
+    return replace(source, collection=frame, parts=tuple(frame.to_delayed()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +304,7 @@ class DaskFeatures:
             raise ParameterError(
                 f"n_samples={total}: at least two rows are needed to cluster anything"
             )
-        # Slightly more rows than needed, so that fewer are drawn only once in many millions of draws.
+        # Slightly more rows than needed, so that almost no draw has too few.
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
@@ -472,7 +465,7 @@ def predict_dask(
 
 
 def light(pool: Pool) -> Pool:
-    """A pool without what only fitting needs: labels, clusterers and the rows that they saw."""
+    """A pool without labels, clusterers and their rows, which only fitting needs."""
     plans = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in pool.plans)
     return Pool(plans, pool.members, None, pool.dtype, pool.prepare)
 

@@ -1,7 +1,7 @@
 """Labels in partitions: a dask dataframe, a dask array, or parquet files.
 
-A *part* is what a worker gets for one partition. The worker turns it into columns of labels, block by
-block.
+A *part* is what a worker gets for one partition: the partition itself, or row groups of a parquet file.
+The worker turns it into columns of labels, block by block.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.errors import DataError, LabelError
+from coterie.core.errors import DataError, LabelError, ParameterError
 from coterie.core.text import absent_column, listed, repeated
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
@@ -26,11 +26,11 @@ from coterie.io.parquet import arrow_values, data_columns, readable, require_pya
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import gather
 
-# Rows that are read, coded and compressed together: what a worker holds besides its table.
+# Rows that a worker reads, codes and compresses together.
 BLOCK_ROWS = 2**18
-# Row groups of a file are joined to parts of about this many rows.
+# Row groups of a file are joined into parts of about this many rows.
 PART_ROWS = 2**21
-# The kind of a column that agrees with every other kind.
+# Kind of a column that is compatible with every other kind.
 ANY = "any"
 
 
@@ -59,7 +59,7 @@ class Layout:
     id : str or None
         A column that names the rows.
     only : bool
-        Whether other columns are an error.
+        Whether any other column is an error.
     """
 
     columns: tuple[Any, ...]
@@ -83,7 +83,7 @@ class Layout:
             )
 
     def check_columns(self, present: Sequence[Any], part_name: str) -> None:
-        """Raise LabelError if a partition lacks a column or has others."""
+        """Raise LabelError if a partition lacks a column, repeats one, or has others if ``only``."""
         refuse_absent(self.wanted(), present, part_name)
         _differing([*present], part_name)
         extra = [name for name in present if name not in self.wanted()]
@@ -101,7 +101,7 @@ class Source:
     Attributes
     ----------
     collection : dask dataframe, dask array or None
-        The labels with the columns to read only. None for files.
+        The labels, reduced to the columns to read. None for files.
     parts : tuple
         Delayed partitions, or ParquetPart.
     part_names : tuple of str
@@ -145,8 +145,8 @@ def open_labels(
 ) -> Source:
     """Open labels of any supported kind without reading them; errors call them ``name``.
 
-    Row groups of parquet files are joined to parts of about PART_ROWS rows, or of about
-    ``part_cells`` numbers if that is less.
+    Row groups of parquet files are joined into parts of about PART_ROWS rows, or of about
+    ``part_cells`` values if that is less.
     """
     absent = MissingValues.named(missing)
     if is_frame(labels):
@@ -157,9 +157,14 @@ def open_labels(
         isinstance(labels, Sequence) and labels and isinstance(labels[0], str | PathLike)
     ):
         return _open_parquet(labels, columns, id, absent, part_cells)
-    raise LabelError(
-        "labels must be a dask dataframe, a dask array or the path of parquet files, but is "
-        f"{type(labels).__name__}; for labels in memory use Ensemble.from_labels"
+    error, in_memory = (
+        (LabelError, "for labels in memory use Ensemble.from_labels")
+        if name == "labels"
+        else (ParameterError, "features in memory need no dask")
+    )
+    raise error(
+        f"{name} must be a dask dataframe, a dask array or the path of parquet files, but is "
+        f"{type(labels).__name__}; {in_memory}"
     )
 
 
@@ -203,7 +208,7 @@ def _open_frame(
     kinds = tuple(_frame_kind(frame.dtypes[column]) for column in chosen)
     names = tuple(str(column) for column in chosen)
     layout = Layout(tuple(chosen), names, kinds, missing, id, only=columns is None)
-    # Other columns need not be read.
+    # Dask then need not read the other columns.
     some = len(layout.wanted()) < len(frame.columns)
     collection = frame[layout.wanted()] if some else frame
     parts = tuple(collection.to_delayed())
@@ -250,7 +255,7 @@ def _series_column(series: Any) -> Column:
         return categorical
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
         return np.asarray(series.to_numpy())
-    # pandas takes 1 and True among objects as equal. Our own reading distinguishes them.
+    # Among objects, pandas treats 1 and True as equal; the ensemble distinguishes them.
     if _series_kind(series) == ANY:
         return list(series.tolist())
     codes, values = series.factorize()
