@@ -11,21 +11,20 @@ from coterie.generate.members import make_pool
 from coterie.generate.mixtures import MOST_COMPONENTS, MOST_ROWS, MixtureClusterer
 
 
-def stretched(n=300, seed=0):
-    """Two parallel clouds, each far longer than their distance."""
-    rng = np.random.default_rng(seed)
+def stretched(n=300):
+    """Two slanted clouds, longer than their distance: k-means cuts across them."""
+    rng = np.random.default_rng(0)
     side = np.arange(n) % 2
-    return np.column_stack([rng.normal(0, 10, n), 6 * side + rng.normal(0, 1, n)]), side
+    along = rng.normal(0, 3, n)
+    return np.column_stack([along, 0.8 * along + 6 * side + rng.normal(0, 1, n)]), side
 
 
 @pytest.mark.parametrize("covariance", ["tied", "full"])
 def test_stretched_clusters_are_seen(covariance):
     X, side = stretched()
-    scores = [
-        adjusted_rand_score(side, MixtureClusterer(2, covariance, seed).fit_predict(X))
-        for seed in range(5)
-    ]
-    assert max(scores) > 0.95
+    for seed in range(5):
+        labels = MixtureClusterer(2, covariance, seed).fit_predict(X)
+        assert adjusted_rand_score(side, labels) > 0.9
 
 
 @pytest.mark.parametrize("covariance", ["tied", "full"])
@@ -51,6 +50,7 @@ def test_wide_tables_are_projected():
     assert adjusted_rand_score(np.arange(40) % 2, clusterer.labels_) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_a_constant_sample_gives_one_label():
     assert len(np.unique(MixtureClusterer(2, "full", 0).fit(np.ones((10, 3))).labels_)) == 1
 
@@ -79,5 +79,7 @@ def test_the_consensus_follows_both_mixtures_against_kmeans():
     model = ConsensusClustering(2, random_state=0).fit(X)
     assert adjusted_rand_score(side, model.labels_) > 0.9
     assert (model.predict(X) == model.labels_).all()
-    round_only = ConsensusClustering(2, generator="kmeans", random_state=0).fit(X)
-    assert adjusted_rand_score(side, round_only.labels_) < 0.1
+    round_only = ConsensusClustering(2, generator="kmeans", member_clusters=2, random_state=0).fit(
+        X
+    )
+    assert adjusted_rand_score(side, round_only.labels_) < 0.5

@@ -14,7 +14,7 @@ from coterie import EAC, KCC, LWEA, Ensemble, Result
 from coterie.solvers import base
 from coterie.trust import Verdict
 from coterie.trust import verdict as module
-from coterie.trust.verdict import HALVES_OVER_RUNS, expected_agreement, size_doubt
+from coterie.trust.verdict import expected_agreement, size_doubt
 from tests.builders import noisy_members
 
 SOLVERS = [EAC(3), LWEA(3), KCC(3, random_state=0)]
@@ -49,8 +49,23 @@ def test_the_agreement_rises_with_that_of_the_members():
 def test_two_members_are_their_own_halves():
     labels, _ = noisy_members(1, n=60, n_members=2, wrong=0.3)
     # each half is one member, which any method returns if it has as many clusters
-    expected = 1 - (1 - adjusted_rand_score(*labels.T)) / HALVES_OVER_RUNS
-    assert verdict_of(labels).agreement == pytest.approx(expected)
+    assert verdict_of(labels).agreement == pytest.approx(adjusted_rand_score(*labels.T))
+
+
+def test_both_halves_get_half_of_each_group():
+    # Two kinds of members that disagree: halves that mix them alike agree, other halves do not.
+    one, other = np.arange(60) % 2, np.arange(60) // 30
+    labels = np.column_stack([one] * 6 + [other] * 4)
+    ensemble = Ensemble.from_labels(labels)
+
+    def solve(half):
+        return LWEA(2).fit(half).labels_
+
+    groups = ["a"] * 6 + ["b"] * 4
+    alike = expected_agreement(ensemble, solve, np.random.default_rng(0), groups=groups)
+    anyhow = expected_agreement(ensemble, solve, np.random.default_rng(0))
+    assert alike == 1.0
+    assert anyhow < 0.9
 
 
 # ---------------------------------------------------------------------- what does not change it
