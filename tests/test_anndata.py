@@ -244,8 +244,9 @@ def test_a_column_of_measurements_is_no_clustering():
         combine(adata, "leiden_*")
 
 
-def test_cells_that_no_clustering_labels_are_named():
+def test_cells_that_no_clustering_labels_stay_without_a_label():
     adata = cells()
     adata.obs.loc["cell7", LEIDEN] = None
-    with pytest.raises(LabelError, match="1 sample without a label in any member: ids cell7"):
-        combine(adata, LEIDEN, n_clusters=3)
+    combine(adata, LEIDEN, n_clusters=3)
+    assert adata.obs["consensus"].isna().sum() == 1
+    assert adata.obs["consensus"].isna()["cell7"]

@@ -148,9 +148,26 @@ def test_nan_names_the_columns():
         ConsensusClustering(5).fit(X)
 
 
-def test_samples_that_every_member_calls_noise_are_named():
-    with pytest.raises(ValueError, match="without a label in any member: rows"):
-        ConsensusClustering(generator=[DBSCAN(eps=0.3)]).fit(BLOBS.X)
+def test_samples_that_every_member_calls_noise_stay_noise():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 2)) * 0.3, rng.normal(size=(60, 2)) * 0.3 + 5])
+    X = np.concatenate([X, [[20.0, 20.0], [-20.0, 3.0]]])
+    scans = [DBSCAN(eps=eps, min_samples=4) for eps in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)]
+    for n_clusters in (2, "auto", None):
+        model = ConsensusClustering(n_clusters, generator=scans, random_state=0).fit(X)
+        assert model.labels_.tolist() == [0] * 60 + [1] * 60 + [-1] * 2
+        assert model.sample_confidence_[120:].tolist() == [0, 0]
+        assert "2 samples without a label in any member stay" in model.verdict_.text
+        assert model.explain(121).sentence.startswith("Sample 121 is in no cluster")
+        assert model.diagnose_clusters()["size"].tolist() == [60, 60]
+        result = Result.of(model, X=X)
+        assert result.labels.tolist() == model.labels_.tolist()
+        assert result.cluster_votes.labels.min() == -1
+
+
+def test_noise_alone_is_refused():
+    with pytest.raises(ValueError, match="without any label"):
+        ConsensusClustering(generator=[DBSCAN(eps=1e-9), DBSCAN(eps=1e-8)]).fit(BLOBS.X)
 
 
 def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypatch):

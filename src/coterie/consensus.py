@@ -157,7 +157,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
-        Cluster of each sample.
+        Cluster of each sample; -1 for a sample that no member labelled, such as noise of DBSCAN.
     verdict_ : Verdict
         How far the whole partition can be relied on: the agreement that a second run is expected to
         have with it, and what speaks against it.
@@ -343,7 +343,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         first = pool, ensemble, solver
         aside = self.set_aside_
         for _ in range(MOST_ROUNDS):
-            small = np.bincount(solver.labels_)[solver.labels_] < least
+            clusters = np.maximum(solver.labels_, 0)
+            small = (solver.labels_ >= 0) & (np.bincount(clusters)[clusters] < least)
             if not small.any():
                 self.set_aside_ = aside
                 return pool, ensemble, solver
@@ -372,10 +373,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if n_clusters == 1:
             return Verdict.of(1.0, n_clusters=1)
         agreement = expected_agreement(ensemble, solver.partition_of, rng)
-        doubts: list[str | None] = [
-            size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))
-        ]
-        remarks = []
+        doubts: list[str | None] = [size_doubt(solver.cluster_votes_.sums(ensemble.sizes))]
+        remarks = solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         if self._gap is None:
@@ -655,6 +654,7 @@ def _clusters_of(
     from coterie.numerics.nearest import nearest_clusters
 
     columns = [_codes(labels[:, j], known) for j, known in enumerate(ensemble.categories)]
+    cluster_of, ensemble = cluster_of[ensemble.has_label], ensemble.without_blank
     # Rows with the same labels are looked up once.
     rows, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     clusters = nearest_clusters(

@@ -146,11 +146,6 @@ def test_missing_values_and_weights_pass_through():
         ([{"id": [1], "c": [0.5]}], {}, r"member 'table_0.c', row 0: 0.5 \(labels must be whole"),
         (["a.csv"], {}, "table_0 must be a dataframe or a mapping of columns, but is str"),
         (
-            [{"id": [1, 2], "c": [0, -1]}, {"id": [1], "c": [0]}],
-            {},
-            "1 sample without a label in any member: ids 2;",
-        ),
-        (
             [{"id": [], "c": []}, {"id": ["a"], "c": [0]}],
             {},
             "1 member without any label: 'table_0.c'",

@@ -118,9 +118,7 @@ class Cuts:
     def of_halves(self) -> list[Ensemble]:
         """The partitions of all halves at each k, as an ensemble of their own."""
         return [
-            Ensemble.from_labels(
-                self.halves[:, i].T, sample_weight=self.ensemble.sizes, blank_samples="keep"
-            )
+            Ensemble.from_labels(self.halves[:, i].T, sample_weight=self.ensemble.sizes)
             for i in range(len(self.ks))
         ]
 
