@@ -57,7 +57,7 @@ def test_combine_joins_tables_that_overlap_in_part(folder):
     assert [*rows[0]] == ["customer", "label", "confidence"]
     assert {row["label"] for row in rows} == {"0", "1", "2"}
     assert all(0 <= float(row["confidence"]) <= 1 for row in rows)
-    assert "3 files: 8 samples" in done.stdout
+    assert "3 files joined by 'customer': 8 samples" in done.stdout
     assert "out.csv" in done.stdout
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
 
@@ -231,7 +231,6 @@ def test_combine_takes_a_linear_method_for_many_distinct_rows(folder, capsys):
     ("content", "says"),
     [
         ("a,b\n0,1\n0\n1,1\n", "t.csv, line 3: 1 cell, but the header names 2 columns"),
-        ("a,b\n0,1\n,NA\n1,1\n", "t.csv: 1 sample without a label in any member: rows 1"),
         ("a,b\n,0\n,0\n,1\n", "t.csv: 1 member without any label: 'a'"),
         ("", "t.csv is empty"),
         ("a,b\n", "t.csv holds a header but no rows"),
@@ -249,10 +248,34 @@ def test_combine_refuses_bad_labels(refused, content, says):
     assert says in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
 
 
-def test_many_samples_without_labels_name_the_first_five(refused):
-    Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7)
-    line = refused("combine", "t.csv", "-k", 1, "-o", "out.csv")
-    assert "7 samples without a label in any member: rows 3, 4, 5, 6, 7, ..." in line
+def test_samples_without_any_label_stay_noise(capsys, folder):
+    Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7 + "1,0\n" * 4)
+    assert (
+        main(
+            [
+                "combine",
+                "t.csv",
+                "-k",
+                "2",
+                "-o",
+                "out.csv",
+                "--save",
+                "r.npz",
+                "--report",
+                "r.html",
+            ]
+        )
+        == 0
+    )
+    shown = capsys.readouterr().out
+    assert "-1 (noise)        7  50.0 %" in shown
+    assert "7 samples without a label in any member stay" in " ".join(shown.split())
+    rows = Path("out.csv").read_text().splitlines()
+    assert rows[4:6] == ["3,-1,0.0", "4,-1,0.0"]
+    assert main(["explain", "r.npz", "3"]) == 0
+    assert "Sample 3 is in no cluster" in capsys.readouterr().out
+    assert "7 more without a label, in no cluster" in Path("r.html").read_text()
+    assert main(["select", "--labels", "t.csv", "-k", "1-2", "--json"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -408,6 +431,59 @@ def test_whole_ids_among_fractions_are_those_of_text(folder):
     options = ("--id", "customer", "-k", "2", "-o", "out.csv")
     assert main(["combine", "t.csv", "n.parquet", *options]) == 0
     assert [row["customer"] for row in rows_of(Path("out.csv"))] == ["1", "2", "2.5", "x"]
+
+
+def write_shuffled(*names, first="customer"):
+    """Files of one clustering each, of the same 60 customers, in another order each."""
+    for seed, name in enumerate(names):
+        order = np.random.default_rng(seed).permutation(60)
+        lines = [f"c{i:03},{CLASSES[i]}" for i in order]
+        Path(name).write_text("\n".join([f"{first},segment", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--label", "segment"]])
+def test_files_in_another_order_are_joined_by_the_id_they_share(folder, capsys, options):
+    write_shuffled("p.csv", "q.csv", "r.csv")
+    command = ["combine", "p.csv", "q.csv", "r.csv", *options, "-k", "3", "-o", "out.csv"]
+    assert main(command) == 0
+    assert "3 files joined by 'customer': 60 samples" in capsys.readouterr().out
+    rows = rows_of(folder / "out.csv")
+    of_id = [CLASSES[int(row["customer"][1:])] for row in rows]
+    assert same_partition([row["label"] for row in rows], of_id)
+    assert main(["select", "--labels", "p.csv", "q.csv", "-k", "2-3", "--json"]) == 0
+
+
+def test_a_count_of_rows_is_no_better_id_than_names(folder, capsys):
+    write_shuffled("p.csv", "q.csv", first="name")
+    for path in (Path("p.csv"), Path("q.csv")):
+        lines = path.read_text().splitlines()
+        path.write_text(
+            "\n".join([f",{lines[0]}", *(f"{i},{one}" for i, one in enumerate(lines[1:]))])
+        )
+    assert (
+        main(["combine", "p.csv", "q.csv", "--label", "segment", "-k", "3", "-o", "out.csv"]) == 0
+    )
+    assert "2 files joined by 'name'" in capsys.readouterr().out
+
+
+def test_files_without_a_shared_id_are_joined_by_row_number(folder, capsys, refused):
+    Path("p.csv").write_text("x,height\n0,1.5\n0,2.5\n1,3.5\n1,4.5\n")
+    Path("q.csv").write_text("y,height\n0,4.5\n0,1.5\n1,2.5\n1,3.5\n")
+    command = ["combine", "p.csv", "q.csv", "--label", "x", "y", "-k", "2", "-o", "out.csv"]
+    assert main(command) == 0
+    assert "2 files joined by row number: 4 samples" in capsys.readouterr().out
+    Path("out.csv").unlink()
+    Path("q.csv").write_text("y\n0\n0\n1\n")
+    assert "a column to join them by (--id)" in refused(
+        "combine", "p.csv", "q.csv", "-k", "2", "--label", "x", "y"
+    )
+
+
+def test_the_ids_of_one_file_of_labels_are_found(folder, capsys):
+    Path("r.csv").write_text('"","a","b"\n"s1",0,1\n"s2",0,1\n"s3",1,0\n"s4",1,0\n')
+    assert main(["combine", "r.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert "r.csv, ids in 'id': 4 samples" in capsys.readouterr().out
+    assert [row["id"] for row in rows_of(folder / "out.csv")] == ["s1", "s2", "s3", "s4"]
 
 
 def test_files_without_a_sample_in_common_leave_nothing_to_combine(refused):

@@ -102,22 +102,20 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
     files: list[Path] = arguments.files
     check_outputs(arguments, files)
     with Stages() as stages:
-        ensemble, truth = read_label_files(
-            files, arguments.id, arguments.label, arguments.truth, stages
-        )
+        read = read_label_files(files, arguments.id, arguments.label, arguments.truth, stages)
+        ensemble, arguments.id = read.ensemble, read.id
         model, selection = combined(arguments, ensemble, solver, stages)
         n = ensemble.n_samples
         result = log.result(
             model,
             selection=selection,
-            truth=truth,
-            input=file_facts(files) | {"rows": n, "columns": ensemble.n_members},
+            truth=read.classes,
+            input=file_facts(files) | {"rows": n, "columns": ensemble.n_members, "id": read.id},
         )
         stages.begin("writing")
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
         write_outputs(arguments, log, result, ids)
-    name = files[0].name if len(files) == 1 else counted(len(files), "file")
-    summarise(arguments, log, result, f"{name}: {counted(n, 'sample')}")
+    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}")
 
 
 def demo(arguments: argparse.Namespace, log: RunLog) -> None:

@@ -48,16 +48,17 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     with Stages() as stages:
         data: Any
         if arguments.labels:
-            data, _ = read_label_files(files, arguments.id, arguments.columns, None, stages)
+            read = read_label_files(files, arguments.id, arguments.columns, None, stages)
+            name, data = read.words, read.ensemble
             size = f"{counted(data.n_samples, 'sample')}, {counted(data.n_members, 'member')}"
         else:
-            stages.begin(f"reading {files[0].name}")
+            name = files[0].name
+            stages.begin(f"reading {name}")
             table = read_table(files[0], "features", arguments.id)
             data = table_features(*asked_columns(arguments, table))
             size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
-    headline = f"{', '.join(path.name for path in files)}: {size}"
-    show_selection(arguments, log, selection, file_facts(files), headline)
+    show_selection(arguments, log, selection, file_facts(files), f"{name}: {size}")
 
 
 def check_select(arguments: argparse.Namespace) -> None:
