@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -250,23 +251,8 @@ def test_combine_refuses_bad_labels(refused, content, says):
 
 def test_samples_without_any_label_stay_noise(capsys, folder):
     Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7 + "1,0\n" * 4)
-    assert (
-        main(
-            [
-                "combine",
-                "t.csv",
-                "-k",
-                "2",
-                "-o",
-                "out.csv",
-                "--save",
-                "r.npz",
-                "--report",
-                "r.html",
-            ]
-        )
-        == 0
-    )
+    files = ["-o", "out.csv", "--save", "r.npz", "--report", "r.html"]
+    assert main(["combine", "t.csv", "-k", "2", *files]) == 0
     shown = capsys.readouterr().out
     assert "-1 (noise)        7  50.0 %" in shown
     assert "7 samples without a label in any member stay" in " ".join(shown.split())
@@ -632,3 +618,19 @@ def test_warmup_compiles_what_is_asked_for(capsys):
     assert "2 methods compiled" in capsys.readouterr().out
     assert main(["warmup", "eacc"]) == 2
     assert "did you mean 'eac'" in capsys.readouterr().err
+
+
+def test_ids_that_look_alike_in_two_files_are_joined_or_asked_about(folder, capsys):
+    ids = [f"Kundin Bäcker {i}" for i in range(30)]
+    other = [unicodedata.normalize("NFD", one) for one in ids[:20]] + [
+        one.upper() for one in ids[20:]
+    ]
+    for name, column in (("p.csv", ids), ("q.csv", other)):
+        lines = [f"{one},{i % 3}" for i, one in enumerate(column)]
+        Path(name).write_text("\n".join(["customer,segment", *lines]) + "\n", encoding="utf-8")
+    assert main(["combine", "p.csv", "q.csv", "-k", "3", "-o", "out.csv"]) == 0
+    printed = capsys.readouterr()
+    assert "2 files joined by 'customer': 40 samples" in printed.out
+    warned = " ".join(printed.err.split())
+    assert "20 ids differ between tables only in characters that cannot be seen" in warned
+    assert "10 ids of one table differ from an id of another only in upper and lower case" in warned

@@ -14,7 +14,7 @@ from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.core.text import absent_column, listed, quoted, repeated
 from coterie.ensemble.columns import first_non_label
-from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
+from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row, join_key
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
 
 Column = NDArray[Any] | list[Any]
@@ -227,8 +227,8 @@ def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
     """The ids of several files; those that are text in one file become text in all.
 
     A text file does not say whether 7 is a number or text, so "7" in one file and 7 in another are
-    the same id. Numbers written in another way ("007", "7.0") are refused: only the user knows
-    whether they are the same.
+    the same id. Numbers written in another way ("007") are refused: only the user knows whether they
+    are the same.
     """
     ids = [table.ids(name) for table in tables]
     is_text = [any(isinstance(value, str) for value in column) for column in ids]
@@ -247,6 +247,7 @@ def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
 
 def _is_number_written_otherwise(text: str) -> bool:
     """Whether a text is a whole number, but not as Python writes it."""
+    text = join_key(text)
     if text.removeprefix("-").isdecimal():
         # not as a float, which cannot hold all digits; int() takes some thousand
         return len(text) < LONGEST_NUMBER and str(int(text)) != text
