@@ -402,6 +402,32 @@ def test_a_failed_sample_is_set_aside():
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*distances between samples")
+def test_outliers_are_noise_on_request():
+    X, groups = two_groups_and_a_failed_sample()
+    model = ConsensusClustering(2, outliers="noise", random_state=0).fit(X)
+    assert np.flatnonzero(model.labels_ == -1).tolist() == [128]
+    assert model.sample_confidence_[128] == 0
+    assert adjusted_rand_score(groups, model.labels_[:128]) == 1
+    assert "1 outlier was set aside while the members were made, without a cluster (-1)." in str(
+        model.verdict_
+    )
+    assert np.array_equal(model.predict(X)[:128], model.labels_[:128])
+    assert model.predict(X)[128] in (0, 1)
+    result = Result.of(model, X=X)
+    assert result.labels[128] == -1
+    assert result.explain(128).cluster == -1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_clusters": 2, "generator": "spectral"}, {"n_clusters": None}]
+)
+def test_noise_needs_members_that_can_be_made_without_outliers(settings):
+    model = ConsensusClustering(**settings, n_members=3, outliers="noise", random_state=0)
+    with pytest.raises(ParameterError, match="needs n_clusters and members that can predict"):
+        model.fit(BLOBS.X[:60])
+
+
 def test_nothing_is_set_aside_from_groups_of_some_size():
     model = ConsensusClustering(5, n_members=10, random_state=0).fit(BLOBS.X)
     assert not model.set_aside_.any()

@@ -139,8 +139,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         frames as they are, too. An encoder of your own is used for every kind of input.
     min_cluster_size : "auto", int or None, default "auto"
         Samples in clusters smaller than this are set aside as outliers, and the members are fitted
-        again without them; every sample still gets the cluster that fits best. "auto" is 1 % of the
+        again without them (see ``outliers``). "auto" is 1 % of the
         samples, and at least 2. None keeps clusters of any size. Needs members that can predict.
+    outliers : {"assign", "noise"}, default "assign"
+        What becomes of samples set aside. "assign" puts each into the cluster that fits it best;
+        "noise" labels them -1 with confidence 0. ``predict`` always returns a cluster.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -157,7 +160,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
-        Cluster of each sample; -1 for a sample that no member labelled, such as noise of DBSCAN.
+        Cluster of each sample; -1 for a sample that no member labelled, such as noise of DBSCAN, and
+        for one set aside with ``outliers="noise"``.
     verdict_ : Verdict
         How far the whole partition can be relied on: the agreement that a second run is expected to
         have with it, and what speaks against it.
@@ -187,7 +191,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ``predict`` labels new rows with every member and finds the microclusters (distinct label rows of
     the training samples) that agree with most of these labels. A new row joins the cluster of the
     nearest microclusters, weighted by their samples. Training rows without gaps get their ``labels_``
-    back. All members must be able to predict: k-means can, spectral clustering cannot.
+    back, unless these are -1. All members must be able to predict: k-means can, spectral clustering cannot.
 
     Examples
     --------
@@ -235,6 +239,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             also=Integer(1, optional=True).admits,
             also_words="a whole number of at least 1, or None",
         ),
+        "outliers": Choice(("assign", "noise")),
         "solver": SOLVER,
         "callback": CALLBACK,
         "random_state": SEED,
@@ -250,6 +255,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         member_clusters: ClusterCount | None = None,
         prepare: TableEncoder | Literal["auto"] | None = "auto",
         min_cluster_size: int | Literal["auto"] | None = "auto",
+        outliers: Literal["assign", "noise"] = "assign",
         solver: LabelConsensus | str | None = None,
         callback: Progress | None = None,
         random_state: Any = None,
@@ -261,6 +267,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.member_clusters = member_clusters
         self.prepare = prepare
         self.min_cluster_size = min_cluster_size
+        self.outliers = outliers
         self.solver = solver
         self.callback = callback
         self.random_state = random_state
@@ -339,6 +346,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if self.min_cluster_size != "auto":
             least = self.min_cluster_size or 1
         if not _predicts(self) or pool.cannot_predict() or self._n_clusters is None:
+            self._refuse_noise("needs n_clusters and members that can predict")
             return pool, ensemble, solver
         first = pool, ensemble, solver
         aside = self.set_aside_
@@ -366,6 +374,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 break
         return first
 
+    def _refuse_noise(self, reason: str) -> None:
+        """Raise ParameterError if samples that cannot be set aside are asked to be."""
+        if self.outliers == "noise":
+            raise ParameterError(
+                f"{type(self).__name__}: labelling outliers as noise {reason}",
+                "leave out {outliers}",
+            )
+
     def _verdict(
         self, pool: Pool, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
     ) -> Verdict:
@@ -374,7 +390,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return Verdict.of(1.0, n_clusters=1)
         agreement = expected_agreement(ensemble, solver.partition_of, rng)
         doubts: list[str | None] = [size_doubt(solver.cluster_votes_.sums(ensemble.sizes))]
-        remarks = solver.cluster_votes_.remarks()
+        noise = self.outliers == "noise"
+        remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         if self._gap is None:
@@ -396,7 +413,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if count := int((~kept).sum()):
             remarks.append(
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
-                "members were made."
+                f"members were made{', without a cluster (-1)' if noise else ''}."
             )
         return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
 
@@ -458,6 +475,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             )
         if not _is_lazy(X) and not isinstance(X, FeatureSource):
             return _InMemory(X)
+        self._refuse_noise("needs rows in memory")
         if not _predicts(self):
             raise ParameterError(
                 f"{type(self).__name__}: generator is 'spectral', whose members cannot label rows "
@@ -597,6 +615,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 self.callback,
                 gaps=self._gaps,
                 aside=aside,
+                label_aside=self.outliers == "assign",
             )
         return replace(pool, prepare=self._preparation)
 

@@ -262,6 +262,7 @@ def clustering(
         generator=arguments.generator,
         member_clusters=arguments.member_clusters,
         min_cluster_size=arguments.min_cluster_size or "auto",
+        outliers=arguments.outliers,
         solver=solver,
         callback=stages.members_then(after_members),
         random_state=arguments.seed,

@@ -297,7 +297,15 @@ COMMANDS = {
         "Cluster the rows of a table many times by k-means and combine the clusterings.",
         (
             *("data", *SOLVER, "--members", "--generator", "--member-clusters"),
-            *("--min-cluster-size", "--id", "--columns", "--drop", "--scale", "--categories"),
+            *(
+                "--min-cluster-size",
+                "--outliers",
+                "--id",
+                "--columns",
+                "--drop",
+                "--scale",
+                "--categories",
+            ),
             *("--impute", "--truth", "--jobs"),
         ),
         {
@@ -325,6 +333,13 @@ COMMANDS = {
                 "metavar": "N",
                 "help": "set samples in smaller clusters aside as outliers while the clusterings are "
                 "made (default: 1 %% of the rows, at least 2)",
+            },
+            "--outliers": {
+                "choices": ("assign", "noise"),
+                "default": "assign",
+                "metavar": "HOW",
+                "help": "put samples set aside into the cluster that fits best (assign, default), or "
+                "label them -1 (noise)",
             },
         },
         epilog=OUTPUT_ROWS,

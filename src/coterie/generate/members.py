@@ -134,6 +134,7 @@ def make_pool(
     *,
     gaps: Gaps | None = None,
     aside: NDArray[np.bool_] | None = None,
+    label_aside: bool = True,
 ) -> Pool:
     """Fit the members of a named generator, or one member per given clusterer.
 
@@ -146,7 +147,9 @@ def make_pool(
     gaps : Gaps, optional
         The missing values of X. Every member fills them anew.
     aside : array of bool, shape (n,), optional
-        Samples on which no member is fitted. The fitted members label them.
+        Samples on which no member is fitted.
+    label_aside : bool
+        Whether the fitted members label these samples.
     """
     kept = None if aside is None else np.flatnonzero(~aside)
     complete = X if gaps is None else gaps.filled_by_mean(X)
@@ -168,7 +171,7 @@ def make_pool(
         seeds = child_seeds(rng, len(plans)).tolist()
         plans = [replace(plan, fill=seed) for plan, seed in zip(plans, seeds, strict=True)]
     pool = fit_members(X, plans, n_jobs=n_jobs, callback=callback, gaps=gaps)
-    if aside is not None:
+    if aside is not None and label_aside:
         pool.labels[aside] = pool.predict(complete[aside])
     return pool
 
