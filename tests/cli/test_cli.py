@@ -634,3 +634,55 @@ def test_ids_that_look_alike_in_two_files_are_joined_or_asked_about(folder, caps
     warned = " ".join(printed.err.split())
     assert "20 ids differ between tables only in characters that cannot be seen" in warned
     assert "10 ids of one table differ from an id of another only in upper and lower case" in warned
+
+
+# ---------------------------------------------------------------------- samples as columns
+
+
+def write_genes(names=None):
+    """Write 40 genes by 12 patients, of two kinds."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 12)) + 4 * (np.arange(12) % 2)
+    lines = [f"GENE{g}X," + ",".join(f"{v:.3f}" for v in row) for g, row in enumerate(values)]
+    names = names or [f"patient_{i}" for i in range(12)]
+    Path("genes.csv").write_text("\n".join([f",{','.join(names)}", *lines]) + "\n")
+
+
+def test_columns_named_like_samples_get_a_question_and_transpose_answers_it(folder, capsys):
+    write_genes()
+    assert main(["cluster", "genes.csv", "-k", "2", "-o", "out.csv"]) == 0
+    asked = " ".join(capsys.readouterr().err.split())
+    assert "the 40 rows are clustered, and the 12 columns are named like samples" in asked
+    assert "use --transpose" in asked
+    assert main(["cluster", "genes.csv", "-k", "2", "--transpose", "-o", "turned.csv"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "12 samples, 40 columns used" in printed.out
+    rows = rows_of(folder / "turned.csv")
+    assert [row["sample"] for row in rows] == [f"patient_{i}" for i in range(12)]
+    assert same_partition([row["label"] for row in rows], [i % 2 for i in range(12)])
+    write_genes([f"PC{i}" for i in range(12)])
+    assert main(["cluster", "genes.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert "--transpose" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_members_as_rows(folder, capsys, text):
+    members = [
+        [("abc" if text else "012")[c] if i % 3 or j else "" for j, c in enumerate(CLASSES)]
+        for i in range(5)
+    ]
+    head = ",".join(["run", *(f"s{j}" for j in range(60))])
+    lines = [",".join([f"run{i}", *row]) for i, row in enumerate(members)]
+    Path("runs.csv").write_text("\n".join([head, *lines]) + "\n")
+    assert main(["combine", "runs.csv", "--transpose", "-k", "3", "-o", "out.csv"]) == 0
+    assert "5 members" in capsys.readouterr().out
+    rows = rows_of(folder / "out.csv")
+    assert [row["sample"] for row in rows] == [f"s{j}" for j in range(60)]
+    assert same_partition([row["label"] for row in rows], CLASSES.tolist())
+    assert main(["select", "runs.csv", "--labels", "--transpose", "-k", "2-4", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["combine", "runs.csv", "-k", "2", "-o", "wrong.csv", "--id", "run"]) == 0
+    assert "5 rows and 60 columns are read as 5 samples" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import realpath
@@ -18,7 +19,9 @@ from coterie.ensemble.ids import checked_ids, differs_in_every_row, join_key
 from coterie.ensemble.read import with_suffixes
 from coterie.generate.tables import looks_like_id_name
 from coterie.io import FileTable, read_table
+from coterie.io.arrays import Purpose
 from coterie.io.table import ids_to_join
+from coterie.solvers.base import FEW_SAMPLES, MANY_TIMES
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,23 @@ class LabelFiles:
     words: str
 
 
+def read_oriented(
+    path: Path, purpose: Purpose, id: str | None, transpose: bool
+) -> tuple[FileTable, str | None]:
+    """Read a file whose rows are samples, or whose columns are, and the name of its id column."""
+    table = read_table(path, purpose, id)
+    if not transpose:
+        return table, id
+    turned = table.transposed(id)
+    return turned, turned.main[0]
+
+
 def read_label_files(
     files: Sequence[Path],
     id: str | None,
     columns: Sequence[str] | None,
     truth: str | None,
+    transpose: bool,
     stages: Stages,
 ) -> LabelFiles:
     """Read files of labels as one ensemble.
@@ -61,13 +76,17 @@ def read_label_files(
         The columns with labels, each in at least one of the files; None takes all.
     truth : str or None
         The column of known classes, which is not a member.
+    transpose : bool
+        Whether the rows of the files are clusterings, and their columns samples.
     stages : Stages
     """
     refuse_repeated(files)
     tables = []
     for path in files:
         stages.begin(f"reading {path.name}")
-        tables.append(read_table(path, "labels", id))
+        table, sample_id = read_oriented(path, "labels", id, transpose)
+        tables.append(table)
+    id = sample_id
     if id is None and (id := _shared_id(tables, columns, truth)) is not None:
         # ids are read as they were written
         tables = [read_table(path, "labels", id) for path in files]
@@ -77,8 +96,22 @@ def read_label_files(
         note = " (rows are counted from 0)" if re.search(r" rows? \d", error.message) else ""
         message = f"{listed(map(str, files), 5)}: {error.message}{note}"
         raise DataError(message, error.advice, error.values) from error
+    if not transpose and ensemble.n_samples <= FEW_SAMPLES:
+        _ask_about_rows(ensemble)
     classes = None if truth is None else _known_classes(tables, id, truth, ensemble)
     return LabelFiles(ensemble, classes, id, _in_words(files, id))
+
+
+def _ask_about_rows(ensemble: Ensemble) -> None:
+    """Warn about a table that may hold members as rows."""
+    n, m = ensemble.n_samples, ensemble.n_members
+    if m >= MANY_TIMES * n > MANY_TIMES:
+        warnings.warn(
+            f"{n} rows and {m} columns are read as {n} samples in {m} clusterings; if the "
+            "clusterings are rows, use --transpose",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _in_words(files: Sequence[Path], id: str | None) -> str:

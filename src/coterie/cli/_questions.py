@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.cli._clustering import asked_columns, chosen_k
-from coterie.cli._label_files import read_label_files
+from coterie.cli._label_files import read_label_files, read_oriented
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
     CONFIDENCE,
@@ -29,7 +29,7 @@ from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, SampleError
 from coterie.core.text import counted, listed
 from coterie.generate.tables import table_features
-from coterie.io import check_writable, read_table, write_table
+from coterie.io import check_writable, write_table
 from coterie.io.parquet import readable, require_pyarrow
 from coterie.result import Result
 from coterie.trust import Explanation
@@ -48,13 +48,17 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     with Stages() as stages:
         data: Any
         if arguments.labels:
-            read = read_label_files(files, arguments.id, arguments.columns, None, stages)
+            read = read_label_files(
+                files, arguments.id, arguments.columns, None, arguments.transpose, stages
+            )
             name, data = read.words, read.ensemble
             size = f"{counted(data.n_samples, 'sample')}, {counted(data.n_members, 'member')}"
         else:
             name = files[0].name
             stages.begin(f"reading {name}")
-            table = read_table(files[0], "features", arguments.id)
+            table, arguments.id = read_oriented(
+                files[0], "features", arguments.id, arguments.transpose
+            )
             data = table_features(*asked_columns(arguments, table))
             size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)

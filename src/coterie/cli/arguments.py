@@ -247,6 +247,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "rows (default), or once by the median",
     },
     "--id": {"metavar": "COL", "help": "column of sample ids"},
+    "--transpose": {
+        "action": "store_true",
+        "help": "samples are columns, not rows; --id names the column with the names of the rows",
+    },
     "--columns": NAMES | {"help": "columns to cluster by (default: all that are useful)"},
     "--drop": NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
@@ -306,7 +310,7 @@ COMMANDS = {
                 "--scale",
                 "--categories",
             ),
-            *("--impute", "--truth", "--jobs"),
+            *("--impute", "--truth", "--transpose", "--jobs"),
         ),
         {
             "data": {
@@ -350,7 +354,7 @@ COMMANDS = {
         "combine clusterings that you already have",
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by --id.",
-        ("files", *SOLVER, "--id", "--label", "--truth"),
+        ("files", *SOLVER, "--id", "--label", "--truth", "--transpose"),
         {
             "files": FILES
             | {
@@ -372,7 +376,7 @@ COMMANDS = {
         "structure, and recommend one, or say that there is no structure.",
         (
             *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--scale"),
-            *("--categories", "--impute", "--members"),
+            *("--categories", "--impute", "--members", "--transpose"),
             *("-o --output", "--seed", "--jobs", "--json"),
         ),
         {

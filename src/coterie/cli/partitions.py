@@ -179,6 +179,8 @@ def _carry_out(
 
 def _check_workers(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
+    if arguments.transpose:
+        raise UsageError("--transpose does not work for rows in partitions; leave it out")
     if arguments.scheduler is not None and (
         arguments.workers is not None or arguments.worker_memory is not None
     ):

@@ -60,6 +60,35 @@ class FileTable:
         """How messages name a row: by its line in a text file."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
+    def transposed(self, names: str | None = None) -> FileTable:
+        """The table with rows and columns exchanged; the names of its columns become ids.
+
+        Parameters
+        ----------
+        names : str, optional
+            The column with the names of the rows. By default the first one, if it holds text or
+            counts the rows. The column of ids is named ``sample``.
+        """
+        first = self.column(names or self.main[0])
+        count = np.arange(self.n_rows)
+        counts = not isinstance(first, list) and np.isin(first - first[0], count).all()
+        if names is None and (isinstance(first, list) or (counts and differs_in_every_row(first))):
+            names = self.main[0]
+        rows = map(str, count.tolist() if names is None else self.ids(names))
+        kept = [name for name in self.main if name != names]
+        if not kept:
+            raise DataError(f"{self.path}: no column is left")
+        cells = [self.columns[name] for name in kept]
+        columns: Iterable[Column]
+        if any(isinstance(column, list) for column in cells):
+            # a column with text holds its numbers as text, too
+            columns = map(list, zip(*map(_as_texts, cells), strict=True))
+        else:
+            columns = np.stack(cells).T
+        turned = dict(zip(rows, columns, strict=True))
+        sample = next(name for name in ("sample", "sample_id", "sample id") if name not in turned)
+        return FileTable(self.path, {sample: kept, **turned}, (sample, *turned))
+
     def features(
         self, columns: Sequence[str] | None, id: str | None, drop: Sequence[str] = ()
     ) -> tuple[NDArray[np.float64], list[str], list[Any] | None]:
@@ -221,6 +250,14 @@ class FileTable:
                 f"{'write decimals with a point' if comma else 'correct it'}, or leave the column "
                 "out ({drop})",
             )
+
+
+def _as_texts(column: Column) -> list[str | None]:
+    if isinstance(column, list):
+        return column
+    values = column.tolist()
+    whole = [int(value) if value == value and value % 1 == 0 else value for value in values]
+    return [str(value) if value == value else None for value in whole]
 
 
 def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:

@@ -472,13 +472,13 @@ def _as_ensemble(
         sample_weight=sample_weight,
         member_weight=member_weight,
     )
-    if isinstance(labels, np.ndarray):
+    if isinstance(labels, np.ndarray) or hasattr(labels, "iloc"):
         _question(labels, ensemble)
     return ensemble
 
 
-def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
-    """Warn about a matrix that may be features, or hold members as rows."""
+def _question(labels: Any, ensemble: Ensemble) -> None:
+    """Warn about a matrix or frame that may be features, or hold members as rows."""
     n, m = labels.shape
     question = None
     if 1 < n <= FEW_SAMPLES and m >= MANY_TIMES * n:
@@ -486,7 +486,12 @@ def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
             f"labels has {n} rows and {m} columns, so it is read as {n} samples with {m} members; if "
             "the members are rows, give labels.T or a list of the rows"
         )
-    elif labels.dtype.kind == "f" and m >= FEWEST_FEATURES and ensemble.is_complete:
+    elif (
+        isinstance(labels, np.ndarray)
+        and labels.dtype.kind == "f"
+        and m >= FEWEST_FEATURES
+        and ensemble.is_complete
+    ):
         part = ensemble.subset(np.arange(min(n, MOST_COMPARED_ROWS)))
         few = part.select(np.arange(min(m, MOST_COMPARED_MEMBERS)))
         agreement = member_agreements(few)
