@@ -248,8 +248,8 @@ def test_cells_that_no_clustering_labels_stay_without_a_label():
     adata = cells()
     adata.obs.loc["cell7", LEIDEN] = None
     combine(adata, LEIDEN, n_clusters=3)
-    assert adata.obs["consensus"].isna().sum() == 1
-    assert adata.obs["consensus"].isna()["cell7"]
+    assert adata.obs["coterie"].isna().sum() == 1
+    assert adata.obs["coterie"].isna()["cell7"]
 
 
 def test_an_anndata_object_given_to_fit_is_refused_with_what_to_pass():

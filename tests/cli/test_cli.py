@@ -514,9 +514,8 @@ def test_links_that_lead_to_themselves_are_no_files(refused):
     assert "loop.csv: no such file" in line
 
 
-def test_an_id_that_nobody_named(refused):
+def test_an_id_that_is_named_as_labels(refused):
     Path("t.csv").write_text("who,c\n" + "".join(f"p{i},{i % 2}\n" for i in range(10)))
-    assert "(--id who)" in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
     named = refused("combine", "t.csv", "--label", "who", "c", "-k", 2, "-o", "out.csv")
     assert "give it as --id, or leave it out" in named
 
@@ -530,7 +529,7 @@ def test_output_is_checked_before_any_work(refused, monkeypatch):
     def must_not_run(*_):
         raise AssertionError("read before the output was checked")
 
-    monkeypatch.setattr("coterie.cli._clustering.read_table", must_not_run)
+    monkeypatch.setattr("coterie.cli._clustering.read_oriented", must_not_run)
     assert "no directory" in refused("cluster", "data.csv", "-k", 3, "-o", "absent/out.csv")
 
 

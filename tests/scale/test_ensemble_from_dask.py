@@ -170,7 +170,7 @@ def table_of(rows: np.ndarray) -> LabelTable:
     array = da.from_array(rows, chunks=rows.shape)
     source = source_module.open_labels(array, None, None, -1)
     tables = [
-        LabelTable.of(found, "here", begin)
+        LabelTable.of(found)
         for begin, found, _ in source_module.read_blocks(rows, source.layout, "here")
     ]
     return merge_tables(tables)
