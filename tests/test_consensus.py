@@ -457,6 +457,41 @@ def test_spectral_members_of_more_than_500_samples(monkeypatch):
     assert adjusted_rand_score(dense.labels_, model.labels_) == 1
 
 
+@pytest.mark.parametrize("generator", ["subsample", "features"])
+def test_share_and_clusterer_reach_the_members(generator):
+    rng = np.random.default_rng(0)
+    axes = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    directions = np.repeat(axes, 40, axis=0) + 0.1 * rng.normal(size=(80, 4))
+    # groups by direction, not by length
+    X = directions * rng.uniform(1, 100, size=(80, 1))
+    cosine = AgglomerativeClustering(metric="cosine", linkage="average")
+    model = ConsensusClustering(
+        2, generator=generator, share=0.75, clusterer=cosine, n_members=20, random_state=0
+    ).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 40), model.labels_) > 0.9
+    plans = model.pool_.plans
+    assert all(isinstance(plan.estimator, AgglomerativeClustering) for plan in plans)
+    sizes = {len(plan.rows if generator == "subsample" else plan.columns) for plan in plans}
+    assert sizes == ({60} if generator == "subsample" else {3})
+    assert clone(model).share == 0.75
+    repeated = clone(model).fit(X)
+    assert np.array_equal(repeated.labels_, model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"share": 0.5}, "share is only used with generator='subsample' or 'features'"),
+        ({"clusterer": KMeans()}, "clusterer is only used with generator="),
+        ({"generator": "subsample", "share": 0.0}, r"share must be a number in \(0, 1\] or None"),
+        ({"generator": "subsample", "clusterer": KMeans}, "clusterer must be None or a"),
+    ],
+)
+def test_share_and_clusterer_of_another_kind_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        ConsensusClustering(3, **settings).fit(BLOBS.X)
+
+
 def test_clusterers_without_a_seed_get_one():
     clusterers = [KMeans(k, n_init=1) for k in (4, 5, 6, 5, 5)]
     one, two, other = (

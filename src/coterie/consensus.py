@@ -25,6 +25,7 @@ from coterie.core.params import (
     Domain,
     Integer,
     Kind,
+    Real,
     check_parameters,
 )
 from coterie.core.random import child_seeds, generator
@@ -127,6 +128,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         How members are generated: k-means with random starts and sizes ("kmeans"), also on random
         shares of the samples ("subsample") or of the features ("features"); Gaussian spectral
         clustering, which needs an n x n matrix ("spectral"); or one member per given clusterer.
+    share : float in (0, 1] or None, default None
+        Share of the samples ("subsample") or of the features ("features") that each member sees. None
+        is 0.8 of the samples, or 0.5 of the features.
+    clusterer : scikit-learn clusterer or None, default None
+        What clusters each share, such as ``AgglomerativeClustering(metric="cosine",
+        linkage="average")``; only with "subsample" and "features". It needs a parameter
+        ``n_clusters``. None is k-means.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes members with
         ``n_clusters`` clusters. If members with many small clusters show a gap that these cut
@@ -223,6 +231,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             ),
             also_words="a list of clusterers",
         ),
+        "share": Real(0, 1, closed_low=False, optional=True),
+        "clusterer": Kind(
+            lambda value: value is None or is_clusterer(value), "None or a scikit-learn clusterer"
+        ),
         "member_clusters": Kind(
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
@@ -252,6 +264,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         *,
         n_members: int = 50,
         generator: str | list[Any] = "kmeans",
+        share: float | None = None,
+        clusterer: Any = None,
         member_clusters: ClusterCount | None = None,
         prepare: TableEncoder | Literal["auto"] | None = "auto",
         min_cluster_size: int | Literal["auto"] | None = "auto",
@@ -264,6 +278,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.n_members = n_members
         self.generator = generator
+        self.share = share
+        self.clusterer = clusterer
         self.member_clusters = member_clusters
         self.prepare = prepare
         self.min_cluster_size = min_cluster_size
@@ -289,6 +305,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if isinstance(self.solver, str):
             # Reject an unknown method before generating members.
             find_method(self.solver)
+        if self.generator not in ("subsample", "features"):
+            for name in ("share", "clusterer"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(
+                        f"{type(self).__name__}: {name} is only used with generator='subsample' or "
+                        f"'features', but generator is {self.generator!r}"
+                    )
         source = self._source_of(X)
         rng = generator(self.random_state)
         for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
@@ -573,6 +596,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 np.random.default_rng(seed),
                 self.n_jobs,
                 callback,
+                share=self.share,
+                clusterer=self.clusterer,
             ).ensemble()
 
         complete = self._complete(X)
@@ -616,6 +641,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 gaps=self._gaps,
                 aside=aside,
                 label_aside=self.outliers == "assign",
+                share=self.share,
+                clusterer=self.clusterer,
             )
         return replace(pool, prepare=self._preparation)
 

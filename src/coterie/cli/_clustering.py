@@ -285,6 +285,7 @@ def clustering(
         arguments.clusters,
         n_members=arguments.members,
         generator=arguments.generator,
+        share=arguments.share,
         member_clusters=arguments.member_clusters,
         min_cluster_size=arguments.min_cluster_size or "auto",
         outliers=arguments.outliers,

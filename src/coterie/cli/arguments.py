@@ -194,6 +194,16 @@ def _clusters(text: str) -> int | tuple[int, int]:
     return _cluster_range(text) if "-" in text[1:] else _whole(1, "; auto chooses it")(text)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, but is {text!r}")
+    return share
+
+
 def _jobs(text: str) -> int:
     return -1 if text.strip() == "-1" else _whole(1, "; -1 takes all cores")(text)
 
@@ -300,8 +310,9 @@ COMMANDS = {
         "cluster a table of features",
         "Cluster the rows of a table many times by k-means and combine the clusterings.",
         (
-            *("data", *SOLVER, "--members", "--generator", "--member-clusters"),
+            *("data", *SOLVER, "--members", "--generator", "--share"),
             *(
+                "--member-clusters",
                 "--min-cluster-size",
                 "--outliers",
                 "--id",
@@ -331,6 +342,12 @@ COMMANDS = {
                 "metavar": "NAME",
                 "help": "how clusterings are made: kmeans (default), subsample (on random shares of "
                 "the rows), features (of the columns) or spectral",
+            },
+            "--share": {
+                "type": _share,
+                "metavar": "PART",
+                "help": "part of the rows (subsample, default 0.8) or columns (features, default 0.5) "
+                "that each clustering sees",
             },
             "--min-cluster-size": {
                 "type": _whole(1),

@@ -33,6 +33,8 @@ LOSSES = 3
 BANDWIDTHS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0, 100.0)
 MAX_ITER = 100
 GENERATORS = ("kmeans", "subsample", "features", "spectral")
+# Share of the samples or of the features that a member sees.
+SHARES = {"subsample": 0.8, "features": 0.5}
 # Below this order the dense eigensolver is faster than starting an iteration.
 DENSE_ORDER = 500
 
@@ -135,6 +137,8 @@ def make_pool(
     gaps: Gaps | None = None,
     aside: NDArray[np.bool_] | None = None,
     label_aside: bool = True,
+    share: float | None = None,
+    clusterer: Any = None,
 ) -> Pool:
     """Fit the members of a named generator, or one member per given clusterer.
 
@@ -150,6 +154,8 @@ def make_pool(
         Samples on which no member is fitted.
     label_aside : bool
         Whether the fitted members label these samples.
+    share, clusterer
+        Of the generators "subsample" and "features"; None takes their default.
     """
     kept = None if aside is None else np.flatnonzero(~aside)
     complete = X if gaps is None else gaps.filled_by_mean(X)
@@ -160,9 +166,12 @@ def make_pool(
     elif generator == "spectral":
         seen, plans = spectral_plans(seen, n_members, n_clusters, rng)
         return fit_members(seen, plans, n_jobs=n_jobs, callback=callback)
+    elif generator == "kmeans":
+        plans = kmeans_plans(seen, n_members, n_clusters, rng)
     else:
-        plans_of = {"subsample": subsample_plans, "features": feature_plans}
-        plans = plans_of.get(generator, kmeans_plans)(seen, n_members, n_clusters, rng)
+        plans_of = subsample_plans if generator == "subsample" else feature_plans
+        part = SHARES[generator] if share is None else share
+        plans = plans_of(seen, n_members, n_clusters, rng, part, clusterer)
     if kept is not None:
         plans = [
             replace(plan, rows=kept if plan.rows is None else kept[plan.rows]) for plan in plans
@@ -261,8 +270,8 @@ def subsample_plans(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
-    share: float = 0.8,
-    clusterer: Any = None,
+    share: float,
+    clusterer: Any,
 ) -> list[MemberPlan]:
     """Plans of :func:`subsample_pool`."""
     n = X.shape[0]
@@ -286,8 +295,8 @@ def feature_plans(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
-    share: float = 0.5,
-    clusterer: Any = None,
+    share: float,
+    clusterer: Any,
 ) -> list[MemberPlan]:
     """Plans of :func:`feature_pool`."""
     d = X.shape[1]
