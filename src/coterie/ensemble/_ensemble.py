@@ -376,6 +376,10 @@ class Ensemble:
         full[self.has_label] = array
         return full
 
+    def with_blank_pairs(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same for pairs of microclusters: a blank sample has nothing in common with any other."""
+        return self.with_blank(self.with_blank(values, 0).T, 0).T
+
     def expand(self, values: ArrayLike) -> NDArray[Any]:
         """Copy values of the microclusters to their samples: N x ... in, n x ... out.
 

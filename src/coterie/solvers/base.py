@@ -294,7 +294,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             With fewer distinct label rows than clusters, each row is a cluster.
         """
         check_is_fitted(self, "labels_")
-        other = clone(self).set_params(n_clusters=min(self.n_clusters_, ensemble.n_microclusters))
+        most = ensemble.without_blank.n_microclusters
+        other = clone(self).set_params(n_clusters=min(self.n_clusters_, most))
         if "callback" in other.get_params(deep=False):
             other.set_params(callback=None)
         with warnings.catch_warnings():
@@ -424,8 +425,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         for name, values in partition.by_microcluster.items():
             setattr(self, name, _with_blank(ensemble, values))
         for name, values in partition.by_pair.items():
-            # a blank sample has nothing in common with any other
-            setattr(self, name, ensemble.with_blank(ensemble.with_blank(values, 0).T, 0).T)
+            setattr(self, name, ensemble.with_blank_pairs(values))
         for name, values in partition.by_base_cluster.items():
             starts = np.concatenate([[0], np.cumsum(ensemble.n_clusters_per_member[order])])
             blocks = [values[starts[j] : starts[j + 1]] for j in back]

@@ -166,7 +166,8 @@ class ClusterVotes:
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum over the microclusters of each cluster, shape (c,)."""
         inside = self.labels >= 0
-        return np.bincount(self.labels[inside], weights=values[inside], minlength=self.n_clusters)
+        sums = np.bincount(self.labels[inside], weights=values[inside], minlength=self.n_clusters)
+        return sums.astype(np.float64)
 
     @cached_property
     def member_agreement(self) -> NDArray[np.float64]:
