@@ -127,22 +127,31 @@ class JoinedIds:
 
     def add(self, ids: Sequence[Any], table: str) -> NDArray[np.int64]:
         """The position of each sample of one more table; new samples are appended."""
-        rows = np.empty(len(ids), dtype=np.int64)
-        here: dict[int, Any] = {}
-        for i, value in enumerate(ids):
-            row = rows[i] = self._position.setdefault(join_key(value), len(self.ids))
+        before = len(self.ids)
+        rows: list[int] = []
+        for value in ids:
+            row = self._position.setdefault(join_key(value), len(self.ids))
             if row == len(self.ids):
                 self.ids.append(value)
-            elif row in here:
-                raise LabelError(
-                    f"{table}: the ids {here[row]!r} and {value!r} look the same; write them in the "
-                    "same way if they are one sample, or in clearly different ways"
-                )
-            elif self.ids[row] != value:
-                self._rewritten.append((self.ids[row], value))
-            here[int(row)] = value
-        self._tables.append(rows)
-        return rows
+            rows.append(row)
+        if len({*rows}) < len(rows):
+            first: dict[int, Any] = {}
+            one, other = next(
+                (first[row], value)
+                for row, value in zip(rows, ids, strict=True)
+                if first.setdefault(row, value) is not value
+            )
+            raise LabelError(
+                f"{table}: the ids {one!r} and {other!r} look the same; write them in the same way if "
+                "they are one sample, or in clearly different ways"
+            )
+        self._rewritten += [
+            (self.ids[row], value)
+            for row, value in zip(rows, ids, strict=True)
+            if row < before and self.ids[row] != value
+        ]
+        self._tables.append(np.array(rows, dtype=np.int64))
+        return self._tables[-1]
 
     def warn(self, stacklevel: int) -> None:
         """Warn about ids that were joined though written differently, and about those that were not."""
@@ -151,14 +160,14 @@ class JoinedIds:
             warnings.warn(
                 f"{counted(count, 'id')} {'differs' if count == 1 else 'differ'} between tables only in "
                 "characters that cannot be seen, in the way accents are stored, or as 7 and 7.0 do, "
-                f"and were joined: {_pairs(self._rewritten)}",
+                f"and were joined ({_pairs(self._rewritten)})",
                 UserWarning,
                 stacklevel=stacklevel,
             )
         if doubtful := self._in_other_case():
             warnings.warn(
                 f"{counted(len(doubtful), 'id')} of one table differ from an id of another only in "
-                f"upper and lower case, and were not joined: {_pairs(doubtful)}. If they are the same "
+                f"upper and lower case, and were not joined ({_pairs(doubtful)}); if they are the same "
                 "samples, write them in the same way, for example in lower case",
                 UserWarning,
                 stacklevel=stacklevel,
