@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coterie import EAC, PCE, SPCE, Ensemble, LabelError, ParameterError
+from coterie import EAC, LWEA, PCE, SPCE, ConsensusClustering, Ensemble, LabelError, ParameterError
 from coterie.anndata import combine, ensemble
 from coterie.evaluate import ari
 from coterie.trust import soft_labels
@@ -244,8 +244,19 @@ def test_a_column_of_measurements_is_no_clustering():
         combine(adata, "leiden_*")
 
 
-def test_cells_that_no_clustering_labels_are_named():
+def test_cells_that_no_clustering_labels_stay_without_a_label():
     adata = cells()
     adata.obs.loc["cell7", LEIDEN] = None
-    with pytest.raises(LabelError, match="1 sample without a label in any member: ids cell7"):
-        combine(adata, LEIDEN, n_clusters=3)
+    combine(adata, LEIDEN, n_clusters=3)
+    assert adata.obs["coterie"].isna().sum() == 1
+    assert adata.obs["coterie"].isna()["cell7"]
+
+
+def test_an_anndata_object_given_to_fit_is_refused_with_what_to_pass():
+    adata = cells()
+    with pytest.raises(ParameterError, match=r"X is an AnnData object; give .*obsm\['X_pca'\]"):
+        ConsensusClustering(3).fit(adata)
+    with pytest.raises(
+        LabelError, match=r"labels is an AnnData object; use coterie.anndata.combine"
+    ):
+        LWEA(3).fit(adata)

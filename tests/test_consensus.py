@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.linalg import ArpackError
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_moons
@@ -148,9 +149,26 @@ def test_nan_names_the_columns():
         ConsensusClustering(5).fit(X)
 
 
-def test_samples_that_every_member_calls_noise_are_named():
-    with pytest.raises(ValueError, match="without a label in any member: rows"):
-        ConsensusClustering(generator=[DBSCAN(eps=0.3)]).fit(BLOBS.X)
+def test_samples_that_every_member_calls_noise_stay_noise():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 2)) * 0.3, rng.normal(size=(60, 2)) * 0.3 + 5])
+    X = np.concatenate([X, [[20.0, 20.0], [-20.0, 3.0]]])
+    scans = [DBSCAN(eps=eps, min_samples=4) for eps in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)]
+    for n_clusters in (2, "auto", None):
+        model = ConsensusClustering(n_clusters, generator=scans, random_state=0).fit(X)
+        assert model.labels_.tolist() == [0] * 60 + [1] * 60 + [-1] * 2
+        assert model.sample_confidence_[120:].tolist() == [0, 0]
+        assert "2 samples without a label in any member stay" in model.verdict_.text
+        assert model.explain(121).sentence.startswith("Sample 121 is in no cluster")
+        assert model.diagnose_clusters()["size"].tolist() == [60, 60]
+        result = Result.of(model, X=X)
+        assert result.labels.tolist() == model.labels_.tolist()
+        assert result.cluster_votes.labels.min() == -1
+
+
+def test_noise_alone_is_refused():
+    with pytest.raises(ValueError, match="without any label"):
+        ConsensusClustering(generator=[DBSCAN(eps=1e-9), DBSCAN(eps=1e-8)]).fit(BLOBS.X)
 
 
 def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypatch):
@@ -385,6 +403,32 @@ def test_a_failed_sample_is_set_aside():
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*distances between samples")
+def test_outliers_are_noise_on_request():
+    X, groups = two_groups_and_a_failed_sample()
+    model = ConsensusClustering(2, outliers="noise", random_state=0).fit(X)
+    assert np.flatnonzero(model.labels_ == -1).tolist() == [128]
+    assert model.sample_confidence_[128] == 0
+    assert adjusted_rand_score(groups, model.labels_[:128]) == 1
+    assert "1 outlier was set aside while the members were made, without a cluster (-1)." in str(
+        model.verdict_
+    )
+    assert np.array_equal(model.predict(X)[:128], model.labels_[:128])
+    assert model.predict(X)[128] in (0, 1)
+    result = Result.of(model, X=X)
+    assert result.labels[128] == -1
+    assert result.explain(128).cluster == -1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_clusters": 2, "generator": "spectral"}, {"n_clusters": None}]
+)
+def test_noise_needs_members_that_can_be_made_without_outliers(settings):
+    model = ConsensusClustering(**settings, n_members=3, outliers="noise", random_state=0)
+    with pytest.raises(ParameterError, match="needs n_clusters and members that can predict"):
+        model.fit(BLOBS.X[:60])
+
+
 def test_nothing_is_set_aside_from_groups_of_some_size():
     model = ConsensusClustering(5, n_members=10, random_state=0).fit(BLOBS.X)
     assert not model.set_aside_.any()
@@ -397,6 +441,55 @@ def test_nothing_is_set_aside_from_groups_of_some_size():
 
 
 # ---------------------------------------------------------------------- members and predictions
+
+
+def test_spectral_members_of_more_than_500_samples(monkeypatch):
+    X = np.concatenate([np.random.default_rng(0).normal(size=(200, 2)) + 20 * i for i in range(3)])
+    model = ConsensusClustering(3, generator="spectral", n_members=9, random_state=0).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1, 2], 200), model.labels_) > 0.9
+
+    def gives_up(*_: object, **__: object) -> None:
+        raise ArpackError(3)
+
+    # the dense solver takes over
+    monkeypatch.setattr("coterie.numerics.eigen.eigsh", gives_up)
+    dense = ConsensusClustering(3, generator="spectral", n_members=9, random_state=0).fit(X)
+    assert adjusted_rand_score(dense.labels_, model.labels_) == 1
+
+
+@pytest.mark.parametrize("generator", ["subsample", "features"])
+def test_share_and_clusterer_reach_the_members(generator):
+    rng = np.random.default_rng(0)
+    axes = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    directions = np.repeat(axes, 40, axis=0) + 0.1 * rng.normal(size=(80, 4))
+    # groups by direction, not by length
+    X = directions * rng.uniform(1, 100, size=(80, 1))
+    cosine = AgglomerativeClustering(metric="cosine", linkage="average")
+    model = ConsensusClustering(
+        2, generator=generator, share=0.75, clusterer=cosine, n_members=20, random_state=0
+    ).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 40), model.labels_) > 0.9
+    plans = model.pool_.plans
+    assert all(isinstance(plan.estimator, AgglomerativeClustering) for plan in plans)
+    sizes = {len(plan.rows if generator == "subsample" else plan.columns) for plan in plans}
+    assert sizes == ({60} if generator == "subsample" else {3})
+    assert clone(model).share == 0.75
+    repeated = clone(model).fit(X)
+    assert np.array_equal(repeated.labels_, model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"share": 0.5}, "share is only used with generator='subsample' or 'features'"),
+        ({"clusterer": KMeans()}, "clusterer is only used with generator="),
+        ({"generator": "subsample", "share": 0.0}, r"share must be a number in \(0, 1\] or None"),
+        ({"generator": "subsample", "clusterer": KMeans}, "clusterer must be None or a"),
+    ],
+)
+def test_share_and_clusterer_of_another_kind_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        ConsensusClustering(3, **settings).fit(BLOBS.X)
 
 
 def test_clusterers_without_a_seed_get_one():

@@ -211,13 +211,11 @@ def _members(
                 f"{listed(columns)})"
             )
         chosen |= matches
-    # the index of obs becomes the sample ids, unless cells share a name; a solver that cannot handle
-    # cells without any label raises its own error
+    # the index of obs becomes the sample ids, unless cells share a name
     return Ensemble.from_labels(
         adata.obs[[name for name in columns if name in chosen]],
         missing=missing,
         member_weight=member_weight,
-        blank_samples="keep",
     )
 
 

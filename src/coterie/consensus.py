@@ -25,6 +25,7 @@ from coterie.core.params import (
     Domain,
     Integer,
     Kind,
+    Real,
     check_parameters,
 )
 from coterie.core.random import child_seeds, generator
@@ -131,6 +132,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         the rest, each cluster has its own. "kmeans" takes k-means only, "subsample" and "features"
         run it on random subsets of the samples or of the features. "spectral" is Gaussian spectral
         clustering, which needs an n x n matrix. Or give a list with one clusterer per member.
+    share : float in (0, 1] or None, default None
+        Share of the samples ("subsample") or of the features ("features") that each member sees. None
+        is 0.8 of the samples, or 0.5 of the features.
+    clusterer : scikit-learn clusterer or None, default None
+        What clusters each share, such as ``AgglomerativeClustering(metric="cosine",
+        linkage="average")``; only with "subsample" and "features". It needs a parameter
+        ``n_clusters``. None is k-means.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
         members with ``n_clusters`` clusters. If members with many small clusters show a gap that these
@@ -144,9 +152,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         not changed either. An encoder of your own is used for every kind of input.
     min_cluster_size : "auto", int or None, default "auto"
         Samples in clusters smaller than this are set aside as outliers, and the members are fitted
-        again without them; every sample still gets the cluster that fits best. "auto" is 1 % of the
-        samples, and at least 2. None keeps clusters of any size. Has an effect only if the members
-        can predict and ``n_clusters`` is not None.
+        again without them (see ``outliers``). "auto" is 1 % of the samples, and at least 2. None keeps
+        clusters of any size. Has an effect only if the members can predict and ``n_clusters`` is not
+        None.
+    outliers : {"assign", "noise"}, default "assign"
+        What becomes of samples set aside. "assign" puts each into the cluster that fits it best;
+        "noise" labels them -1 with confidence 0. ``predict`` always returns a cluster.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -163,7 +174,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
-        Cluster of each sample.
+        Cluster of each sample; -1 for a sample that no member labelled, such as noise of DBSCAN, and
+        for one set aside with ``outliers="noise"``.
     verdict_ : Verdict
         How far the whole partition can be relied on: the agreement that a second run is expected to
         have with it, and what speaks against it.
@@ -194,8 +206,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ``predict`` labels new rows with every member and finds the nearest microclusters: the distinct
     label rows of the training samples that agree with most of these labels. A new row joins the
     cluster to which most samples of the nearest microclusters belong. Training rows without gaps get
-    their ``labels_`` back. All members must be able to predict: k-means can, spectral clustering
-    cannot.
+    their ``labels_`` back, unless these are -1. All members must be able to predict: k-means can,
+    spectral clustering cannot.
 
     Examples
     --------
@@ -227,6 +239,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             ),
             also_words="a list of clusterers",
         ),
+        "share": Real(0, 1, closed_low=False, optional=True),
+        "clusterer": Kind(
+            lambda value: value is None or is_clusterer(value), "None or a scikit-learn clusterer"
+        ),
         "member_clusters": Kind(
             lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
         ),
@@ -243,6 +259,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             also=Integer(1, optional=True).admits,
             also_words="a whole number of at least 1, or None",
         ),
+        "outliers": Choice(("assign", "noise")),
         "solver": SOLVER,
         "callback": CALLBACK,
         "random_state": SEED,
@@ -255,9 +272,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         *,
         n_members: int = 50,
         generator: str | list[Any] = "auto",
+        share: float | None = None,
+        clusterer: Any = None,
         member_clusters: ClusterCount | None = None,
         prepare: TableEncoder | Literal["auto"] | None = "auto",
         min_cluster_size: int | Literal["auto"] | None = "auto",
+        outliers: Literal["assign", "noise"] = "assign",
         solver: LabelConsensus | str | None = None,
         callback: Progress | None = None,
         random_state: Any = None,
@@ -266,9 +286,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.n_members = n_members
         self.generator = generator
+        self.share = share
+        self.clusterer = clusterer
         self.member_clusters = member_clusters
         self.prepare = prepare
         self.min_cluster_size = min_cluster_size
+        self.outliers = outliers
         self.solver = solver
         self.callback = callback
         self.random_state = random_state
@@ -290,6 +313,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if isinstance(self.solver, str):
             # Reject an unknown method before generating members.
             find_method(self.solver)
+        if self.generator not in ("subsample", "features"):
+            for name in ("share", "clusterer"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(
+                        f"{type(self).__name__}: {name} is only used with generator='subsample' or "
+                        f"'features', but generator is {self.generator!r}"
+                    )
         source = self._source_of(X)
         rng = generator(self.random_state)
         for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
@@ -350,11 +380,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if self.min_cluster_size != "auto":
             least = self.min_cluster_size or 1
         if not _predicts(self) or pool.cannot_predict() or self._n_clusters is None:
+            self._refuse_noise("needs n_clusters and members that can predict")
             return pool, ensemble, solver
         first = pool, ensemble, solver
         aside = self.set_aside_
         for _ in range(MOST_ROUNDS):
-            small = np.bincount(solver.labels_)[solver.labels_] < least
+            clusters = np.maximum(solver.labels_, 0)
+            small = (solver.labels_ >= 0) & (np.bincount(clusters)[clusters] < least)
             if not small.any():
                 self.set_aside_ = aside
                 return pool, ensemble, solver
@@ -376,6 +408,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 break
         return first
 
+    def _refuse_noise(self, reason: str) -> None:
+        """Raise ParameterError if samples that cannot be set aside are asked to be."""
+        if self.outliers == "noise":
+            raise ParameterError(
+                f"{type(self).__name__}: labelling outliers as noise {reason}",
+                "leave out {outliers}",
+            )
+
     def _verdict(
         self, pool: Pool, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
     ) -> Verdict:
@@ -384,10 +424,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return Verdict.of(1.0, n_clusters=1)
         groups = [plan.group for plan in pool.plans]
         agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
-        doubts: list[str | None] = [
-            size_doubt(np.bincount(solver.labels_, weights=ensemble.sample_weight))
-        ]
-        remarks = []
+        doubts: list[str | None] = [size_doubt(solver.cluster_votes_.sums(ensemble.sizes))]
+        noise = self.outliers == "noise"
+        remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         if self._gap is None:
@@ -409,7 +448,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if count := int((~kept).sum()):
             remarks.append(
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
-                "members were made."
+                f"members were made{', without a cluster (-1)' if noise else ''}."
             )
         return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
 
@@ -471,6 +510,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             )
         if not _is_lazy(X) and not isinstance(X, FeatureSource):
             return _InMemory(X)
+        self._refuse_noise("needs rows in memory")
         if not _predicts(self):
             raise ParameterError(
                 f"{type(self).__name__}: generator is 'spectral', whose members cannot label rows "
@@ -568,6 +608,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 np.random.default_rng(seed),
                 self.n_jobs,
                 callback,
+                share=self.share,
+                clusterer=self.clusterer,
             ).ensemble()
 
         complete = self._complete(X)
@@ -610,6 +652,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 self.callback,
                 gaps=self._gaps,
                 aside=aside,
+                label_aside=self.outliers == "assign",
+                share=self.share,
+                clusterer=self.clusterer,
             )
         return replace(pool, prepare=self._preparation)
 
@@ -667,6 +712,7 @@ def _clusters_of(
     from coterie.numerics.nearest import nearest_clusters
 
     columns = [_codes(labels[:, j], known) for j, known in enumerate(ensemble.categories)]
+    cluster_of, ensemble = cluster_of[ensemble.has_label], ensemble.without_blank
     # Rows with the same labels are looked up once.
     rows, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     clusters = nearest_clusters(

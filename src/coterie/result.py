@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import metadata
@@ -52,6 +52,7 @@ class Result(DiagnosisMixin):
     seed : int or None
         The ``random_state``, if it was a number.
     labels : ndarray of int32, shape (n,)
+        Cluster of each sample; -1 for a sample that no member labelled.
     sample_confidence : ndarray, shape (n,)
     member_weights : ndarray, shape (m,)
     n_clusters : int
@@ -214,6 +215,28 @@ class Result(DiagnosisMixin):
         result.__dict__["cluster_votes"] = votes
         return result
 
+    def without_blank(self) -> Self:
+        """The result of the samples with a label in some member; ids are row numbers, if there are none."""
+        ensemble = self.ensemble.without_blank
+        if ensemble is self.ensemble:
+            return self
+        kept = self.ensemble.has_label[self.ensemble.inverse]
+        if ensemble.sample_ids is None:
+            ensemble = replace(ensemble, sample_ids=np.flatnonzero(kept))
+        rows, selection = self.ensemble.has_label, self.selection
+        if selection is not None and selection.labels.shape[1] == len(kept):
+            selection = replace(selection, labels=selection.labels[:, kept])
+        return replace(
+            self,
+            labels=self.labels[kept],
+            sample_confidence=self.sample_confidence[kept],
+            ensemble=ensemble,
+            selection=selection,
+            coordinates=None if self.coordinates is None else self.coordinates[kept],
+            matrix=None if self.matrix is None else self.matrix[np.ix_(rows, rows)],
+            truth=None if self.truth is None else self.truth[kept],
+        )
+
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
@@ -301,7 +324,10 @@ class Result(DiagnosisMixin):
         if (
             labels.shape != (ensemble.n_samples,)
             or not 1 <= n_clusters <= ensemble.n_samples
-            or not np.array_equal(np.unique(labels), np.arange(n_clusters))
+            or not np.array_equal(
+                np.unique(labels[ensemble.has_label[ensemble.inverse] | (labels != -1)]),
+                np.arange(n_clusters),
+            )
         ):
             raise ValueError(f"labels are not {n_clusters} clusters of the samples")
         result = cls(**values)

@@ -63,6 +63,8 @@ def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
         check_order_and_names(solver, labels, n_clusters, rng.permutation(n), rng.permutation(m))
         if solver.about.weights:
             check_weights(solver, labels, n_clusters, rng.integers(1, 4, n))
+        if solver.about.missing:
+            check_blank_sample(solver, labels, n_clusters, int(rng.integers(n + 1)))
 
 
 def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:
@@ -145,6 +147,22 @@ def check_weights(
         "a sample of weight w and the sample given w times lead to different partitions; use "
         "ensemble.weights, or declare MethodInfo(weights=False)",
     )
+
+
+def check_blank_sample(
+    solver: LabelConsensus, labels: IntArray, n_clusters: int, position: int
+) -> None:
+    """A sample without any label is in no cluster, and does not change those of the others."""
+    without = _fitted(solver, n_clusters, labels)
+    model = _fitted(solver, n_clusters, np.insert(labels, position, -1, axis=0))
+    for name, alone in (("labels_", -1), ("sample_confidence_", 0.0)):
+        _require(
+            solver,
+            np.array_equal(
+                getattr(model, name), np.insert(getattr(without, name), position, alone)
+            ),
+            f"{name}: a sample without any label must be left out and not change the others",
+        )
 
 
 def check_threads(solver: LabelConsensus, labels: IntArray, n_clusters: int) -> None:

@@ -207,7 +207,7 @@ def _labels_of(name: str, path: Path) -> DataPool:
     table = read_table(path, "labels")
     main, classes = _apart(table)
     columns = {column: table.labels(column) for column in main}
-    ensemble = Ensemble.from_labels(columns, blank_samples="keep")
+    ensemble = Ensemble.from_labels(columns)
     return DataPool(name, _codes(ensemble), classes)
 
 

@@ -67,7 +67,7 @@ def ensemble_of(
         labels = pool.labels[:, rng.choice(pool.labels.shape[1], members, replace=False)]
     if missing and not made_partial(source):
         labels = without(labels, missing, rng)
-    return Ensemble.from_labels(labels, blank_samples="keep")
+    return Ensemble.from_labels(labels)
 
 
 def made_partial(source: DataSource) -> bool:

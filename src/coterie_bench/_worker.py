@@ -220,11 +220,11 @@ def filling(method: MethodSpec | None) -> Literal["all", "blank samples", "nothi
         return "nothing"
     if method.fill == "random":
         return "all"
-    return "nothing" if find_method(method.solver).about.blank_samples else "blank samples"
+    return "blank samples"
 
 
 def blank_samples_filled(ensemble: Ensemble, seed: int) -> Ensemble:
-    """Fill samples without any label at random, because most methods cannot assign them."""
+    """Fill samples without any label at random, because methods leave them out of all clusters."""
     blank = ensemble.blank_samples()
     if not blank.size:
         return ensemble

@@ -96,7 +96,7 @@ def of_functions() -> Iterator[tuple[str, Call]]:
     yield "load", (datasets.load, {"name": "iris", "random_state": 0})
     weights = {"sample_weight": ONES, "member_weight": [1.0] * 4}
     more = {**weights, "missing": -1, "sample_ids": [*range(ROWS)], "names": [*"abcd"]}
-    yield "from_labels", (Ensemble.from_labels, {"blank_samples": "keep", "labels": LABELS, **more})
+    yield "from_labels", (Ensemble.from_labels, {"labels": LABELS, **more})
     yield "from_members", (Ensemble.from_members, {"members": [*LABELS.T], **more})
     tables = {
         "north": {"id": [1, 2, 3], "c": [0, 0, 1]},

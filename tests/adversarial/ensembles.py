@@ -65,8 +65,6 @@ class Case:
     fit: dict[str, Any] = field(default_factory=dict)
     n_clusters: int = 1
     expected: str = LABELS
-    # samples without any label: only some methods place them
-    blank: bool = False
 
 
 def coin(draws: Draws) -> bool:
@@ -370,7 +368,7 @@ def n_distinct(labels: Any, fit: dict[str, Any]) -> int:
     """Distinct rows of labels, by coterie's own reading."""
     from coterie import Ensemble
 
-    return Ensemble.from_labels(labels, blank_samples="keep", **fit).n_microclusters
+    return Ensemble.from_labels(labels, **fit).without_blank.n_microclusters
 
 
 def weights(draws: Draws, count: int) -> np.ndarray | None:
@@ -409,7 +407,6 @@ def awkward_case(draws: Draws, shape: Callable[[Draws], Any] | None = None) -> C
         fit,
         wanted,
         LABELS if wanted <= most else PARAMETER_ERROR,
-        made is blank_samples,
     )
 
 

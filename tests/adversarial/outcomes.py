@@ -24,7 +24,6 @@ OF_SPECS = (SpecError,)
 # beginnings, after the name of the method, of the warnings that coterie gives beside ConvergenceWarning
 _WARNED_OF = (
     "another number in each of the",
-    "without a label in any member",
     "was moved to",
     "were moved to",
 )

@@ -38,7 +38,7 @@ def attack(name: str, case: Case, **parameters: Any) -> BaseException | None:
         if type(two) is not type(one) or str(two) != str(one):
             raise Violation(f"{one!r} at first, then {two!r}")
         if not (parameters and isinstance(one, ParameterError)):
-            _check_refusal(name, case, one)
+            _check_refusal(case, one)
         return one
     if case.expected != LABELS:
         raise Violation(f"labels, where {case.expected} was due")
@@ -55,11 +55,7 @@ def _fitted(name: str, case: Case, parameters: dict[str, Any]) -> Any:
         return error
 
 
-def _check_refusal(name: str, case: Case, error: BaseException) -> None:
-    if case.blank and isinstance(error, LabelError):
-        if find_method(name).about.blank_samples:
-            raise Violation(f"blank samples refused: {error}")
-        return
+def _check_refusal(case: Case, error: BaseException) -> None:
     if type(error).__name__ != case.expected:
         raise Violation(f"{type(error).__name__}, where {case.expected} was due: {error}")
 
@@ -70,9 +66,12 @@ def check_answer(model: Any, n_clusters: int) -> None:
     labels = model.labels_
     if labels.shape != (ensemble.n_samples,) or labels.dtype.kind != "i":
         raise Violation(f"labels_ of shape {labels.shape} and type {labels.dtype}")
-    if not np.array_equal(np.unique(labels), np.arange(n_clusters)):
+    known = ensemble.has_label[ensemble.inverse]
+    if (labels[~known] != -1).any() or model.sample_confidence_[~known].any():
+        raise Violation("a sample without any label is in a cluster")
+    if not np.array_equal(np.unique(labels[known]), np.arange(n_clusters)):
         raise Violation(f"{len(np.unique(labels))} clusters, {n_clusters} asked for")
-    if not np.array_equal(labels, by_first_appearance(labels)):
+    if not np.array_equal(labels[known], by_first_appearance(labels[known])):
         raise Violation("labels are not numbered by first appearance")
     if model.n_clusters_ != n_clusters:
         raise Violation(f"n_clusters_ is {model.n_clusters_}")

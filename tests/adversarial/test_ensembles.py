@@ -34,7 +34,7 @@ def test_any_shape_through_any_method(name, case):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_every_shape_is_what_it_says(shape):
     case = awkward_case(FromGenerator(np.random.default_rng(0)), shape)
-    assert solvers.attack("eac", case) is None or case.expected != "labels" or case.blank
+    assert solvers.attack("eac", case) is None or case.expected != "labels"
 
 
 @pytest.mark.parametrize(("words", "labels"), REFUSED)

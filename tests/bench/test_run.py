@@ -315,7 +315,7 @@ def test_data_whose_names_differ_by_a_sign_are_kept_apart(tmp_path):
 
 def test_samples_without_any_label_get_random_ones_where_a_method_cannot_place_them():
     labels = np.array([[0, 1], [1, -1], [-1, -1], [2, 0], [-1, -1]])
-    partial = Ensemble.from_labels(labels, blank_samples="keep")
+    partial = Ensemble.from_labels(labels)
     filled = blank_samples_filled(partial, seed=3)
     rows = filled.labels[filled.inverse]
     assert filled.blank_samples().size == 0

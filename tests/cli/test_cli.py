@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_combine_joins_tables_that_overlap_in_part(folder):
     assert [*rows[0]] == ["customer", "label", "confidence"]
     assert {row["label"] for row in rows} == {"0", "1", "2"}
     assert all(0 <= float(row["confidence"]) <= 1 for row in rows)
-    assert "3 files: 8 samples" in done.stdout
+    assert "3 files joined by 'customer': 8 samples" in done.stdout
     assert "out.csv" in done.stdout
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
 
@@ -231,7 +232,6 @@ def test_combine_takes_a_linear_method_for_many_distinct_rows(folder, capsys):
     ("content", "says"),
     [
         ("a,b\n0,1\n0\n1,1\n", "t.csv, line 3: 1 cell, but the header names 2 columns"),
-        ("a,b\n0,1\n,NA\n1,1\n", "t.csv: 1 sample without a label in any member: rows 1"),
         ("a,b\n,0\n,0\n,1\n", "t.csv: 1 member without any label: 'a'"),
         ("", "t.csv is empty"),
         ("a,b\n", "t.csv holds a header but no rows"),
@@ -249,10 +249,19 @@ def test_combine_refuses_bad_labels(refused, content, says):
     assert says in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
 
 
-def test_many_samples_without_labels_name_the_first_five(refused):
-    Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7)
-    line = refused("combine", "t.csv", "-k", 1, "-o", "out.csv")
-    assert "7 samples without a label in any member: rows 3, 4, 5, 6, 7, ..." in line
+def test_samples_without_any_label_stay_noise(capsys, folder):
+    Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7 + "1,0\n" * 4)
+    files = ["-o", "out.csv", "--save", "r.npz", "--report", "r.html"]
+    assert main(["combine", "t.csv", "-k", "2", *files]) == 0
+    shown = capsys.readouterr().out
+    assert "-1 (noise)        7  50.0 %" in shown
+    assert "7 samples without a label in any member stay" in " ".join(shown.split())
+    rows = Path("out.csv").read_text().splitlines()
+    assert rows[4:6] == ["3,-1,0.0", "4,-1,0.0"]
+    assert main(["explain", "r.npz", "3"]) == 0
+    assert "Sample 3 is in no cluster" in capsys.readouterr().out
+    assert "7 more without a label, in no cluster" in Path("r.html").read_text()
+    assert main(["select", "--labels", "t.csv", "-k", "1-2", "--json"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -417,6 +426,59 @@ def test_whole_ids_among_fractions_are_those_of_text(folder):
     assert [row["customer"] for row in rows_of(Path("out.csv"))] == ["1", "2", "2.5", "x"]
 
 
+def write_shuffled(*names, first="customer"):
+    """Files of one clustering each, of the same 60 customers, in another order each."""
+    for seed, name in enumerate(names):
+        order = np.random.default_rng(seed).permutation(60)
+        lines = [f"c{i:03},{CLASSES[i]}" for i in order]
+        Path(name).write_text("\n".join([f"{first},segment", *lines]) + "\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--label", "segment"]])
+def test_files_in_another_order_are_joined_by_the_id_they_share(folder, capsys, options):
+    write_shuffled("p.csv", "q.csv", "r.csv")
+    command = ["combine", "p.csv", "q.csv", "r.csv", *options, "-k", "3", "-o", "out.csv"]
+    assert main(command) == 0
+    assert "3 files joined by 'customer': 60 samples" in capsys.readouterr().out
+    rows = rows_of(folder / "out.csv")
+    of_id = [CLASSES[int(row["customer"][1:])] for row in rows]
+    assert same_partition([row["label"] for row in rows], of_id)
+    assert main(["select", "--labels", "p.csv", "q.csv", "-k", "2-3", "--json"]) == 0
+
+
+def test_a_count_of_rows_is_no_better_id_than_names(folder, capsys):
+    write_shuffled("p.csv", "q.csv", first="name")
+    for path in (Path("p.csv"), Path("q.csv")):
+        lines = path.read_text().splitlines()
+        path.write_text(
+            "\n".join([f",{lines[0]}", *(f"{i},{one}" for i, one in enumerate(lines[1:]))])
+        )
+    assert (
+        main(["combine", "p.csv", "q.csv", "--label", "segment", "-k", "3", "-o", "out.csv"]) == 0
+    )
+    assert "2 files joined by 'name'" in capsys.readouterr().out
+
+
+def test_files_without_a_shared_id_are_joined_by_row_number(folder, capsys, refused):
+    Path("p.csv").write_text("x,height\n0,1.5\n0,2.5\n1,3.5\n1,4.5\n")
+    Path("q.csv").write_text("y,height\n0,4.5\n0,1.5\n1,2.5\n1,3.5\n")
+    command = ["combine", "p.csv", "q.csv", "--label", "x", "y", "-k", "2", "-o", "out.csv"]
+    assert main(command) == 0
+    assert "2 files joined by row number: 4 samples" in capsys.readouterr().out
+    Path("out.csv").unlink()
+    Path("q.csv").write_text("y\n0\n0\n1\n")
+    assert "a column to join them by (--id)" in refused(
+        "combine", "p.csv", "q.csv", "-k", "2", "--label", "x", "y"
+    )
+
+
+def test_the_ids_of_one_file_of_labels_are_found(folder, capsys):
+    Path("r.csv").write_text('"","a","b"\n"s1",0,1\n"s2",0,1\n"s3",1,0\n"s4",1,0\n')
+    assert main(["combine", "r.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert "r.csv, ids in 'id': 4 samples" in capsys.readouterr().out
+    assert [row["id"] for row in rows_of(folder / "out.csv")] == ["s1", "s2", "s3", "s4"]
+
+
 def test_files_without_a_sample_in_common_leave_nothing_to_combine(refused):
     Path("p.csv").write_text("customer,p\nann,0\nbob,1\n")
     Path("q.csv").write_text("customer,q\nAnn,0\nBob,1\n")
@@ -460,9 +522,8 @@ def test_links_that_lead_to_themselves_are_no_files(refused):
     assert "loop.csv: no such file" in line
 
 
-def test_an_id_that_nobody_named(refused):
+def test_an_id_that_is_named_as_labels(refused):
     Path("t.csv").write_text("who,c\n" + "".join(f"p{i},{i % 2}\n" for i in range(10)))
-    assert "(--id who)" in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
     named = refused("combine", "t.csv", "--label", "who", "c", "-k", 2, "-o", "out.csv")
     assert "give it as --id, or leave it out" in named
 
@@ -476,7 +537,7 @@ def test_output_is_checked_before_any_work(refused, monkeypatch):
     def must_not_run(*_):
         raise AssertionError("read before the output was checked")
 
-    monkeypatch.setattr("coterie.cli._clustering.read_table", must_not_run)
+    monkeypatch.setattr("coterie.cli._clustering.read_oriented", must_not_run)
     assert "no directory" in refused("cluster", "data.csv", "-k", 3, "-o", "absent/out.csv")
 
 
@@ -564,3 +625,71 @@ def test_warmup_compiles_what_is_asked_for(capsys):
     assert "2 methods compiled" in capsys.readouterr().out
     assert main(["warmup", "eacc"]) == 2
     assert "did you mean 'eac'" in capsys.readouterr().err
+
+
+def test_ids_that_look_alike_in_two_files_are_joined_or_asked_about(folder, capsys):
+    ids = [f"Kundin Bäcker {i}" for i in range(30)]
+    other = [unicodedata.normalize("NFD", one) for one in ids[:20]] + [
+        one.upper() for one in ids[20:]
+    ]
+    for name, column in (("p.csv", ids), ("q.csv", other)):
+        lines = [f"{one},{i % 3}" for i, one in enumerate(column)]
+        Path(name).write_text("\n".join(["customer,segment", *lines]) + "\n", encoding="utf-8")
+    assert main(["combine", "p.csv", "q.csv", "-k", "3", "-o", "out.csv"]) == 0
+    printed = capsys.readouterr()
+    assert "2 files joined by 'customer': 40 samples" in printed.out
+    warned = " ".join(printed.err.split())
+    assert "20 ids differ between tables only in characters that cannot be seen" in warned
+    assert "10 ids of one table differ from an id of another only in upper and lower case" in warned
+
+
+# ---------------------------------------------------------------------- samples as columns
+
+
+def write_genes(names=None):
+    """Write 40 genes by 12 patients, of two kinds."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 12)) + 4 * (np.arange(12) % 2)
+    lines = [f"GENE{g}X," + ",".join(f"{v:.3f}" for v in row) for g, row in enumerate(values)]
+    names = names or [f"patient_{i}" for i in range(12)]
+    Path("genes.csv").write_text("\n".join([f",{','.join(names)}", *lines]) + "\n")
+
+
+def test_columns_named_like_samples_get_a_question_and_transpose_answers_it(folder, capsys):
+    write_genes()
+    assert main(["cluster", "genes.csv", "-k", "2", "-o", "out.csv"]) == 0
+    asked = " ".join(capsys.readouterr().err.split())
+    assert "the 40 rows are clustered, and the 12 columns are named like samples" in asked
+    assert "use --transpose" in asked
+    assert main(["cluster", "genes.csv", "-k", "2", "--transpose", "-o", "turned.csv"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "12 samples, 40 columns used" in printed.out
+    rows = rows_of(folder / "turned.csv")
+    assert [row["sample"] for row in rows] == [f"patient_{i}" for i in range(12)]
+    assert same_partition([row["label"] for row in rows], [i % 2 for i in range(12)])
+    write_genes([f"PC{i}" for i in range(12)])
+    assert main(["cluster", "genes.csv", "-k", "2", "-o", "out.csv"]) == 0
+    assert "--transpose" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_members_as_rows(folder, capsys, text):
+    members = [
+        [("abc" if text else "012")[c] if i % 3 or j else "" for j, c in enumerate(CLASSES)]
+        for i in range(5)
+    ]
+    head = ",".join(["run", *(f"s{j}" for j in range(60))])
+    lines = [",".join([f"run{i}", *row]) for i, row in enumerate(members)]
+    Path("runs.csv").write_text("\n".join([head, *lines]) + "\n")
+    assert main(["combine", "runs.csv", "--transpose", "-k", "3", "-o", "out.csv"]) == 0
+    assert "5 members" in capsys.readouterr().out
+    rows = rows_of(folder / "out.csv")
+    assert [row["sample"] for row in rows] == [f"s{j}" for j in range(60)]
+    assert same_partition([row["label"] for row in rows], CLASSES.tolist())
+    assert main(["select", "runs.csv", "--labels", "--transpose", "-k", "2-4", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["combine", "runs.csv", "-k", "2", "-o", "wrong.csv", "--id", "run"]) == 0
+    assert "5 rows and 60 columns are read as 5 samples" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import sys
 import time
@@ -125,9 +126,10 @@ def test_a_directory_with_text_and_dates_gives_the_labels_of_one_file(parts, cap
     assert json.loads(several)["columns"] == one["columns"]
     assert json.loads(several)["input"]["columns"] == one["input"]["columns"] == 4
     assert read("out") == parquet.read_table("one.parquet").to_pydict()
-    # without --id, the column of ids is left out
-    told = ran(capsys, "cluster", "mixed", "-k", 3, "--members", 6, "--workers", 0)
-    assert "column 'who' (id) left out: differs in every row" in told
+    # without --id, the column of ids is found
+    told = ran(capsys, "cluster", "mixed", "-k", 3, "--members", 6, "--workers", 0, "-o", "found")
+    assert f"{PARTS} parquet files, ids in 'who'" in " ".join(told.split())
+    assert read("found") == read("out")
 
 
 def test_members_have_as_many_clusters_as_told(parts, capsys, refused):
@@ -160,8 +162,26 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     assert f"weighted rows represent {ROWS} samples" in page
 
 
+def without_ids():
+    """Write the labels of the pool without the column of ids."""
+    Path("bare").mkdir()
+    for path in sorted(Path("pool").glob("*.parquet")):
+        parquet.write_table(parquet.read_table(path).drop(["who"]), f"bare/{path.name}")
+
+
+def test_ids_in_partitions_are_found(parts, capsys):
+    for command in (["combine", "pool"], ["combine", "pool", "--label", *MEMBERS]):
+        out = ran(capsys, *command, "-k", 3, "--workers", 0, "-o", "out")
+        assert "ids in 'who'" in " ".join(out.split())
+        assert read("out")["who"] == [f"w{i}" for i in range(ROWS)]
+        shutil.rmtree("out")
+    out = ran(capsys, "select", "pool", "--labels", "-k", "2-3", "--workers", 0, "--json")
+    assert json.loads(out)["input"]["columns"] == len(MEMBERS)
+
+
 def test_without_an_id_rows_keep_their_order(parts, capsys):
-    out = ran(capsys, "combine", "pool", "--label", *MEMBERS, "-k", 3, "--workers", 0, "-o", "out")
+    without_ids()
+    out = ran(capsys, "combine", "bare", "-k", 3, "--workers", 0, "-o", "out")
     assert "labels written to out (label, confidence, distinct)" in out
     found = LWEA(3, random_state=0).fit(Ensemble.from_labels(labels()))
     assert read("out")["label"] == found.labels_.tolist()
@@ -222,9 +242,6 @@ def test_inputs_that_are_no_partitions_are_refused(parts, refused):
     assert "given twice" in refused(
         "combine", "pool", "pool/part-0.parquet", "-k", 3, "--workers", 0
     )
-    unnamed = refused("combine", "pool", "-k", 3, "--workers", 0)
-    assert "'who'" in unnamed
-    assert "--id" in unnamed
     parquet.write_table(pa.table({"who": ["z"], "a": [1]}), "pool/part-9.parquet")
     other = refused("combine", "pool", "--id", "who", "-k", 3, "--workers", 0)
     assert "pool/part-9.parquet has no column 'b'" in other
@@ -275,7 +292,6 @@ def test_the_choice_of_k_on_a_directory_is_that_on_one_file(
 
 def test_a_choice_on_partitions_is_refused_before_the_work(parts, refused):
     command = ["select", "pool", "--labels", "--workers", 0]
-    assert "'who'" in refused(*command)
     assert "-o pool/k.csv is inside the input" in refused(*command, "-o", "pool/k.csv")
     assert "leave them out with --scheduler" in refused(
         *command[:3], "--workers", 2, "--scheduler", "tcp://127.0.0.1:1"
@@ -328,8 +344,8 @@ def test_a_sample_is_explained_by_its_id_in_the_written_labels(saved, capsys):
 
 
 def test_without_ids_a_sample_is_a_row_among_all(parts, capsys):
-    command = ["combine", "pool", "--label", *MEMBERS, "-k", 3, "--workers", 0]
-    ran(capsys, *command, "-o", "out", "--save", "r.npz")
+    without_ids()
+    ran(capsys, "combine", "bare", "-k", 3, "--workers", 0, "-o", "out", "--save", "r.npz")
     whole = Result.of(LWEA(3, random_state=0).fit(Ensemble.from_labels(labels())))
     asked = ["0", "99", "100", "301", "599"]
     told = ran(capsys, "explain", "r.npz", *asked, "--labels", "out", "--json")

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from coterie import Ensemble, LabelError
+from coterie import EAC, LWGP, SPCE, Ensemble, LabelError
 from coterie.ensemble import compress
 from tests.naive.rows import as_given, distinct, same_partition
 
@@ -177,8 +177,7 @@ def test_select_refuses(members, message):
 
 def test_select_that_leaves_a_sample_without_labels():
     ensemble = Ensemble.from_labels([[0, -1], [0, 1]])
-    with pytest.raises(LabelError, match="1 sample without a label in any member: rows 0"):
-        ensemble.select([1])
+    assert ensemble.select([1]).blank_samples().tolist() == [0]
 
 
 def test_subset_by_positions_mask_and_slice():
@@ -313,3 +312,35 @@ def test_pickling():
     assert again == ensemble
     assert as_given(again) == as_given(ensemble)
     assert not again.labels.flags.writeable
+
+
+def test_samples_without_a_label_keep_their_place_and_change_no_other():
+    labels = np.array([[0, 1], [-1, -1], [1, -1], [0, 0], [-1, -1], [1, 1]])
+    ensemble = Ensemble.from_labels(
+        labels, sample_ids=[*"abcdef"], sample_weight=[1, 5, 2, 1, 1, 1]
+    )
+    assert ensemble.blank_samples().tolist() == [1, 4]
+    kept = [0, 2, 3, 5]
+    labelled = Ensemble.from_labels(labels[kept], sample_ids=[*"acdf"], sample_weight=[1, 2, 1, 1])
+    assert ensemble.without_blank == labelled
+    assert labelled.without_blank is labelled
+    values = np.arange(labelled.n_microclusters)
+    of_samples = ensemble.expand(ensemble.with_blank(values, -1))
+    assert of_samples[[1, 4]].tolist() == [-1, -1]
+    assert of_samples[kept].tolist() == labelled.expand(values).tolist()
+
+
+@pytest.mark.parametrize("method", [EAC, SPCE, LWGP])
+def test_noise_has_a_row_in_every_fitted_attribute(method):
+    labels = np.array([[0, 0, 0]] * 5 + [[1, 1, 0]] * 4 + [[-1, -1, -1]] * 3 + [[1, 1, 1]] * 2)
+    model = method(2).fit(labels)
+    assert model.labels_.tolist() == [0] * 5 + [1] * 4 + [-1] * 3 + [1] * 2
+    assert model.component_labels_[9:12].tolist() == [-1] * 3
+    size = model.ensemble_.n_microclusters
+    assert size == 4
+    for name in ("consensus_matrix_", "embedding_"):
+        assert len(getattr(model, name, range(size))) == size
+    if method is SPCE:
+        noise = int(model.ensemble_.inverse[9])
+        assert not model.consensus_matrix_[noise].any()
+        assert model.sample_easiness_[9:12].tolist() == [0, 0, 0]

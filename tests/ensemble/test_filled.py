@@ -89,7 +89,7 @@ def test_weights_names_and_ids_are_kept():
 
 
 def test_samples_without_any_label_are_filled_too():
-    ensemble = Ensemble.from_labels([[0, 0], [-1, -1], [1, 1]], blank_samples="keep")
+    ensemble = Ensemble.from_labels([[0, 0], [-1, -1], [1, 1]])
     filled = ensemble.filled(0)
     assert filled.is_complete
     assert filled.blank_samples().size == 0

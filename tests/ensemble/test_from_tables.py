@@ -146,11 +146,6 @@ def test_missing_values_and_weights_pass_through():
         ([{"id": [1], "c": [0.5]}], {}, r"member 'table_0.c', row 0: 0.5 \(labels must be whole"),
         (["a.csv"], {}, "table_0 must be a dataframe or a mapping of columns, but is str"),
         (
-            [{"id": [1, 2], "c": [0, -1]}, {"id": [1], "c": [0]}],
-            {},
-            "1 sample without a label in any member: ids 2;",
-        ),
-        (
             [{"id": [], "c": []}, {"id": ["a"], "c": [0]}],
             {},
             "1 member without any label: 'table_0.c'",
@@ -160,3 +155,70 @@ def test_missing_values_and_weights_pass_through():
 def test_refusals(tables, options, message):
     with pytest.raises(LabelError, match=message):
         Ensemble.from_tables(tables, id="id", **options)
+
+
+# ---------------------------------------------------------------------- ids that look alike
+
+ALIKE = {
+    "zero-width space": ("ann", "ann\u200b"),
+    "space": ("ann", " ann "),
+    "byte order mark": ("ann", "\ufeffann"),
+    "accents": ("jos\u00e9", "jose\u0301"),
+    "whole number": ("7", "7.0"),
+}
+
+
+def tables_of(*columns):
+    return [{"id": ids, "c": [i % 2 for i in range(len(ids))]} for ids in columns]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
+def test_ids_that_look_the_same_are_joined_and_said(one, other):
+    with pytest.warns(UserWarning, match=r"^1 id differs .* and were joined") as caught:
+        ensemble = Ensemble.from_tables(tables_of([one, "bob"], ["bob", other]), id="id")
+    assert ascii(other) in str(caught[0].message)
+    assert len(caught) == 1
+    assert ensemble.sample_ids.tolist() == [one, "bob"]
+    assert ensemble.is_complete
+
+
+def test_sixty_rows_in_two_tables_are_sixty_customers():
+    plain = [f"customer {i}" for i in range(60)]
+    written = [name + "\u200b" * (i % 2) for i, name in enumerate(plain)]
+    with pytest.warns(UserWarning, match="^30 ids differ"):
+        assert Ensemble.from_tables(tables_of(plain, written), id="id").n_samples == 60
+
+
+def test_ids_in_another_case_are_asked_about():
+    with pytest.warns(
+        UserWarning, match=r"2 ids .* only in upper and lower case, .*'ann' and 'ANN'"
+    ):
+        ensemble = Ensemble.from_tables(
+            tables_of(["ann", "bob", "cy"], ["ANN", "Bob", "cy"]), id="id"
+        )
+    assert ensemble.n_samples == 5
+
+
+def test_case_that_one_table_distinguishes_is_not_asked_about(recwarn):
+    Ensemble.from_tables(tables_of(["ann", "Ann"], ["ann", "Ann"]), id="id")
+    assert not recwarn.list
+
+
+def test_ids_that_look_the_same_in_one_table_are_refused():
+    with pytest.raises(LabelError, match=r"table_0: the ids 'ann' and 'ann ' look the same"):
+        Ensemble.from_tables(tables_of(["ann", "ann ", "bob"]), id="id")
+
+
+def test_series_with_ids_that_look_the_same_are_aligned():
+    one = pd.Series([0, 0, 1], index=["ann", "jos\u00e9", "cy"])
+    other = pd.Series(["x", "y", "y"], index=["cy", "jose\u0301", "ann\u200b"])
+    with pytest.warns(UserWarning, match="^2 ids differ"):
+        ensemble = Ensemble.from_labels({"rna": one, "meth": other})
+    assert ensemble.sample_ids.tolist() == ["ann", "jos\u00e9", "cy"]
+    labels = [ensemble.categories[1][code] for code in ensemble.labels[ensemble.inverse, 1]]
+    assert labels == ["y", "y", "x"]
+    with (
+        pytest.warns(UserWarning, match="1 id .* upper and lower case"),
+        pytest.raises(LabelError, match="2 ids are in one of their indexes only"),
+    ):
+        Ensemble.from_labels({"rna": one, "meth": one.rename({"ann": "Ann"})})

@@ -151,9 +151,9 @@ def test_tables_take_every_column_but_ids():
 def test_a_categorical_is_read_as_its_cells_are(column):
     missing = [-1, "?"]
     cells = np.array(column.tolist(), dtype=object)
-    expected = Ensemble.from_labels({"m": cells}, missing=missing, blank_samples="keep")
+    expected = Ensemble.from_labels({"m": cells}, missing=missing)
     for given in (pd.DataFrame({"m": column}), {"m": pd.Series(column)}):
-        found = Ensemble.from_labels(given, missing=missing, blank_samples="keep")
+        found = Ensemble.from_labels(given, missing=missing)
         assert found == expected
         assert as_given(found) == as_given(expected)
         assert found.n_base_clusters == expected.n_base_clusters

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from coterie import EAC, Ensemble, LabelError
+from coterie import Ensemble, LabelError
 
 INF = float("inf")
 
@@ -50,14 +50,6 @@ INF = float("inf")
             [[-1, 0, -1], [-1, 1, -1]],
             "2 members without any label: 'member_0', 'member_2'; leave these members out",
         ),
-        (
-            [[-1, -1], [0, 1]],
-            "1 sample without a label in any member: rows 0; leave these samples out",
-        ),
-        (
-            [[0, 0], [-1, -1]] * 6,
-            "6 samples without a label in any member: rows 1, 3, 5, 7, 9, ...; leave these samples out",
-        ),
     ],
 )
 def test_refused_labels(labels, message):
@@ -90,26 +82,11 @@ def test_a_label_error_is_a_value_error():
     assert issubclass(LabelError, ValueError)
 
 
-def test_samples_without_labels_are_named_by_their_ids():
-    with pytest.raises(LabelError, match="without a label in any member: ids anna, cy;"):
-        Ensemble.from_labels([[-1], [0], [-1]], sample_ids=["anna", "bob", "cy"])
-
-
 def test_rows_are_counted_over_the_whole_input():
     matrix = np.zeros((300_000, 2))
     matrix[299_999, 1] = 0.5
     with pytest.raises(LabelError, match="member 'member_1', row 299999: "):
         Ensemble.from_labels(matrix)
-
-
-def test_blank_samples_are_kept_on_request_and_refused_by_solvers():
-    labels = [[0, 0], [None, None], [1, 1]]
-    ensemble = Ensemble.from_labels(labels, blank_samples="keep")
-    assert ensemble.blank_samples().tolist() == [1]
-    with pytest.raises(LabelError, match=r"1 sample without a label in any member: rows 1"):
-        EAC(2).fit(ensemble)
-    with pytest.raises(LabelError, match="blank_samples must be 'refuse' or 'keep'"):
-        Ensemble.from_labels(labels, blank_samples="drop")
 
 
 def test_weights_out_of_bounds_are_refused():

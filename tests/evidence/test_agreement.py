@@ -20,9 +20,7 @@ def test_equals_nmi_of_repeated_samples(seed, missing):
     labels[:, 1] = (labels[:, 0] + 1) % 4
     labels[rng.random(labels.shape) < missing] = -1
     weights = rng.integers(1, 4, 30)
-    found = member_agreements(
-        Ensemble.from_labels(labels, sample_weight=weights, blank_samples="keep")
-    )
+    found = member_agreements(Ensemble.from_labels(labels, sample_weight=weights))
     copies = np.repeat(labels, weights, axis=0)
     for i in range(5):
         for j in range(5):
@@ -34,7 +32,7 @@ def test_equals_nmi_of_repeated_samples(seed, missing):
 
 def test_blocks_of_members_change_nothing(monkeypatch):
     labels = np.random.default_rng(9).integers(-1, 4, (40, 7))
-    ensemble = Ensemble.from_labels(labels, blank_samples="keep")
+    ensemble = Ensemble.from_labels(labels)
     whole = member_agreements(ensemble)
     module = sys.modules["coterie.evidence.contingency"]
     monkeypatch.setattr(module, "ENTRIES", 2 * ensemble.incidence.nnz)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 
 from coterie.numerics.eigen import eigenpairs, extreme_eigenpairs, leading_eigenpairs
 
@@ -77,9 +77,12 @@ def test_repeated_eigenvalues_are_all_found_by_products(count, repeats, sign):
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
 
 
-def test_products_that_do_not_settle_give_nothing(monkeypatch):
+@pytest.mark.parametrize(
+    "error", [ArpackNoConvergence("no", np.empty(0), np.empty((0, 0))), ArpackError(3)]
+)
+def test_products_that_do_not_settle_give_nothing(monkeypatch, error):
     def gives_up(*_: object, **__: object) -> None:
-        raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
+        raise error
 
     monkeypatch.setattr("coterie.numerics.eigen.eigsh", gives_up)
     assert leading_eigenpairs(lambda x: x, 10, 2) is None

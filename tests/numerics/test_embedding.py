@@ -42,7 +42,7 @@ def test_few_features():
 
 
 def plane_of(labels) -> tuple[np.ndarray, int]:
-    ensemble = Ensemble.from_labels(labels, blank_samples="keep")
+    ensemble = Ensemble.from_labels(labels)
     votes = np.repeat(ensemble.member_weight, ensemble.n_clusters_per_member)
     plane, groups = spectral_plane(ensemble.incidence, ensemble.weights.astype(float), votes)
     return ensemble.expand(plane), groups

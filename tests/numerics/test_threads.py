@@ -83,3 +83,34 @@ def test_one_thread_and_two_give_the_same_bits(program):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1"
+
+
+WORKQUEUE = """
+from concurrent.futures import ThreadPoolExecutor
+import numba
+import numpy as np
+from coterie import LWEA, ConsensusClustering, Ensemble
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 4))
+labels = rng.integers(0, 5, (400, 10))
+alone = LWEA(4).fit_predict(labels).tolist()
+with ThreadPoolExecutor(4) as pool:
+    together = [one.tolist() for one in pool.map(LWEA(4).fit_predict, [labels] * 8)]
+assert numba.threading_layer() == "workqueue"
+assert together == [alone] * 8
+ConsensusClustering("auto", n_members=10, random_state=0, n_jobs=2).fit(X)
+print("alive")
+"""
+
+
+def test_several_threads_on_the_workqueue_layer_do_not_abort():
+    environment = os.environ | {"NUMBA_THREADING_LAYER": "workqueue", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", WORKQUEUE],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
+    assert done.stdout == "alive\n", done.stderr

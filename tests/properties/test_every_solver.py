@@ -83,6 +83,14 @@ def test_a_sample_given_twice_equals_a_weight_of_two(name, labels, data):
 
 
 @every_solver
+@examples
+@given(labels=label_matrices(min_samples=2), data=st.data())
+def test_a_sample_without_any_label_stays_noise(name, labels, data):
+    position = data.draw(st.integers(0, len(labels)))
+    testing.check_blank_sample(solver(name), labels, data.draw(up_to_distinct(labels)), position)
+
+
+@every_solver
 def test_any_number_of_threads_gives_the_same_labels(name):
     testing.check_threads(solver(name), noisy_copies(1, n=240, m=12, missing=0.1), 3)
 

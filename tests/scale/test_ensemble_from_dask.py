@@ -20,7 +20,7 @@ from dask import delayed
 
 from coterie import CESHL, EAC, SPCE, Ensemble, LabelError, MemoryBudgetError
 from coterie.core.errors import DataError
-from coterie.scale import ensemble_from_dask
+from coterie.scale import ensemble_from_dask, expand_to_dask
 from coterie.scale import source as source_module
 from coterie.scale._ensemble import Sketch, row_hashes
 from coterie.scale._table import LabelTable, merge_tables
@@ -170,7 +170,7 @@ def table_of(rows: np.ndarray) -> LabelTable:
     array = da.from_array(rows, chunks=rows.shape)
     source = source_module.open_labels(array, None, None, -1)
     tables = [
-        LabelTable.of(found, "here", begin)
+        LabelTable.of(found)
         for begin, found, _ in source_module.read_blocks(rows, source.layout, "here")
     ]
     return merge_tables(tables)
@@ -344,15 +344,14 @@ def test_the_row_of_a_bad_label_is_counted_from_the_start_of_the_partition(monke
         ensemble_from_dask(da.from_array(labels, chunks=(20, 2)))
 
 
-def test_rows_without_a_label_are_counted_and_placed():
-    labels = np.zeros((30, 2), dtype=int)
+def test_rows_without_a_label_stay_noise():
+    labels = np.repeat([[0, 0], [1, 1]], 15, axis=0)
     labels[[17, 25]] = -1
     array = da.from_array(labels, chunks=(10, 2))
-    with pytest.raises(
-        LabelError, match="2 rows without a label in any member, the first in partition 1, row 7"
-    ):
-        ensemble_from_dask(array)
-    assert ensemble_from_dask(array, blank_samples="keep").weights.tolist() == [28, 2]
+    ensemble = ensemble_from_dask(array)
+    assert ensemble.weights.tolist() == [15, 13, 2]
+    clusters = expand_to_dask(ensemble, EAC(2).fit(ensemble).labels_, array).compute()
+    np.testing.assert_array_equal(clusters == -1, labels[:, 0] == -1)
 
 
 def test_columns_that_are_not_there():

@@ -138,7 +138,7 @@ def test_one_cluster_and_no_label():
     assert "the only one" in found.sentence
     assert "its confidence of 1 carries no information" in found.sentence
     assert (found.confidence, found.rival) == (1.0, -1)
-    blank = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
+    blank = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]])
     found = explain(blank, [0, 1, 1], 2)
     assert "no member labelled it" in found.sentence
     assert found.confidence == 0

@@ -124,7 +124,7 @@ def test_a_weight_of_two_is_a_sample_given_twice():
 
 
 def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
-    ensemble = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]], blank_samples="keep")
+    ensemble = Ensemble.from_labels([[0, 0], [1, 1], [-1, -1]])
     assert soft_labels(ensemble, [0, 1, 1])[2].tolist() == [0.5, 0.5]
     assert diagnose_samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
     assert diagnose_samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
+import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.cli._label_files import read_label_files
+from coterie.cli._label_files import read_label_files, read_oriented
 from coterie.cli._methods import SET_ELSEWHERE, settable
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
@@ -31,7 +33,6 @@ from coterie.core.params import parse_parameter
 from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
 from coterie.generate.tables import TableEncoder
-from coterie.io import read_table
 from coterie.io.table import FileTable
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
     from coterie.select import Selection
 
+# names of samples, in the public archives and elsewhere
+SAMPLE_NAME = re.compile(
+    r"(sample|patient|subject|donor|case|control|cell|array|mouse)[ _.-]?s?[ _.-]?\d"
+    r"|GSM\d|[SED]RR\d|SAM[NED]|TCGA-|[ACGT]{12,}-?\d*$",
+    re.IGNORECASE,
+)
+FEWEST_SAMPLE_NAMES = 4
 # with fewer members, two halves of them differ too much to choose k
 CHOOSING_MEMBERS = 30
 
@@ -51,7 +59,9 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     check_outputs(arguments, [arguments.data])
     with Stages() as stages:
         stages.begin(f"reading {arguments.data.name}")
-        table = read_table(arguments.data, "features", arguments.id)
+        table, arguments.id = read_oriented(
+            arguments.data, "features", arguments.id, arguments.transpose
+        )
         truth = None if arguments.truth is None else table.labels(arguments.truth)
         columns, encoder = requested_columns(arguments, table)
         _check_rows(arguments, table.n_rows)
@@ -59,6 +69,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         model.set_params(prepare=encoder, callback=stages.reach)
         model.fit(columns)
         used = [plan for plan in model.encoder_.plans_ if plan.used]
+        _ask_about_columns([plan.name for plan in used], table.n_rows)
         result = log.result(
             model,
             X=columns,
@@ -72,6 +83,18 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         write_outputs(arguments, log, result, ids)
     size = f"{counted(table.n_rows, 'sample')}, {counted(len(used), 'column')} used"
     summarise(arguments, log, result, f"{arguments.data.name}: {size}")
+
+
+def _ask_about_columns(columns: list[str], n_rows: int) -> None:
+    """Warn about columns that are named like samples, as in a table of genes by samples."""
+    named = sum(bool(SAMPLE_NAME.match(column)) for column in columns)
+    if named >= FEWEST_SAMPLE_NAMES and named == len(columns):
+        warnings.warn(
+            f"the {n_rows} rows are clustered, and the {len(columns)} columns are named like samples "
+            f"({columns[0]}, {columns[1]}, ...); if the samples are columns, use --transpose",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def requested_columns(
@@ -103,22 +126,22 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
     files: list[Path] = arguments.files
     check_outputs(arguments, files)
     with Stages() as stages:
-        ensemble, truth = read_label_files(
-            files, arguments.id, arguments.label, arguments.truth, stages
+        read = read_label_files(
+            files, arguments.id, arguments.label, arguments.truth, arguments.transpose, stages
         )
+        ensemble, arguments.id = read.ensemble, read.id
         model, selection = combined(arguments, ensemble, solver, stages)
         n = ensemble.n_samples
         result = log.result(
             model,
             selection=selection,
-            truth=truth,
-            input=file_facts(files) | {"rows": n, "columns": ensemble.n_members},
+            truth=read.classes,
+            input=file_facts(files) | {"rows": n, "columns": ensemble.n_members, "id": read.id},
         )
         stages.begin("writing")
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
         write_outputs(arguments, log, result, ids)
-    name = files[0].name if len(files) == 1 else counted(len(files), "file")
-    summarise(arguments, log, result, f"{name}: {counted(n, 'sample')}")
+    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}")
 
 
 def demo(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -263,8 +286,10 @@ def clustering(
         arguments.clusters,
         n_members=arguments.members,
         generator=arguments.generator,
+        share=arguments.share,
         member_clusters=arguments.member_clusters,
         min_cluster_size=arguments.min_cluster_size or "auto",
+        outliers=arguments.outliers,
         solver=solver,
         callback=stages.members_then(after_members),
         random_state=arguments.seed,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.cli._clustering import chosen_k, requested_columns
-from coterie.cli._label_files import read_label_files
+from coterie.cli._label_files import read_label_files, read_oriented
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import (
     CONFIDENCE,
@@ -29,7 +29,7 @@ from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, SampleError
 from coterie.core.text import counted, listed
 from coterie.generate.tables import table_features
-from coterie.io import check_writable, read_table, write_table
+from coterie.io import check_writable, write_table
 from coterie.io.parquet import readable, require_pyarrow
 from coterie.result import Result
 from coterie.trust import Explanation
@@ -48,16 +48,21 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     with Stages() as stages:
         data: Any
         if arguments.labels:
-            data, _ = read_label_files(files, arguments.id, arguments.columns, None, stages)
+            read = read_label_files(
+                files, arguments.id, arguments.columns, None, arguments.transpose, stages
+            )
+            name, data = read.words, read.ensemble
             size = f"{counted(data.n_samples, 'sample')}, {counted(data.n_members, 'member')}"
         else:
-            stages.begin(f"reading {files[0].name}")
-            table = read_table(files[0], "features", arguments.id)
+            name = files[0].name
+            stages.begin(f"reading {name}")
+            table, arguments.id = read_oriented(
+                files[0], "features", arguments.id, arguments.transpose
+            )
             data = table_features(*requested_columns(arguments, table))
             size = f"{counted(len(data), 'sample')}, {counted(data.shape[1], 'feature')}"
         selection = chosen_k(arguments, data, None, stages)
-    headline = f"{', '.join(path.name for path in files)}: {size}"
-    show_selection(arguments, log, selection, file_facts(files), headline)
+    show_selection(arguments, log, selection, file_facts(files), f"{name}: {size}")
 
 
 def check_select(arguments: argparse.Namespace) -> None:

@@ -195,6 +195,16 @@ def _clusters(text: str) -> int | tuple[int, int]:
     return _cluster_range(text) if "-" in text[1:] else _whole(1, "; auto chooses it")(text)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, but is {text!r}")
+    return share
+
+
 def _jobs(text: str) -> int:
     return -1 if text.strip() == "-1" else _whole(1, "; -1 takes all cores")(text)
 
@@ -248,6 +258,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "rows, drawn anew for each clustering; median takes the median of the column",
     },
     "--id": {"metavar": "COL", "help": "column of sample ids"},
+    "--transpose": {
+        "action": "store_true",
+        "help": "samples are columns, not rows; --id names the column with the names of the rows",
+    },
     "--columns": COLUMN_NAMES | {"help": "columns to cluster by (default: all useful ones)"},
     "--drop": COLUMN_NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
@@ -297,9 +311,18 @@ COMMANDS = {
         "cluster a table of features",
         "Cluster the rows of a table many times by k-means and combine the clusterings.",
         (
-            *("data", *SOLVER, "--members", "--generator", "--member-clusters"),
-            *("--min-cluster-size", "--id", "--columns", "--drop", "--scale", "--categories"),
-            *("--impute", "--truth", "--jobs"),
+            *("data", *SOLVER, "--members", "--generator", "--share"),
+            *(
+                "--member-clusters",
+                "--min-cluster-size",
+                "--outliers",
+                "--id",
+                "--columns",
+                "--drop",
+                "--scale",
+                "--categories",
+            ),
+            *("--impute", "--truth", "--transpose", "--jobs"),
         ),
         {
             "data": {
@@ -322,11 +345,24 @@ COMMANDS = {
                 "kmeans, subsample (k-means on random "
                 "subsets of the rows), features (k-means on random subsets of the columns) or spectral",
             },
+            "--share": {
+                "type": _share,
+                "metavar": "PART",
+                "help": "part of the rows (subsample, default 0.8) or columns (features, default 0.5) "
+                "that each clustering sees",
+            },
             "--min-cluster-size": {
                 "type": _whole(1),
                 "metavar": "N",
                 "help": "set samples in smaller clusters aside as outliers while the clusterings are "
                 "made (default: 1 %% of the rows, at least 2)",
+            },
+            "--outliers": {
+                "choices": ("assign", "noise"),
+                "default": "assign",
+                "metavar": "HOW",
+                "help": "put samples set aside into the cluster that fits best (assign, default), or "
+                "label them -1 (noise)",
             },
         },
         epilog=OUTPUT_ROWS,
@@ -337,7 +373,7 @@ COMMANDS = {
         "combine clusterings that you already have",
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by --id.",
-        ("files", *SOLVER, "--id", "--label", "--truth"),
+        ("files", *SOLVER, "--id", "--label", "--truth", "--transpose"),
         {
             "files": FILES
             | {
@@ -359,7 +395,7 @@ COMMANDS = {
         "structure, and recommend one, or say that there is no structure.",
         (
             *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--scale"),
-            *("--categories", "--impute", "--members"),
+            *("--categories", "--impute", "--members", "--transpose"),
             *("-o --output", "--seed", "--jobs", "--json"),
         ),
         {

@@ -180,6 +180,7 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
         "n_members": ensemble.n_members,
         "n_microclusters": ensemble.n_microclusters,
         "n_clusters": result.n_clusters,
+        "n_noise": ensemble.total_count - ensemble.without_blank.total_count,
         "converged": result.converged,
         "mean_confidence": mean_confidence(result),
         "verdict": None if result.verdict is None else asdict(result.verdict),

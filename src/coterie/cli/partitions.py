@@ -55,6 +55,10 @@ PARQUET = ".parquet"
 OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
 
 
+# rows by which a column of ids is found
+HEAD_ROWS = 1_000
+
+
 @dataclass(frozen=True)
 class Labelled:
     """A model fitted to rows in partitions.
@@ -116,6 +120,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
+    _find_id(arguments, files)
     data: Any
     with Stages() as stages, _workers(arguments, stages) as client:
         if arguments.labels:
@@ -153,6 +158,7 @@ def _carry_out(
     columns = (LABEL, CONFIDENCE, DISTINCT)
     check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
+    _find_id(arguments, files)
     with warnings.catch_warnings(), Stages() as stages:
         # Dask's warning about the table of distinct rows does not help the user, who cannot shrink it
         warnings.filterwarnings("ignore", message="Sending large graph")
@@ -178,14 +184,38 @@ def _carry_out(
     if arguments.command == "cluster":
         size += f", {counted(labelled.n_columns, 'column')} used"
     size += f", in {counted(len(files), 'parquet file')}"
+    if arguments.id is not None:
+        size += f", ids in {arguments.id!r}"
     summarise(arguments, log, result, f"{listed(map(str, paths), 5)}: {size}")
 
 
 # ---------------------------------------------------------------------- before the work
 
 
+def _find_id(arguments: argparse.Namespace, files: Sequence[str]) -> None:
+    """Take the column of ids, if there is one and none was named, by the first rows."""
+    from pyarrow import ArrowException, parquet
+
+    if arguments.id is not None:
+        return
+    try:
+        with parquet.ParquetFile(files[0]) as file:
+            head = next(file.iter_batches(HEAD_ROWS), None)
+        if head is None:
+            return
+        found = TableEncoder().fit(head.to_pandas(ignore_metadata=True)).id_column_
+    except (ArrowException, OSError, CoterieError):
+        # whoever reads the rows says what is wrong with them
+        return
+    asked = getattr(arguments, "label", None) or getattr(arguments, "columns", None) or ()
+    if found not in (*asked, *getattr(arguments, "drop", ()), LABEL, CONFIDENCE, DISTINCT):
+        arguments.id = found
+
+
 def _check_workers(arguments: argparse.Namespace) -> None:
-    """Refuse options for workers that contradict each other."""
+    """Refuse options that do not go together."""
+    if arguments.transpose:
+        raise UsageError("--transpose does not work for rows in partitions; leave it out")
     if arguments.scheduler is not None and (
         arguments.workers is not None or arguments.worker_memory is not None
     ):

@@ -120,18 +120,23 @@ class Screen:
         ``counts`` gives the number of samples that each entry represents, one by default.
         """
         counts = np.ones(len(labels)) if counts is None else counts
+        noise = counts[labels < 0].sum()
+        labels, confidence, counts = (part[labels >= 0] for part in (labels, confidence, counts))
         sizes = np.bincount(labels, weights=counts)
         means = np.bincount(labels, weights=confidence * counts) / sizes
+        total = sizes.sum() + noise
         shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLUSTERS])
         rows = []
         for cluster in shown.tolist():
-            share = sizes[cluster] / sizes.sum()
-            row = [str(cluster), shown_count(sizes[cluster]), f"{100 * share:.1f} %"]
+            share = f"{100 * sizes[cluster] / total:.1f} %"
+            row = [str(cluster), shown_count(sizes[cluster]), share]
             row.append(f"{means[cluster]:.2f}" if len(sizes) > 1 else "-")
             if classes is not None:
                 inside = np.bincount(classes[labels == cluster])
                 row.append(f"{inside.argmax()} ({100 * inside.max() / inside.sum():.0f} %)")
             rows.append(row)
+        if noise:
+            rows.append(["-1 (noise)", shown_count(noise), f"{100 * noise / total:.1f} %", "-"])
         headings = ["cluster", "samples", "share", "confidence"]
         self.table([*headings, *([class_heading] if class_heading else [])], rows)
         if len(sizes) > len(shown):

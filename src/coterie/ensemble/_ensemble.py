@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -103,7 +103,6 @@ class Ensemble:
         sample_weight: ArrayLike | None = None,
         member_weight: ArrayLike | None = None,
         sample_ids: ArrayLike | None = None,
-        blank_samples: Literal["refuse", "keep"] = "refuse",
     ) -> Self:
         """Make an ensemble from a table of labels: one row per sample, one column per member.
 
@@ -126,9 +125,11 @@ class Ensemble:
             Ids of the samples, all different, used in outputs; by default the index of a pandas
             frame, unless it only counts the rows, has duplicates or missing values, or has several
             levels.
-        blank_samples : {"refuse", "keep"}, default "refuse"
-            Whether a sample without a label in any member is an error. Members say nothing about
-            such a sample; only methods that fill in labels (PCE) accept an ensemble that has one.
+
+        Notes
+        -----
+        A sample without a label in any member, such as one that DBSCAN always calls noise, is kept.
+        Methods leave it out, label it -1, and give it confidence 0.
 
         Examples
         --------
@@ -144,20 +145,15 @@ class Ensemble:
         >>> Ensemble.from_labels(frame).sample_ids.tolist()
         ['ann', 'bob', 'cy']
         """
-        if not isinstance(blank_samples, str) or blank_samples not in ("refuse", "keep"):
-            raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
         labels, ids = aligned(labels)
         if ids is None:
             ids = index_ids(labels)
-        ensemble = cls._from_read(
+        return cls._from_read(
             members_of_labels(labels, names, missing),
             sample_weight,
             member_weight,
             ids if sample_ids is None else sample_ids,
         )
-        if blank_samples == "refuse":
-            ensemble.refuse_blank_samples()
-        return ensemble
 
     @classmethod
     def from_members(
@@ -178,11 +174,9 @@ class Ensemble:
         >>> Ensemble.from_members([[0, 0, 1, 1], ["u", "u", "u", "v"]]).n_microclusters
         3
         """
-        ensemble = cls._from_read(
+        return cls._from_read(
             members_of_vectors(members, names, missing), sample_weight, member_weight, sample_ids
         )
-        ensemble.refuse_blank_samples()
-        return ensemble
 
     @classmethod
     def from_tables(
@@ -219,9 +213,7 @@ class Ensemble:
         """
         names, columns, ids = members_of_tables(tables, id, label, missing)
         rows = distinct_rows_of_columns(columns)
-        ensemble = cls._assemble(rows, names, None, checked_weights(member_weight, len(names)), ids)
-        ensemble.refuse_blank_samples()
-        return ensemble
+        return cls._assemble(rows, names, None, checked_weights(member_weight, len(names)), ids)
 
     # ------------------------------------------------------------------ sizes and views
 
@@ -343,25 +335,53 @@ class Ensemble:
         """Sums of weights as numbers of samples: integers where the weights are counts."""
         return np.rint(sums).astype(np.int64) if self.has_whole_weights else sums
 
+    @cached_property
+    def has_label(self) -> NDArray[np.bool_]:
+        """Whether any member labels a microcluster, shape (N,)."""
+        return _read_only(self.observed.any(axis=1))
+
     def blank_samples(self) -> NDArray[np.int64]:
         """Positions of the samples without a label in any member."""
-        blank = np.flatnonzero(~self.observed.any(axis=1))
-        return np.flatnonzero(np.isin(self.inverse, blank)) if blank.size else blank
+        if self.has_label.all():
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(~self.has_label[self.inverse])
 
-    def refuse_blank_samples(self) -> None:
-        """Raise LabelError naming the first five samples without a label in any member."""
-        blank = self.blank_samples()
-        if blank.size:
-            raise LabelError(f"{self.describe_blank(blank)}; leave these samples out")
+    @cached_property
+    def without_blank(self) -> Self:
+        """The ensemble of the samples with a label; the other microclusters keep their order.
 
-    def describe_blank(self, blank: NDArray[np.int64]) -> str:
-        """The number of samples without a label, and the first ones by id or row."""
-        ids = blank if self.sample_ids is None else self.sample_ids[blank]
-        return (
-            f"{counted(len(blank), 'sample')} without a label in any member: "
-            f"{'rows' if self.sample_ids is None else 'ids'} "
-            f"{', '.join(str(value) for value in ids[:5])}{', ...' if len(blank) > 5 else ''}"
+        Examples
+        --------
+        >>> from coterie import Ensemble
+        >>> ensemble = Ensemble.from_labels([[0, 0], [-1, -1], [1, 1]])
+        >>> ensemble.blank_samples().tolist(), ensemble.without_blank.n_samples
+        ([1], 2)
+        """
+        if self.has_label.all():
+            return self
+        kept = self.has_label[self.inverse]
+        number = np.cumsum(self.has_label, dtype=np.int32) - 1
+        return replace(
+            self,
+            labels=self.labels[self.has_label],
+            weights=self.weights[self.has_label],
+            inverse=number[self.inverse[kept]],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[kept],
+            sample_ids=None if self.sample_ids is None else self.sample_ids[kept],
         )
+
+    def with_blank(self, values: ArrayLike, fill: Any) -> NDArray[Any]:
+        """Values of the microclusters of :attr:`without_blank`, and ``fill`` for the blank one."""
+        array = np.asarray(values)
+        if self.has_label.all():
+            return array
+        full = np.full((self.n_microclusters, *array.shape[1:]), fill, dtype=array.dtype)
+        full[self.has_label] = array
+        return full
+
+    def with_blank_pairs(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The same for pairs of microclusters: a blank sample has nothing in common with any other."""
+        return self.with_blank(self.with_blank(values, 0).T, 0).T
 
     def expand(self, values: ArrayLike) -> NDArray[Any]:
         """Copy values of the microclusters to their samples: N x ... in, n x ... out.
@@ -408,11 +428,9 @@ class Ensemble:
         )
         rows = DistinctRows(rows.codes, rows.inverse[self.inverse], rows.categories)
         names = [self.members[j] for j in chosen]
-        selected = self._assemble(
+        return self._assemble(
             rows, names, self.sample_weight, self.member_weight[chosen], self.sample_ids
         )
-        selected.refuse_blank_samples()
-        return selected
 
     def subset(self, rows: ArrayLike | slice) -> Self:
         """The ensemble of some samples, given by positions, mask or slice."""

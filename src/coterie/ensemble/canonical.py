@@ -25,6 +25,11 @@ def _mix(x):
 @njit(cache=True, nogil=True)
 def _refine(labels, n_clusters, weight_bits, member_bits, rounds):
     n, m = labels.shape
+    # a row without any label changes neither the members nor the order of the other rows
+    labelled = np.zeros(n, dtype=np.bool_)
+    for u in range(n):
+        for j in range(m):
+            labelled[u] |= labels[u, j] >= 0
     cluster_salt = np.uint64(0x9E3779B97F4A7C15)
     missing_salt = np.uint64(0xD6E8FEB86659FD93)
     signature = np.empty(n, dtype=np.uint64)
@@ -37,7 +42,8 @@ def _refine(labels, n_clusters, weight_bits, member_bits, rounds):
             clusters = np.zeros(n_clusters[j] + 1, dtype=np.uint64)
             for u in range(n):
                 # a missing label (-1) is counted in the last entry
-                clusters[labels[u, j]] += signature[u]
+                if labelled[u]:
+                    clusters[labels[u, j]] += signature[u]
             total = np.uint64(0)
             for q in range(n_clusters[j]):
                 # skip codes that no row uses

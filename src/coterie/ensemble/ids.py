@@ -3,6 +3,9 @@
 An id is any hashable value that is not missing, and no two samples share one. Whole numbers are
 integers: 7 and 7.0 are the same id. "7" is another id, and ids of different kinds are never joined.
 
+Tables are joined by a normal form of their ids (:func:`join_key`): text that looks the same is the same id.
+Ids that differ in upper and lower case only are not joined, because they may be different samples.
+
 A named column that differs in each of eight or more rows is probably an id, not a clustering. A column of
 text like that is always refused. A column of numbers is refused in a file, where the user can name the
 label columns, and causes a warning elsewhere.
@@ -10,18 +13,24 @@ label columns, and causes a warning elsewhere.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import CoterieError, LabelError, with_advice
+from coterie.core.text import counted
 from coterie.ensemble.missing import is_missing
 
+# zero-width space, word joiner, byte order mark and soft hyphen
+ZERO_WIDTH = dict.fromkeys([0x200B, 0x2060, 0xFEFF, 0x00AD])
+WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 # with fewer rows, a clustering may give each sample its own label
 FEWEST_ROWS_OF_IDS = 8
 # rows checked before the whole column: a clustering hardly ever differs in each of them
@@ -84,6 +93,102 @@ def checked_ids(
                 "ids must differ"
             )
     return SampleIds(ids)
+
+
+def join_key(value: Any) -> Any:
+    """What an id is joined by: text in Unicode's normal form NFC, without what cannot be seen.
+
+    Zero-width characters and space at the ends are dropped, and "7.0" is "7".
+
+    Examples
+    --------
+    >>> from coterie.ensemble.ids import join_key
+    >>> [join_key(id) for id in ("ann", " ann", "7.0", "ann\\u200b", 7)]
+    ['ann', 'ann', '7', 'ann', 7]
+    """
+    if not isinstance(value, str):
+        return value
+    if not value.isascii():
+        value = normalize("NFC", value.translate(ZERO_WIDTH))
+    value = value.strip()
+    if value.endswith(".0") and (number := WHOLE_NUMBER.fullmatch(value)):
+        return number[1]
+    return value
+
+
+class JoinedIds:
+    """The samples of several tables, each in the order in which its id first appears."""
+
+    def __init__(self) -> None:
+        self.ids: list[Any] = []
+        self._position: dict[Any, int] = {}
+        self._tables: list[NDArray[np.int64]] = []
+        self._rewritten: list[tuple[Any, Any]] = []
+
+    def add(self, ids: Sequence[Any], table: str) -> NDArray[np.int64]:
+        """The position of each sample of one more table; new samples are appended."""
+        before = len(self.ids)
+        rows: list[int] = []
+        for value in ids:
+            row = self._position.setdefault(join_key(value), len(self.ids))
+            if row == len(self.ids):
+                self.ids.append(value)
+            rows.append(row)
+        if len({*rows}) < len(rows):
+            first: dict[int, Any] = {}
+            one, other = next(
+                (first[row], value)
+                for row, value in zip(rows, ids, strict=True)
+                if first.setdefault(row, value) is not value
+            )
+            raise LabelError(
+                f"{table}: the ids {one!r} and {other!r} look the same; write them in the same way if "
+                "they are one sample, or in clearly different ways"
+            )
+        self._rewritten += [
+            (self.ids[row], value)
+            for row, value in zip(rows, ids, strict=True)
+            if row < before and self.ids[row] != value
+        ]
+        self._tables.append(np.array(rows, dtype=np.int64))
+        return self._tables[-1]
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn about ids that were joined though written differently, and about those that were not."""
+        if self._rewritten:
+            count = len(self._rewritten)
+            warnings.warn(
+                f"{counted(count, 'id')} {'differs' if count == 1 else 'differ'} between tables only in "
+                "characters that cannot be seen, in the way accents are stored, or as 7 and 7.0 do, "
+                f"and were joined ({_pairs(self._rewritten)})",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+        if doubtful := self._in_other_case():
+            warnings.warn(
+                f"{counted(len(doubtful), 'id')} of one table differ from an id of another only in "
+                f"upper and lower case, and were not joined ({_pairs(doubtful)}); if they are the same "
+                "samples, write them in the same way, for example in lower case",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _in_other_case(self) -> list[tuple[Any, Any]]:
+        """Pairs of ids that are the same in lower case and never occur in one table."""
+        alike: dict[str, list[int]] = {}
+        for key, row in self._position.items():
+            if isinstance(key, str):
+                alike.setdefault(key.casefold(), []).append(row)
+        pairs = []
+        for rows in alike.values():
+            if len(rows) > 1 and all(np.isin(rows, table).sum() < 2 for table in self._tables):
+                pairs += [(self.ids[rows[0]], self.ids[row]) for row in rows[1:]]
+        return pairs
+
+
+def _pairs(pairs: Sequence[tuple[Any, Any]]) -> str:
+    shown = [f"{one!a} and {other!a}" for one, other in pairs[:3]]
+    return f"{', '.join(shown)}{', ...' if len(pairs) > 3 else ''}"
 
 
 def id_vector(given: object, n_samples: int) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from coterie.core.errors import LabelError
 from coterie.core.text import absent_column, repeated
 from coterie.ensemble.columns import Categorical, encode
 from coterie.ensemble.ids import (
+    JoinedIds,
     checked_ids,
     id_array,
     index_ids,
@@ -84,18 +85,18 @@ def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
     if not known:
         return labels, None
     first, order = next(iter(known.items()))
-    position = {key: row for row, key in enumerate(order.tolist())}
+    samples = JoinedIds()
     columns = dict(labels)
     for name, given in known.items():
-        keys = given.tolist()
-        if other := len(set(keys) ^ set(position)):
+        rows = samples.add(given.tolist(), repr(name))
+        if other := 2 * len(samples.ids) - len(order) - len(rows):
+            samples.warn(stacklevel=4)
             raise LabelError(
                 f"members {first!r} and {name!r} have different samples: {other:,} ids are in only one "
                 "of their indexes; join them with Ensemble.from_tables, or reindex them"
             )
-        rows = np.empty(len(keys), dtype=np.int64)
-        rows[[position[key] for key in keys]] = np.arange(len(keys))
-        columns[name] = columns[name].iloc[rows]
+        columns[name] = columns[name].iloc[np.argsort(rows)]
+    samples.warn(stacklevel=4)
     return columns, order
 
 
@@ -142,7 +143,7 @@ def members_of_tables(
     if not named:
         raise LabelError("tables is empty; give at least one table")
     absent = MissingValues.named(missing)
-    position: dict[Any, int] = {}
+    samples = JoinedIds()
     kinds: dict[str, str] = {}
     rows_of_tables: list[NDArray[np.int64]] = []
     members: list[tuple[str, NDArray[np.int64], object]] = []
@@ -152,8 +153,7 @@ def members_of_tables(
             raise LabelError(
                 f"{name} must be a dataframe or a mapping of columns, but is {type(table).__name__}"
             )
-        ids = _table_ids(columns, id, name, kinds)
-        rows = np.array([position.setdefault(key, len(position)) for key in ids], dtype=np.int64)
+        rows = samples.add(_table_ids(columns, id, name, kinds), name)
         rows_of_tables.append(rows)
         for column in _label_columns(columns, id, label, name):
             members.append((f"{name}.{column}", rows, columns[column]))
@@ -169,11 +169,12 @@ def members_of_tables(
                 "name the columns of labels with {label}",
                 stacklevel=4,
             )
-        full = np.full(len(position), -1, dtype=np.int32)
+        full = np.full(len(samples.ids), -1, dtype=np.int32)
         full[rows] = codes
         coded.append((full, categories))
-    _warn_of_separate_tables([name for name, _ in named], rows_of_tables, len(position))
-    return with_suffixes([member for member, _, _ in members]), coded, id_array([*position])
+    samples.warn(stacklevel=4)
+    _warn_of_separate_tables([name for name, _ in named], rows_of_tables, len(samples.ids))
+    return with_suffixes([member for member, _, _ in members]), coded, id_array(samples.ids)
 
 
 def with_suffixes(names: Sequence[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """Scores of a partition, or of the ensemble itself, that need no known classes.
 
+Samples that no member labelled are left out.
+
 A microcluster of weight r represents r samples. Pairs of samples are counted without listing them: r_u r_v
 pairs between two microclusters and r_u (r_u - 1) / 2 inside one.
 """
@@ -94,6 +96,7 @@ def cophenetic_correlation(
     0.9554
     """
     require_ensemble(ensemble)
+    ensemble = ensemble.without_blank
     from coterie.numerics.linkage import Dendrogram, weighted_linkage
 
     require_dense(ensemble, 24, "The cophenetic correlation", memory_budget)
@@ -157,6 +160,7 @@ def pac(
     check_parameters("pac", {"lower": lower, "upper": upper}, domain)
     if not lower < upper:
         raise ParameterError(f"pac: lower must be below upper, but is {lower} with upper {upper}")
+    ensemble = ensemble.without_blank
     together = coassociation(ensemble, memory_budget=memory_budget)
     return ambiguous_share(together, ensemble.sizes, lower, upper)
 

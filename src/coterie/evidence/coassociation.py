@@ -100,7 +100,8 @@ def transitions(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[
 
     Entry (u, v) is the chance to step from a sample of u to one given sample of v; cluster sizes
     count samples, so the rows sum to one with the weights: ``T @ ensemble.weights == 1``. Only the
-    members that label a sample are picked for it, in proportion to their ``member_weight``.
+    members that label a sample are picked for it, in proportion to their ``member_weight``. The row of
+    samples without any label is zero.
 
     Examples
     --------
@@ -118,7 +119,8 @@ def transitions(ensemble: Ensemble, *, memory_budget: Budget = None) -> NDArray[
     require_dense(ensemble, 8, "The transition matrix", memory_budget)
     values = ensemble.weight_of_cluster / ensemble.cluster_sizes
     steps = weighted_agreements(ensemble.labels, values, ensemble.cluster_starts)
-    steps /= ensemble.observed_weight[:, None]
+    # no step leads from a sample without any label
+    steps /= np.where(ensemble.has_label, ensemble.observed_weight, 1.0)[:, None]
     return steps
 
 

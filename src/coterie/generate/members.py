@@ -44,6 +44,8 @@ SHAPES: tuple[Literal["kmeans", "tied", "full"], ...] = (
     *("kmeans", "tied", "full"),
     "kmeans",
 )
+# Share of the samples or of the features that a member sees.
+SHARES = {"subsample": 0.8, "features": 0.5}
 # Below this order the dense eigensolver is faster than starting an iteration.
 DENSE_ORDER = 500
 
@@ -146,6 +148,9 @@ def make_pool(
     *,
     gaps: Gaps | None = None,
     aside: NDArray[np.bool_] | None = None,
+    label_aside: bool = True,
+    share: float | None = None,
+    clusterer: Any = None,
 ) -> Pool:
     """Fit the members of a named generator, or one member per given clusterer.
 
@@ -158,7 +163,11 @@ def make_pool(
     gaps : Gaps, optional
         The missing values of X. Every member fills them anew.
     aside : array of bool, shape (n,), optional
-        Samples on which no member is fitted. The fitted members label them afterwards.
+        Samples on which no member is fitted.
+    label_aside : bool
+        Whether the fitted members label these samples.
+    share, clusterer
+        Of the generators "subsample" and "features"; None takes their default.
     """
     kept = None if aside is None else np.flatnonzero(~aside)
     complete = X if gaps is None else gaps.filled_by_mean(X)
@@ -169,13 +178,13 @@ def make_pool(
     elif generator == "spectral":
         seen, plans = spectral_plans(seen, n_members, n_clusters, rng)
         return fit_members(seen, plans, n_jobs=n_jobs, callback=callback)
+    elif generator in ("auto", "kmeans"):
+        make_plans = shape_plans if generator == "auto" else kmeans_plans
+        plans = make_plans(seen, n_members, n_clusters, rng)
     else:
-        plans_of = {
-            "auto": shape_plans,
-            "subsample": subsample_plans,
-            "features": feature_plans,
-        }
-        plans = plans_of.get(generator, kmeans_plans)(seen, n_members, n_clusters, rng)
+        plans_of = subsample_plans if generator == "subsample" else feature_plans
+        part = SHARES[generator] if share is None else share
+        plans = plans_of(seen, n_members, n_clusters, rng, part, clusterer)
     if kept is not None:
         plans = [
             replace(plan, rows=kept if plan.rows is None else kept[plan.rows]) for plan in plans
@@ -188,7 +197,7 @@ def make_pool(
             # A member need not be the best mixture, and copies of a row need no cluster each.
             warnings.simplefilter("ignore", ConvergenceWarning)
         pool = fit_members(X, plans, n_jobs=n_jobs, callback=callback, gaps=gaps)
-    if aside is not None:
+    if aside is not None and label_aside:
         pool.labels[aside] = pool.predict(complete[aside])
     return pool
 
@@ -295,8 +304,8 @@ def subsample_plans(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
-    share: float = 0.8,
-    clusterer: Any = None,
+    share: float,
+    clusterer: Any,
 ) -> list[MemberPlan]:
     """Plans of :func:`subsample_pool`."""
     n = X.shape[0]
@@ -320,8 +329,8 @@ def feature_plans(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
-    share: float = 0.5,
-    clusterer: Any = None,
+    share: float,
+    clusterer: Any,
 ) -> list[MemberPlan]:
     """Plans of :func:`feature_pool`."""
     d = X.shape[1]

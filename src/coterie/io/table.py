@@ -14,7 +14,7 @@ from coterie.core.budget import require
 from coterie.core.errors import DataError
 from coterie.core.text import absent_column, listed, noun_for, quoted, repeated
 from coterie.ensemble.columns import first_non_label
-from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row
+from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row, join_key
 from coterie.ensemble.missing import MISSING_LABEL_TEXT
 
 Column = NDArray[Any] | list[Any]
@@ -61,6 +61,35 @@ class FileTable:
     def row_name(self, row: int) -> str:
         """How messages name a row: by its line in a text file."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
+
+    def transposed(self, names: str | None = None) -> FileTable:
+        """The table with rows and columns exchanged; the names of its columns become ids.
+
+        Parameters
+        ----------
+        names : str, optional
+            The column with the names of the rows. By default the first one, if it holds text or
+            counts the rows. The column of ids is named ``sample``.
+        """
+        first = self.column(names or self.main[0])
+        count = np.arange(self.n_rows)
+        counts = not isinstance(first, list) and np.isin(first - first[0], count).all()
+        if names is None and (isinstance(first, list) or (counts and differs_in_every_row(first))):
+            names = self.main[0]
+        rows = map(str, count.tolist() if names is None else self.ids(names))
+        kept = [name for name in self.main if name != names]
+        if not kept:
+            raise DataError(f"{self.path}: no column is left")
+        cells = [self.columns[name] for name in kept]
+        columns: Iterable[Column]
+        if any(isinstance(column, list) for column in cells):
+            # a column with text holds its numbers as text, too
+            columns = map(list, zip(*map(_as_texts, cells), strict=True))
+        else:
+            columns = np.stack(cells).T
+        turned = dict(zip(rows, columns, strict=True))
+        sample = next(name for name in ("sample", "sample_id", "sample id") if name not in turned)
+        return FileTable(self.path, {sample: kept, **turned}, (sample, *turned))
 
     def mixed(
         self,
@@ -219,12 +248,20 @@ class FileTable:
             )
 
 
+def _as_texts(column: Column) -> list[str | None]:
+    if isinstance(column, list):
+        return column
+    values = column.tolist()
+    whole = [int(value) if value == value and value % 1 == 0 else value for value in values]
+    return [str(value) if value == value else None for value in whole]
+
+
 def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
     """The ids of several files; those that are text in one file become text in all.
 
     A text file does not say whether 7 is a number or text, so "7" in one file and 7 in another are
-    the same id. Numbers written in another way ("007", "7.0") are refused: only the user knows
-    whether they are the same.
+    the same id. Numbers written in another way ("007") are refused: only the user knows whether they
+    are the same.
     """
     ids = [table.ids(name) for table in tables]
     is_text = [any(isinstance(value, str) for value in column) for column in ids]
@@ -243,6 +280,7 @@ def ids_to_join(tables: Sequence[FileTable], name: str) -> list[SampleIds]:
 
 def _is_number_written_otherwise(text: str) -> bool:
     """Whether a text is a whole number, but not as Python writes it, such as "007"."""
+    text = join_key(text)
     if text.removeprefix("-").isdecimal():
         # not by float(), which rounds; int() accepts a few thousand digits
         return len(text) < LONGEST_NUMBER and str(int(text)) != text

@@ -30,7 +30,7 @@ def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
             if share == best:
                 # a comparison over more members counts more
                 votes[clusters[u]] += weights[u] * seen
-        out[i] = np.argmax(votes)
+        out[i] = np.argmax(votes) if votes.any() else -1
 
 
 def nearest_clusters(
@@ -44,7 +44,8 @@ def nearest_clusters(
 
     The share is taken over the members that labelled both rows (-1: not labelled). If several
     microclusters have the largest share, each votes for its cluster with its number of samples times
-    the weight of the members compared. The lower cluster wins a tie.
+    the weight of the members compared. The lower cluster wins a tie. A row that shares no member with any
+    microcluster gets -1.
     """
     out = np.empty(len(new), dtype=np.int64)
     n_clusters = int(clusters.max()) + 1

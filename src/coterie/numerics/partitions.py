@@ -30,6 +30,13 @@ def by_first_appearance(labels: NDArray[Any]) -> IntArray:
     return rank[inverse]
 
 
+def clusters_by_first_appearance(labels: IntArray) -> IntArray:
+    """The same for clusters, where -1 means none and stays."""
+    clusters = np.full(len(labels), -1, dtype=np.int64)
+    clusters[labels >= 0] = by_first_appearance(labels[labels >= 0])
+    return clusters
+
+
 @dataclass(frozen=True)
 class Overlaps:
     """Contingency tables of one or several pairs of partitions, as lists of non-empty overlaps.

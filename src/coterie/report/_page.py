@@ -27,7 +27,9 @@ TABLE_ROWS = 300
 
 def page(result: Result, title: str | None = None) -> bytes:
     """The report of a result as one HTML page in UTF-8, the same bytes for the same result."""
-    reading = Reading(result)
+    labelled = result.without_blank()
+    left_out = result.ensemble.total_count - labelled.ensemble.total_count
+    reading = Reading(labelled, left_out)
     budget = float(STORE_BYTES)
     html = _render(reading, title, payload(reading, budget))
     # very wide tables leave less room for the samples

@@ -51,9 +51,18 @@ MERGED_CLUSTERS = 60
 
 @dataclass(frozen=True)
 class Reading:
-    """A result, and what the page shows of it."""
+    """A result, and what the page shows of it.
+
+    Attributes
+    ----------
+    result : Result
+        Of the samples with a label in some member.
+    left_out : int or float
+        Number of other samples, which are in no cluster.
+    """
 
     result: Result
+    left_out: float = 0
 
     @cached_property
     def ensemble(self) -> Ensemble:

@@ -83,6 +83,8 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
     result, ensemble = reading.result, reading.ensemble
     n = reading.ensemble.total_count
     rows = counted(ensemble.n_microclusters, "distinct label row")
+    if reading.left_out:
+        rows += f"; {shown_count(reading.left_out)} more without a label, in no cluster"
     numbers = [
         (shown_count(n), "samples", f"by weight; {rows}" if reading.weighted else rows),
         (f"{result.n_clusters:,}", noun_for(result.n_clusters, "cluster"), _choice_of_k(reading)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,6 @@ from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
 from coterie.core.errors import LabelError, MemoryBudgetError
 from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
-from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.compress import DistinctRows
@@ -39,7 +38,6 @@ def ensemble_from_dask(
     id: str | None = None,
     missing: Missing = -1,
     member_weight: ArrayLike | None = None,
-    blank_samples: Literal["refuse", "keep"] = "refuse",
     memory_budget: Budget = None,
     split_every: int = SPLIT_EVERY,
     client: Any = None,
@@ -68,8 +66,6 @@ def ensemble_from_dask(
         Values that mean "no label", besides NaN, None and NA.
     member_weight : array, optional
         Positive weight of each member.
-    blank_samples : {"refuse", "keep"}, default "refuse"
-        Whether a row without a label in any member is an error.
     memory_budget : int, str or None, default None
         Bytes that the distinct rows may take in this process. Their number is estimated while
         partitions are read, from a sketch of 32 KiB per partition. Too many raise an error at once.
@@ -99,19 +95,11 @@ def ensemble_from_dask(
         {"split_every": split_every, "memory_budget": memory_budget, "callback": callback},
         {"split_every": Integer(2), "memory_budget": BUDGET, "callback": CALLBACK},
     )
-    if blank_samples not in ("refuse", "keep"):
-        raise LabelError(f"blank_samples must be 'refuse' or 'keep', but is {blank_samples!r}")
     source = open_labels(labels, columns, id, missing)
     weight = checked_weights(member_weight, len(source.layout.names))
     table = _compressed(source, split_every, memory_budget, client, callback)
     if table.n_rows == 0:
         raise LabelError("no samples: the partitions are empty")
-    if blank_samples == "refuse" and table.blank is not None:
-        count = int(table.counts[(table.codes < 0).all(axis=1)].sum())
-        raise LabelError(
-            f"{counted(count, 'row')} without a label in any member, the first in "
-            f"{table.blank}; leave out such rows"
-        )
     if not is_array(source.collection):
         refuse_id_columns(
             dict(zip(source.layout.names, table.categories, strict=True)),
@@ -158,8 +146,8 @@ def _compressed(
 def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
     """The distinct rows of one partition."""
     table = LabelTable.empty(len(layout.names))
-    for begin, rows, _ in read_blocks(part, layout, part_name):
-        block = LabelTable.of(rows, part_name, begin)
+    for _, rows, _ in read_blocks(part, layout, part_name):
+        block = LabelTable.of(rows)
         table = block if len(table.codes) == 0 else merge_tables([table, block])
     return table
 

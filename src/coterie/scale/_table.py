@@ -40,14 +40,11 @@ class LabelTable:
     counts : ndarray of int64, shape (N,)
     categories : tuple of ndarray
         Per member, the label of each code.
-    blank : str or None
-        Position of the first row without any label.
     """
 
     codes: NDArray[np.signedinteger[Any]]
     counts: NDArray[np.int64]
     categories: tuple[NDArray[Any], ...]
-    blank: str | None = None
 
     @property
     def n_rows(self) -> int:
@@ -55,14 +52,10 @@ class LabelTable:
         return int(self.counts.sum())
 
     @classmethod
-    def of(cls, rows: DistinctRows, part_name: str, first_row: int) -> Self:
-        """The table of a block that begins at row ``first_row`` of a part."""
+    def of(cls, rows: DistinctRows) -> Self:
+        """The table of one block of rows."""
         counts = np.bincount(rows.inverse, minlength=len(rows.codes)).astype(np.int64)
-        empty = np.flatnonzero((rows.codes < 0).all(axis=1))
-        blank = None
-        if empty.size:
-            blank = f"{part_name}, row {first_row + int(np.argmax(rows.inverse == empty[0]))}"
-        return cls(narrow(rows.codes, rows.categories), counts, rows.categories, blank)
+        return cls(narrow(rows.codes, rows.categories), counts, rows.categories)
 
     @classmethod
     def empty(cls, n_members: int) -> Self:
@@ -101,8 +94,7 @@ def merge_tables(tables: Sequence[LabelTable]) -> LabelTable:
     rows = distinct_rows_of_columns(columns)
     counts = np.zeros(len(rows.codes), dtype=np.int64)
     np.add.at(counts, rows.inverse, np.concatenate([table.counts for table in tables]))
-    blank = next((table.blank for table in tables if table.blank is not None), None)
-    return LabelTable(narrow(rows.codes, rows.categories), counts, rows.categories, blank)
+    return LabelTable(narrow(rows.codes, rows.categories), counts, rows.categories)
 
 
 @dataclass(frozen=True)

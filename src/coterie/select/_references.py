@@ -66,7 +66,6 @@ class Sample:
             names=[whole.members[j] for j in kept],
             sample_weight=drawn[chosen] if whole.sample_weight is None else weights,
             member_weight=whole.member_weight[kept],
-            blank_samples="keep",
         )
         rows = np.empty(len(chosen), dtype=np.int64)
         rows[part.inverse] = chosen
@@ -108,7 +107,7 @@ def _drawn_by_weight(ensemble: Ensemble, count: int, rng: np.random.Generator) -
 def permuted(labels: NDArray[np.int32], rng: np.random.Generator) -> Ensemble:
     """Each member's labels shuffled independently: cluster sizes stay, agreement disappears."""
     shuffled = np.stack([rng.permutation(labels[:, j]) for j in range(labels.shape[1])], axis=1)
-    return Ensemble.from_labels(shuffled, blank_samples="keep")
+    return Ensemble.from_labels(shuffled)
 
 
 def on_a_square(
@@ -122,7 +121,7 @@ def on_a_square(
         plans += kmeans_plans(points, 1, int(min(max(size, 1), len(points))), rng)
     labels = fit_members(points, plans, n_jobs=n_jobs).labels
     labels[missing] = -1
-    return Ensemble.from_labels(labels, blank_samples="keep")
+    return Ensemble.from_labels(labels)
 
 
 def in_the_box(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -32,7 +32,7 @@ from coterie.generate.columns import is_table
 from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
 from coterie.generate.tables import table_features
-from coterie.numerics.partitions import by_first_appearance
+from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.select._recommend import (
     DECIDING,
     LEAST_SCORE,
@@ -251,7 +251,7 @@ def select(
     If the features and the function that generates members are given, the references are generated
     from uniform features; otherwise their members are k-means clusterings of a uniform square.
     """
-    ensemble.refuse_blank_samples()
+    whole, ensemble = ensemble, ensemble.without_blank
     if features is not None and sparse.issparse(features[0]):
         # a uniform reference of sparse features would be dense
         features = None
@@ -341,7 +341,10 @@ def select(
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
         delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
         labels=np.stack(
-            [by_first_appearance(ensemble.expand(labels)) for labels in partitions]
+            [
+                clusters_by_first_appearance(whole.expand(whole.with_blank(labels, -1)))
+                for labels in partitions
+            ]
         ).astype(np.int32),
         null_model=f"mean of {n_references} ensembles with the same numbers of clusters on {uniform}",
         notes=tuple(notes),

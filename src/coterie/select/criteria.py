@@ -118,9 +118,7 @@ class Cuts:
     def of_halves(self) -> list[Ensemble]:
         """At each k, the ensemble whose members are the partitions of all halves."""
         return [
-            Ensemble.from_labels(
-                self.halves[:, i].T, sample_weight=self.ensemble.sizes, blank_samples="keep"
-            )
+            Ensemble.from_labels(self.halves[:, i].T, sample_weight=self.ensemble.sizes)
             for i in range(len(self.ks))
         ]
 

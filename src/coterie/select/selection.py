@@ -54,7 +54,7 @@ class Selection:
     disagreement : str or None
         What the other criteria prefer, if most prefer another k.
     labels : ndarray of int32, shape (K, n)
-        The partition at each k.
+        The partition at each k, -1 for a sample that no member labelled.
     null_model : str
         The data that the null values were computed on.
     notes : tuple of str
@@ -91,7 +91,7 @@ class Selection:
         if rows.size:
             return self.labels[rows[0]]
         if k == 1:
-            return np.zeros(self.labels.shape[1], dtype=np.int32)
+            return np.minimum(self.labels[0], 0)
         raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
 
     def table(self) -> Table:

@@ -32,7 +32,7 @@ from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import member_agreements
-from coterie.numerics.partitions import by_first_appearance
+from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.solvers._docstrings import completed
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
@@ -113,8 +113,6 @@ class MethodInfo:
         How time and memory grow with N.
     missing : bool
         Whether the method takes missing labels.
-    blank_samples : bool
-        Whether the method gives a cluster to a sample that no member labelled.
     weights : bool
         Whether a sample of weight two counts like the sample given twice.
     exact : bool
@@ -131,7 +129,6 @@ class MethodInfo:
     paper: str = ""
     scaling: Literal["linear", "quadratic"] | None = None
     missing: bool = True
-    blank_samples: bool = False
     weights: bool = True
     exact: bool = True
     random: bool = False
@@ -154,7 +151,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray, shape (n,)
-        Cluster of each sample, numbered 0 .. c - 1 by first appearance.
+        Cluster of each sample, numbered 0 .. c - 1 by first appearance; -1 for a sample that no
+        member labelled.
     n_clusters_ : int
         Number of clusters.
     sample_confidence_ : ndarray, shape (n,)
@@ -264,10 +262,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
         refuse_lost_threads()
         ensemble = _as_ensemble(labels, sample_weight, member_weight)
-        self._check_blank_samples(ensemble)
-        self._check_n_clusters(ensemble)
-        order = ensemble.canonical_member_order
-        canonical = ensemble.reorder_members(order).with_fewer_copies()
+        # no member says where a sample without any label belongs, so it takes no part
+        labelled = ensemble.without_blank
+        self._check_n_clusters(labelled)
+        order = labelled.canonical_member_order
+        canonical = labelled.reorder_members(order).with_fewer_copies()
         # the last digits of a BLAS product depend on the number of threads, and can change labels
         with one_blas_thread():
             partition = self._solve(canonical, generator(self.random_state))
@@ -276,7 +275,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                     f"{type(self).__name__}._solve must return a coterie.Partition, for example "
                     f"Partition(labels), but returned {shown(partition)}"
                 )
-            partition.check(type(self).__name__, ensemble, self.n_clusters)
+            partition.check(type(self).__name__, labelled, self.n_clusters)
             labels = self._adjusted(partition, canonical)
         self._warn_if_unfinished(partition)
         self._keep(partition, labels, ensemble, order)
@@ -295,7 +294,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             With fewer distinct label rows than clusters, each row is a cluster.
         """
         check_is_fitted(self, "labels_")
-        other = clone(self).set_params(n_clusters=min(self.n_clusters_, ensemble.n_microclusters))
+        most = ensemble.without_blank.n_microclusters
+        other = clone(self).set_params(n_clusters=min(self.n_clusters_, most))
         if "callback" in other.get_params(deep=False):
             other.set_params(callback=None)
         with warnings.catch_warnings():
@@ -312,9 +312,13 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             # the same members always get the same verdict
             rng = np.random.default_rng(0)
             agreement = expected_agreement(self.ensemble_, self.partition_of, rng)
-            doubt = size_doubt(np.bincount(self.labels_, weights=self.ensemble_.sample_weight))
+            votes = self.cluster_votes_
+            doubt = size_doubt(votes.sums(self.ensemble_.sizes))
             self._verdict = Verdict.of(
-                agreement, [doubt] if doubt else [], n_clusters=self.n_clusters_
+                agreement,
+                [doubt] if doubt else [],
+                votes.remarks(),
+                n_clusters=self.n_clusters_,
             )
         return self._verdict
 
@@ -332,17 +336,6 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             f"{type(self).__name__} must define _solve(self, ensemble, rng) and return a "
             "coterie.Partition with one label per microcluster"
         )
-
-    def _check_blank_samples(self, ensemble: Ensemble) -> None:
-        if not self.about.blank_samples:
-            ensemble.refuse_blank_samples()
-        elif (blank := ensemble.blank_samples()).size:
-            warnings.warn(
-                f"{type(self).__name__}: {ensemble.describe_blank(blank)}; they get a cluster "
-                "with confidence 0, because no member says where they belong",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _check_n_clusters(self, ensemble: Ensemble) -> None:
         name = type(self).__name__
@@ -405,7 +398,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
         vars(self).pop("_verdict", None)
-        self.labels_ = by_first_appearance(ensemble.expand(labels))
+        of_samples = ensemble.expand(ensemble.with_blank(labels, -1))
+        self.labels_ = clusters_by_first_appearance(of_samples)
         renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
         renumbered[ensemble.inverse] = self.labels_
         self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
@@ -419,15 +413,19 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         for name in last.keys() & {"objective", "residual"}:
             setattr(self, f"{name}_", last[name])
         self.n_components_ = partition.n_components
-        self.component_labels_ = ensemble.expand(partition.labels)
+        self.component_labels_ = ensemble.expand(ensemble.with_blank(partition.labels, -1))
         # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():
-            setattr(self, name, ensemble.expand(values))
+            setattr(self, name, ensemble.expand(_with_blank(ensemble, values)))
         for name, values in partition.by_member.items():
             setattr(self, name, values[back])
         for name, values in partition.by_sample_and_member.items():
-            setattr(self, name, ensemble.expand(values)[:, back])
+            setattr(self, name, ensemble.expand(_with_blank(ensemble, values))[:, back])
+        for name, values in partition.by_microcluster.items():
+            setattr(self, name, _with_blank(ensemble, values))
+        for name, values in partition.by_pair.items():
+            setattr(self, name, ensemble.with_blank_pairs(values))
         for name, values in partition.by_base_cluster.items():
             starts = np.concatenate([[0], np.cumsum(ensemble.n_clusters_per_member[order])])
             blocks = [values[starts[j] : starts[j + 1]] for j in back]
@@ -445,6 +443,12 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _with_blank(ensemble: Ensemble, values: NDArray[Any]) -> NDArray[Any]:
+    """Values of the labelled microclusters, and 0, -1 or None for the blank one."""
+    fill = {"f": 0.0, "O": None}.get(np.asarray(values).dtype.kind, -1)
+    return ensemble.with_blank(values, fill)
 
 
 SOLVER = Kind(
@@ -467,15 +471,14 @@ def _as_ensemble(
         labels,
         sample_weight=sample_weight,
         member_weight=member_weight,
-        blank_samples="keep",
     )
-    if isinstance(labels, np.ndarray):
+    if isinstance(labels, np.ndarray) or hasattr(labels, "iloc"):
         _question(labels, ensemble)
     return ensemble
 
 
-def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
-    """Warn about a matrix that may be features, or hold members as rows."""
+def _question(labels: Any, ensemble: Ensemble) -> None:
+    """Warn about a matrix or frame that may be features, or hold members as rows."""
     n, m = labels.shape
     question = None
     if 1 < n <= FEW_SAMPLES and m >= MANY_TIMES * n:
@@ -483,7 +486,12 @@ def _question(labels: NDArray[Any], ensemble: Ensemble) -> None:
             f"labels has {n} rows and {m} columns, so it is read as {n} samples with {m} members; if "
             "the members are rows, give labels.T or a list of the rows"
         )
-    elif labels.dtype.kind == "f" and m >= FEWEST_FEATURES and ensemble.is_complete:
+    elif (
+        isinstance(labels, np.ndarray)
+        and labels.dtype.kind == "f"
+        and m >= FEWEST_FEATURES
+        and ensemble.is_complete
+    ):
         part = ensemble.subset(np.arange(min(n, MOST_COMPARED_ROWS)))
         few = part.select(np.arange(min(m, MOST_COMPARED_MEMBERS)))
         agreement = member_agreements(few)

@@ -97,7 +97,7 @@ def cut_embedding(
         history=one_pass(best.inertia),
         advice=advice,
         embedding=embedding,
-        other={"embedding_": embedding},
+        by_microcluster={"embedding_": embedding},
     )
 
 

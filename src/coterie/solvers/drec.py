@@ -149,7 +149,7 @@ class DREC(LabelConsensus):
             converged=True,
             history=history,
             by_sample={"sample_residual_": mixture.residual / problem.lengths},
-            other={"consensus_matrix_": affinity},
+            by_pair={"consensus_matrix_": affinity},
         )
 
 

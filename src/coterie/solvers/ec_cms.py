@@ -198,5 +198,5 @@ class ECCMS(LabelConsensus):
             history=history,
             advice=ADVICE,
             by_sample={"confident_groups_": problem.groups},
-            other={**cut.other, "consensus_matrix_": learned},
+            by_pair={"consensus_matrix_": learned},
         )

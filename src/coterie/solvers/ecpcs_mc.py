@@ -140,7 +140,7 @@ class ECPCSMC(LabelConsensus):
             advice=ADVICE,
             embedding=votes,
             by_base_cluster={"cluster_groups_": groups, "cluster_embedding_": embedding},
-            other={"votes_": votes},
+            by_microcluster={"votes_": votes},
         )
 
 

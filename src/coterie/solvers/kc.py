@@ -98,7 +98,7 @@ class KC(LabelConsensus):
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)
         # the features are too large to be kept
-        return replace(cut_embedding(self, ensemble, features, rng), other={})
+        return replace(cut_embedding(self, ensemble, features, rng), by_microcluster={})
 
 
 def row_features(ensemble: Ensemble, memory_budget: Budget = None) -> NDArray[np.float64]:

@@ -48,8 +48,12 @@ class Partition:
         Fitted attributes with k rows, in the order of ``ensemble.incidence``.
     by_sample_and_member : mapping
         Fitted attributes of shape N x m.
+    by_microcluster : mapping
+        Fitted attributes with N rows, not copied to the samples.
+    by_pair : mapping
+        Fitted attributes of shape N x N.
     other : mapping
-        Further fitted attributes, kept unchanged: numbers, dendrograms, N x N matrices.
+        Further fitted attributes, kept unchanged: numbers, dendrograms.
     """
 
     labels: NDArray[np.int64]
@@ -63,6 +67,8 @@ class Partition:
     by_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_base_cluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     by_sample_and_member: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    by_microcluster: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    by_pair: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -100,6 +106,8 @@ class Partition:
             "by_member": (m,),
             "by_base_cluster": (k,),
             "by_sample_and_member": (N, m),
+            "by_microcluster": (N,),
+            "by_pair": (N, N),
         }
         for mapping, shape in shapes.items():
             for name, values in getattr(self, mapping).items():

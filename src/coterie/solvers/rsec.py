@@ -151,7 +151,8 @@ class _RSEC(LabelConsensus):
             history=history,
             advice=self._advice(rank, cut.n_components),
             by_sample={"sample_error_": error_shares(problem, state)},
-            other={"consensus_matrix_": similarity, "rank_": rank},
+            by_pair={"consensus_matrix_": similarity},
+            other={"rank_": rank},
         )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:

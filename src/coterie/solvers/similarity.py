@@ -204,8 +204,7 @@ class SimilarityConsensus(LabelConsensus):
         member_weights = ensemble.member_weight
         if reliability is not None:
             member_weights = member_weights * member_reliability(ensemble, reliability)
-        other = {**cut.other, "consensus_matrix_": between}
-        return replace(cut, member_weights=member_weights, other=other)
+        return replace(cut, member_weights=member_weights, by_pair={"consensus_matrix_": between})
 
     def _similarity(
         self, ensemble: Ensemble, reliability: FloatArray | None

@@ -115,11 +115,11 @@ def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
     The table has one row per sample and these columns:
 
     - ``sample``: its id, or its row number where the ensemble has no ids.
-    - ``cluster``
+    - ``cluster``: -1 for a sample that no member labelled.
     - ``confidence``: max(0, 1 - ``rival_support`` / ``support``) times the fourth root of
       ``attachment``. With a single cluster it is 1 for every labelled sample, and carries no
       information.
-    - ``rival``: the next best cluster, -1 where there is only one.
+    - ``rival``: the next best cluster, -1 where there is none.
     - ``support``, ``rival_support``: membership in the sample's own and in the rival cluster.
     - ``attachment``: mean co-association with the samples of its cluster, divided by the median over
       all samples, at most 1; 0 for a sample that no member labelled.
@@ -320,8 +320,8 @@ def diagnose_clusters(ensemble: Ensemble, labels: Any) -> Table:
 def _cluster_table(votes: ClusterVotes) -> Table:
     ensemble, c = votes.ensemble, votes.n_clusters
     weights = ensemble.sizes
-    weight = np.bincount(votes.labels, weights=weights, minlength=c)
-    confidence = np.bincount(votes.labels, weights=weights * votes.confidence, minlength=c)
+    weight = votes.sums(weights)
+    confidence = votes.sums(weights * votes.confidence)
     together, seen = _pair_sums(votes)
     stability, disagreeing = _stability(votes)
     cohesion = _cohesion(votes, np.diag(together), np.diag(seen))
@@ -333,7 +333,7 @@ def _cluster_table(votes: ClusterVotes) -> Table:
         {
             "cluster": np.arange(c),
             "size": ensemble.as_counts(weight),
-            "share": weight / weight.sum(),
+            "share": weight / weights.sum(),
             "confidence": confidence / weight,
             "cohesion": cohesion,
             "separation": share(together.sum(axis=1), seen.sum(axis=1), np.nan),
@@ -369,9 +369,7 @@ def _cohesion(
     weights = ensemble.sizes
     # r samples form r (r - 1) ordered pairs; a weight below one forms none
     selves = weights**2 - np.maximum(weights * (weights - 1), 0.0)
-    alone = np.bincount(
-        votes.labels, weights=selves * ensemble.observed_weight, minlength=votes.n_clusters
-    )
+    alone = votes.sums(selves * ensemble.observed_weight)
     pairs = seen - alone
     # a cluster without pairs leaves a rounding error
     pairs[pairs <= 1e-12 * seen] = 0.0

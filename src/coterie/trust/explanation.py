@@ -148,10 +148,8 @@ def _sentence(
     without_label = table["label"].tolist().count(None)
     with_label = len(table) - without_label
     if not with_label:
-        return (
-            f"Sample {name} is in cluster {cluster}, but no member labelled it, so its confidence "
-            "is 0."
-        )
+        where = "no cluster" if cluster < 0 else f"cluster {cluster}"
+        return f"Sample {name} is in {where}: no member labelled it, so its confidence is 0."
     if len(soft) == 1:
         return (
             f"Sample {name} is in cluster {cluster}, the only one. Without a rival, its confidence "

@@ -191,7 +191,6 @@ def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
         ensemble.labels[rows],
         sample_weight=ensemble.weights[rows],
         member_weight=ensemble.member_weight,
-        blank_samples="keep",
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import require
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.contingency import member_agreements
 from coterie.numerics.medians import weighted_median
@@ -52,7 +53,7 @@ class ClusterVotes:
     ----------
     ensemble : Ensemble
     labels : ndarray, shape (N,)
-        Cluster of each microcluster.
+        Cluster of each microcluster; -1 for one without any label, unless the user gave it a cluster.
     n_clusters : int
     overlap : csr_array, shape (k, c)
         Weight that each base cluster shares with each cluster.
@@ -73,7 +74,7 @@ class ClusterVotes:
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
         """The votes for a partition of the samples, with labels 0 .. c - 1.
 
-        Labels must be equal within each microcluster.
+        Labels must be equal within each microcluster. A sample without any label may have the label -1.
         """
         require_ensemble(ensemble)
         given = np.asarray(labels)
@@ -90,24 +91,37 @@ class ClusterVotes:
                 "labels differ between samples that every member puts together (row "
                 f"{int(np.argmax(separated))}); give the labels of a partition of this ensemble"
             )
-        if given.min() < 0 or len(np.unique(by_row)) != by_row.max() + 1:
-            raise ValueError("labels must be numbered 0 .. c - 1 without gaps")
+        clusters = np.unique(by_row[ensemble.has_label | (by_row >= 0)])
+        if by_row.min() < -1 or not np.array_equal(clusters, np.arange(len(clusters))):
+            raise ValueError(
+                "labels must be numbered 0 .. c - 1 without gaps, and -1 only where no member has a label"
+            )
         return cls.of_microclusters(ensemble, by_row)
 
     @classmethod
     def of_microclusters(cls, ensemble: Ensemble, labels: NDArray[np.int64]) -> ClusterVotes:
-        """The votes for a partition of the microclusters, with labels 0 .. c - 1."""
+        """The votes for a partition of the microclusters, with labels 0 .. c - 1; -1 is no label."""
         n_clusters = int(labels.max()) + 1
-        size = ensemble.n_microclusters
+        rows = np.flatnonzero(labels >= 0)
         chosen = sparse.csr_array(
-            (ensemble.sizes, (np.arange(size), labels)),
-            shape=(size, n_clusters),
+            (ensemble.sizes[rows], (rows, labels[rows])),
+            shape=(ensemble.n_microclusters, n_clusters),
         )
         overlap = sparse.csr_array(ensemble.incidence.T @ chosen)
         overlap.sort_indices()
         shares = overlap.copy()
         shares.data /= np.repeat(ensemble.cluster_sizes, np.diff(overlap.indptr))
         return cls(ensemble, labels, n_clusters, overlap, shares)
+
+    def remarks(self) -> list[str]:
+        """How many samples are in no cluster, if any, in a sentence."""
+        count = self.ensemble.as_counts(self.ensemble.sizes[self.labels < 0].sum()).item()
+        if not count:
+            return []
+        stay = "stays" if count == 1 else "stay"
+        return [
+            f"{counted(count, 'sample')} without a label in any member {stay} without a cluster."
+        ]
 
     def soft(self) -> NDArray[np.float64]:
         """Soft labels of the microclusters, N x c; uniform where no member labelled one."""
@@ -145,7 +159,15 @@ class ClusterVotes:
                 soft[here, self.labels[rows]] = -1.0
                 rival_cluster[rows] = soft.argmax(axis=1)
                 rival[rows] = soft[here, rival_cluster[rows]]
+        outside = self.labels < 0
+        own[outside], rival[outside], rival_cluster[outside] = 0.0, 0.0, -1
         return Support(own, rival, rival_cluster)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the microclusters of each cluster, shape (c,)."""
+        inside = self.labels >= 0
+        sums = np.bincount(self.labels[inside], weights=values[inside], minlength=self.n_clusters)
+        return sums.astype(np.float64)
 
     @cached_property
     def member_agreement(self) -> NDArray[np.float64]:

@@ -118,7 +118,8 @@ def enhance(
             raise ParameterError("enhance: confidence is for a matrix; Ensembles have their own")
         needed = bytes_per_pair(evidence, precision)
         require_dense(source, needed, "The enhanced matrix", memory_budget)
-        ensemble = source.reorder_members(source.canonical_member_order).with_fewer_copies()
+        labelled = source.without_blank
+        ensemble = labelled.reorder_members(labelled.canonical_member_order).with_fewer_copies()
         problem = Problem.of(
             ensemble,
             evidence,
@@ -151,7 +152,7 @@ def enhance(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return learned
+    return source.with_blank_pairs(learned) if isinstance(source, Ensemble) else learned
 
 
 def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> FloatArray:

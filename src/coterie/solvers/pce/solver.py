@@ -170,7 +170,6 @@ class PCE(LabelConsensus):
         "ensemble. IEEE Transactions on Knowledge and Data Engineering, 2023.",
         scaling="linear",
         random=True,
-        blank_samples=True,
         grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
     )
 

@@ -181,7 +181,7 @@ class RCE(LabelConsensus):
             advice="Lower lam2, or ask for fewer clusters.",
             similarity=consensus,
             embedding=embedding,
-            other={"consensus_matrix_": consensus},
+            by_pair={"consensus_matrix_": consensus},
         )
 
 

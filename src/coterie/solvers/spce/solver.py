@@ -196,7 +196,7 @@ class SPCE(LabelConsensus):
             similarity=state.consensus,
             embedding=rank.embedding,
             by_sample={"sample_easiness_": easiness(problem, state)},
-            other={"consensus_matrix_": state.consensus, "pair_weights_": state.pair_weights},
+            by_pair={"consensus_matrix_": state.consensus, "pair_weights_": state.pair_weights},
         )
 
     def _stuck(self, state: State) -> bool:

@@ -184,7 +184,7 @@ class TRCE(LabelConsensus):
             similarity=state.graph,
             embedding=rank.embedding,
             by_sample={"instance_weights_": state.instance_weights},
-            other={"consensus_matrix_": state.graph, "noise_": noise(problem, state)},
+            by_pair={"consensus_matrix_": state.graph, "noise_": noise(problem, state)},
         )
 
     def _advice(self, rank: RankTerm, beyond_reach: bool) -> str:
