@@ -467,7 +467,7 @@ def test_files_without_a_shared_id_are_joined_by_row_number(folder, capsys, refu
     assert "2 files joined by row number: 4 samples" in capsys.readouterr().out
     Path("out.csv").unlink()
     Path("q.csv").write_text("y\n0\n0\n1\n")
-    assert "a column to join them by (--id)" in refused(
+    assert "name a column of ids to join them by (--id)" in refused(
         "combine", "p.csv", "q.csv", "-k", "2", "--label", "x", "y"
     )
 

@@ -219,6 +219,6 @@ def test_series_with_ids_that_look_the_same_are_aligned():
     assert labels == ["y", "y", "x"]
     with (
         pytest.warns(UserWarning, match="1 id .* upper and lower case"),
-        pytest.raises(LabelError, match="2 ids are in one of their indexes only"),
+        pytest.raises(LabelError, match="2 ids are in only one of their indexes"),
     ):
         Ensemble.from_labels({"rna": one, "meth": one.rename({"ann": "Ann"})})
