@@ -42,7 +42,7 @@ objective. With :math:`Z^{(i)} = Y^{(i)} R^{(i)}` and the residual A before the 
 equal where nothing moves, so the target :math:`A + Z^{(i)}` for every member at once is safe.
 
 On microclusters a row counts r_u times in all sums, and the columns of :math:`\sqrt{r} H` are
-orthogonal. Products with an indicator are gathers and sums by label: no n x c indicator is formed.
+orthogonal. The indicators of all members are one sparse matrix.
 
 Cost of a pass: O(N m (c + m) c + N c^2 s), s the polar steps; the start O(N k min(N, k)) once and, with
 missing labels, ten more times (beyond 20 million cells N k, with sparse products only).
@@ -84,7 +84,6 @@ from coterie.numerics.stiefel import (
 )
 from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
 from coterie.solvers.partition import Partition
-from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
 
 AGE_GROWTH, AGE_PASSES = 1.1, 10
@@ -317,9 +316,7 @@ def start(problem: Problem) -> State:
         age=np.inf,
         partition=best_discretisation(embedding, problem.weights, problem.first_rows),
     )
-    pulls = np.empty((problem.sizes.sum(), problem.settings.n_clusters))
-    inertia = np.empty(len(pulls))
-    sums_over_rows(_codes(problem, state), problem.weights, embedding, pulls, inertia)
+    pulls, inertia = _sums_by_cluster(problem, state, problem.weights, embedding)
     ends = np.cumsum(problem.sizes)[:-1]
     nearest = np.concatenate([polar(pull) for pull in np.split(pulls, ends)])
     state.rotations = _turn(problem, nearest, pulls, inertia)
@@ -419,9 +416,7 @@ def weigh_members(problem: Problem, state: State) -> None:
     codes, points = _codes(problem, state), np.concatenate(state.rotations)
     for begin in range(0, len(trust), BLOCK):
         rows = slice(begin, begin + BLOCK)
-        by_member = np.empty((m, len(codes[rows]), c))
-        points_by_member(codes[rows], points, by_member)
-        embedded = by_member.reshape(m, -1)
+        embedded = points[codes[rows].T].reshape(m, -1)
         trusted = np.repeat(trust[rows], c)
         linear += embedded @ (trusted * state.embedding[rows].ravel())
         gram += (embedded * trusted) @ embedded.T
@@ -438,8 +433,7 @@ def align_members(problem: Problem, state: State) -> None:
     if problem.settings.diversity:
         target = state.embedding - members_mean(problem, state)
     rotations = np.concatenate(state.rotations)
-    pulls, inertia = np.empty_like(rotations), np.empty(len(rotations))
-    sums_over_rows(_codes(problem, state), trust, target, pulls, inertia)
+    pulls, inertia = _sums_by_cluster(problem, state, trust, target)
     if problem.settings.diversity:
         # the rest of the target is the point of the row's own base cluster
         pulls += inertia[:, None] * rotations
@@ -502,18 +496,32 @@ def mismatch(problem: Problem, state: State) -> FloatArray:
 
 
 def members_mean(problem: Problem, state: State) -> FloatArray:
-    """sum_i alpha_i Y^(i) R^(i), by gathers."""
+    """sum_i alpha_i Y^(i) R^(i)."""
     points = np.concatenate(
         [weight * rotation for weight, rotation in zip(state.alpha, state.rotations, strict=True)]
     )
-    mean = np.empty_like(state.embedding)
-    sums_over_members(_codes(problem, state), points, mean)
-    return mean
+    return np.asarray(_indicators(problem, state) @ points)
 
 
 def _codes(problem: Problem, state: State) -> IntArray:
     """The completed labels, numbered over all members."""
     return state.labels + (np.cumsum(problem.sizes) - problem.sizes)
+
+
+def _indicators(problem: Problem, state: State) -> sparse.csr_array:
+    """The indicators of the completed labels of all members, side by side."""
+    n, m = state.labels.shape
+    codes = _codes(problem, state).ravel()
+    ends = np.arange(0, n * m + 1, m)
+    return sparse.csr_array((np.ones(n * m), codes, ends), shape=(n, problem.sizes.sum()))
+
+
+def _sums_by_cluster(
+    problem: Problem, state: State, weights: FloatArray, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """For each base cluster the weighted sum of the values of its rows, and their weight."""
+    by_cluster = _indicators(problem, state).T
+    return np.asarray(by_cluster @ (weights[:, None] * values)), np.asarray(by_cluster @ weights)
 
 
 def _turn(
