@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -445,6 +445,15 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+@dataclass(eq=False, repr=False)
+class Method(LabelConsensus):
+    """The parameters that all methods of the library begin with."""
+
+    n_clusters: int
+    _: KW_ONLY
+    random_state: Any = None
 
 
 SOLVER = Kind(

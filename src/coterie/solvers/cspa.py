@@ -32,8 +32,7 @@ Missing labels. The share is taken among the members that saw both samples.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,13 +40,13 @@ from coterie.core.budget import Budget
 from coterie.core.params import Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_graph
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class CSPA(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CSPA(Method):
     """Balanced partition of the co-association graph.
 
     Parameters
@@ -89,11 +88,8 @@ class CSPA(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     imbalance: float = parameter(0.05, Real(0.0))
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 48, "The co-association graph", self.memory_budget)

@@ -20,7 +20,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.random import child_seeds
-from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.core.types import FloatArray, IntArray, Linkage, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.partitions import by_first_appearance
@@ -28,7 +28,7 @@ from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.numerics.linkage import Dendrogram, Method
+    from coterie.numerics.linkage import Dendrogram
 
 
 KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not separate that many."
@@ -129,7 +129,7 @@ def cut_similarity(
     similarity: FloatArray,
     weights: FloatArray,
     n_clusters: int | Callable[[Dendrogram], int],
-    linkage: Method = "average",
+    linkage: Linkage = "average",
 ) -> Partition:
     """Linkage on one minus the similarity, cut by undoing the last merges.
 

@@ -42,8 +42,8 @@ direction, not its length, decides in step 2, so a sample with gaps is placed by
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -53,7 +53,7 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.spectral import leading_embedding, unit_rows
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
@@ -65,8 +65,8 @@ LEAST_SINGULAR = 1e-4
 ROUNDING = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class DREC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DREC(Method):
     """Dense representation ensemble clustering.
 
     Writes every microcluster as a mixture of all of them, compares the mixtures by their direction, and
@@ -123,14 +123,11 @@ class DREC(LabelConsensus):
         grid={"lam": (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(10.0, Real(0.0, closed_low=False))
     max_iter: int = 5
     n_init: int = 100
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 32, "The affinity that DREC learns", self.memory_budget)

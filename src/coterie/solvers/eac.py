@@ -32,6 +32,7 @@ import numpy as np
 from coterie.core.budget import Budget
 from coterie.core.params import Choice, Integer, parameter
 from coterie.core.text import counted
+from coterie.core.types import Linkage
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -39,7 +40,7 @@ from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.numerics.linkage import Dendrogram, Method
+    from coterie.numerics.linkage import Dendrogram
 
 
 # with fewer samples, a number of clusters above that of every member is common
@@ -86,7 +87,7 @@ class EAC(LabelConsensus):
 
     n_clusters: int | None = parameter(None, Integer(1, optional=True))
     _: KW_ONLY
-    linkage: Method = parameter("average", Choice(("average", "complete", "single")))
+    linkage: Linkage = parameter("average", Choice(("average", "complete", "single")))
     memory_budget: Budget = None
     random_state: Any = None
 

@@ -58,8 +58,7 @@ Where paper and program differ
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,13 +76,13 @@ from coterie.evidence.enhancement import (
     minimise,
 )
 from coterie.evidence.reliability import member_reliability, reliability_for
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class ECCMS(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ECCMS(Method):
     """Ensemble clustering via co-association matrix self-enhancement.
 
     Cleans a similarity of the samples by what most members agree on, then cuts its average-link
@@ -156,8 +155,6 @@ class ECCMS(LabelConsensus):
         grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     alpha: float = parameter(0.8, DOMAINS["alpha"])
     lam: float = parameter(0.4, DOMAINS["lam"])
     evidence: str | ArrayLike = parameter("lwca", DOMAINS["evidence"])
@@ -169,7 +166,6 @@ class ECCMS(LabelConsensus):
     precision: Precision = parameter("double", DOMAINS["precision"])
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         needed = bytes_per_pair(self.evidence, self.precision)

@@ -31,8 +31,7 @@ both, 0 where none did.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,13 +39,13 @@ from coterie.core.budget import Budget
 from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.propagation import propagated_similarity
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class ECPCSHC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ECPCSHC(Method):
     """Propagated cluster-wise similarities with hierarchical clustering of the samples.
 
     Parameters
@@ -87,11 +86,8 @@ class ECPCSHC(LabelConsensus):
         scaling="quadratic",
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_steps: int = parameter(20, Integer(1))
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         similarity = propagated_similarity(ensemble, self.n_steps, memory_budget=self.memory_budget)

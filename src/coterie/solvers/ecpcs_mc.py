@@ -31,8 +31,7 @@ Missing labels. Base clusters hold the samples that were seen, and a sample vote
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -47,7 +46,7 @@ from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import extreme_eigenpairs
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import unit_rows
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
@@ -61,8 +60,8 @@ TIE = 1e-12
 ADVICE = "Ask for fewer clusters, or raise n_init."
 
 
-@dataclass(eq=False, repr=False)
-class ECPCSMC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ECPCSMC(Method):
     """Groups of base clusters by propagated cluster-wise similarities. Linear in N.
 
     Parameters
@@ -113,12 +112,9 @@ class ECPCSMC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_steps: int = parameter(20, Integer(1))
     n_init: int = 10
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         k = ensemble.n_base_clusters

@@ -34,23 +34,23 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from coterie.core.params import Choice, parameter
 from coterie.ensemble import Ensemble
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_bipartite_graph, cut_graph
 from coterie.solvers.partition import Partition
 
 ADVICE = "Ask for fewer clusters, or set partition to the other cut: some parts hold no samples."
 
 
-@dataclass(eq=False, repr=False)
-class HBGF(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class HBGF(Method):
     """Hybrid bipartite graph: samples and base clusters are cut together.
 
     Parameters
@@ -98,12 +98,9 @@ class HBGF(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     partition: Literal["spectral", "metis"] = parameter("spectral", Choice(("spectral", "metis")))
     n_init: int = 10
     max_iter: int = 300
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         prior = ensemble.weight_of_cluster

@@ -33,8 +33,8 @@ Missing labels. A sample with missing labels lies in fewer hyperedges.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -42,13 +42,13 @@ from coterie.core.params import Choice, Real, parameter
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitioners import Objective, hypergraph_cut, partition_hypergraph
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class HGPA(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class HGPA(Method):
     """Balanced partition of the hypergraph of base clusters.
 
     Parameters
@@ -97,12 +97,9 @@ class HGPA(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     hyperedge_weight: Literal["unit", "size"] = parameter("unit", Choice(("unit", "size")))
     objective: Objective = parameter("cut", Choice(("cut", "connectivity")))
     imbalance: float = parameter(0.05, Real(0.0))
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         incidence = ensemble.incidence  # 1

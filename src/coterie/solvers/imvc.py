@@ -39,8 +39,7 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,12 +49,12 @@ from coterie.ensemble import Ensemble
 from coterie.numerics.kmeans import fit_kmeans
 from coterie.numerics.spectral import unit_rows
 from coterie.solvers._late_fusion import Fusion, combine, follow_consensus, record, start
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class IMVC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class IMVC(Method):
     """Late fusion of incomplete members by an orthogonal consensus.
 
     Parameters
@@ -99,14 +98,11 @@ class IMVC(LabelConsensus):
         grid={"lam": tuple(2.0**power for power in range(-15, 16, 3))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(1.0, Real(0.0, STRENGTH.high))
     n_init: int = 20
     max_iter: int = 100
     tol: float = 1e-4
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Fusion.of(ensemble, self.n_clusters)

@@ -31,8 +31,7 @@ Missing labels. The co-association of a pair is the share among the members that
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +41,13 @@ from coterie.core.budget import GRANTED, Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class KC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KC(Method):
     """k-means on the rows of the co-association matrix, usually without forming it.
 
     Parameters
@@ -88,12 +87,9 @@ class KC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)

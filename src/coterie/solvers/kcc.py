@@ -45,8 +45,8 @@ Cost: O(N m c) per round, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -62,14 +62,14 @@ from coterie.solvers._label_kmeans import (
     shares_of_labels,
     squared_costs,
 )
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
 
 
-@dataclass(eq=False, repr=False)
-class KCC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KCC(Method):
     """k-means-based consensus clustering.
 
     k-means on the label rows, with a distance for each way to measure how well a partition agrees
@@ -131,8 +131,6 @@ class KCC(LabelConsensus):
         grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     utility: Utility = parameter("U_H", Choice(("U_H", "U_c", "U_cos", "U_Lp")))
     normalised: bool = parameter(False, Choice((False, True)))
     p: float = parameter(5.0, Real(1.0, closed_low=False))
@@ -140,7 +138,6 @@ class KCC(LabelConsensus):
     max_iter: int = 100
     tol: float = 1e-5
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         shares = shares_of_labels(ensemble)[:, None]

@@ -37,8 +37,7 @@ missing labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ from coterie.core.params import Choice, Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_bipartite_graph
 from coterie.solvers.partition import Partition
 
@@ -56,8 +55,8 @@ ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
 MEMORY_ADVICE = "Take fewer members, or HBGF, which keeps the links sparse."
 
 
-@dataclass(eq=False, repr=False)
-class LCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LCE(Method):
     """Link-based cluster ensemble: samples and base clusters are cut together, by refined links.
 
     Parameters
@@ -108,14 +107,11 @@ class LCE(LabelConsensus):
         grid={"links": ("triples", "quality")},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     links: Links = parameter("triples", Choice(("triples", "quality")))
     decay: float = parameter(0.9, Real(0.0, 1.0, closed_low=False))
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n, k = ensemble.n_microclusters, ensemble.n_base_clusters

@@ -39,8 +39,7 @@ scaled up to m members. The mean over members is taken over those that labelled 
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,13 +51,13 @@ from coterie.evidence.reliability import (
     locally_weighted_coassociation,
     member_reliability,
 )
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class LWEA(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LWEA(Method):
     """Locally weighted evidence accumulation.
 
     Average link on a co-association in which each base cluster counts with its reliability.
@@ -108,11 +107,8 @@ class LWEA(LabelConsensus):
         grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     theta: float = parameter(0.4, Real(0.0, closed_low=False, closed_high=False))
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)  # 1

@@ -31,8 +31,7 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,13 +39,13 @@ from coterie.core.params import Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import cluster_reliability, member_reliability
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class LWGP(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LWGP(Method):
     """Locally weighted graph partitioning.
 
     Cuts the graph of samples and base clusters, its links weighted by reliability. Linear in N.
@@ -97,12 +96,9 @@ class LWGP(LabelConsensus):
         grid={"theta": (0.2, 0.4, 0.6, 0.8, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     theta: float = parameter(0.4, Real(0.0, closed_low=False, closed_high=False))
     n_init: int = 3
     max_iter: int = 100
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         reliability = cluster_reliability(ensemble, self.theta)

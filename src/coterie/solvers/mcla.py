@@ -31,7 +31,7 @@ members that labelled it. A ``member_weight`` of w counts a member's base cluste
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import one_pass
 from coterie.solvers.partition import Partition
 
@@ -56,8 +56,8 @@ ADVICE = (
 )
 
 
-@dataclass(eq=False, repr=False)
-class MCLA(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MCLA(Method):
     """Groups similar base clusters, and puts each sample into the group that holds it most often.
 
     Parameters
@@ -104,10 +104,7 @@ class MCLA(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     imbalance: float = parameter(0.05, Real(0.0))
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         votes = ensemble.weight_of_cluster

@@ -35,8 +35,8 @@ Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +46,7 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import kmeans_partition
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -59,8 +59,8 @@ STARTS = 5
 TIE = 1e-9
 
 
-@dataclass(eq=False, repr=False)
-class NMFC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NMFC(Method):
     """Consensus by symmetric non-negative factorisation of the co-association.
 
     Parameters
@@ -113,13 +113,10 @@ class NMFC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = parameter(10, Integer(0))
     max_iter: int = 500
     tol: float = 1e-6
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble)

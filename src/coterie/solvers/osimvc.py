@@ -38,8 +38,7 @@ eigenproblem of k base clusters.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,7 +56,7 @@ from coterie.solvers._late_fusion import (
     start,
     supported_polar,
 )
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # maximum number of rounds of the k-means that a start begins with
@@ -66,8 +65,8 @@ ROUNDS = 200
 TIE = 1e-10
 
 
-@dataclass(eq=False, repr=False)
-class OSIMVC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OSIMVC(Method):
     """Late fusion of incomplete members straight to a partition.
 
     Parameters
@@ -110,14 +109,11 @@ class OSIMVC(LabelConsensus):
         grid={"lam": tuple(2.0**power for power in range(-15, 16))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(1.0, Real(0.0, STRENGTH.high))
     n_init: int = 10
     max_iter: int = 100
     tol: float = 1e-4
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Fusion.of(ensemble, self.n_clusters)

@@ -36,25 +36,22 @@ links is similar to itself only.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from coterie.core.budget import Budget
 from coterie.core.params import Choice, Integer, parameter
+from coterie.core.types import Linkage
 from coterie.ensemble import Ensemble
 from coterie.evidence.trajectories import trajectory_similarity
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
-if TYPE_CHECKING:
-    from coterie.numerics.linkage import Method
 
-
-@dataclass(eq=False, repr=False)
-class PTA(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PTA(Method):
     """Probability trajectory accumulation.
 
     Hierarchical clustering of microclusters by where random walks from them lead.
@@ -106,13 +103,10 @@ class PTA(LabelConsensus):
         grid={"linkage": ("average", "complete", "single")},
     )
 
-    n_clusters: int
-    _: KW_ONLY
-    linkage: Method = parameter("average", Choice(("average", "complete", "single")))
+    linkage: Linkage = parameter("average", Choice(("average", "complete", "single")))
     n_neighbors: int | None = parameter(None, Integer(1, optional=True))
     n_steps: int | None = parameter(None, Integer(1, optional=True))
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         similarity = trajectory_similarity(

@@ -35,8 +35,7 @@ to all base clusters, also to those of members that did not label it.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,13 +45,13 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class PTGP(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PTGP(Method):
     """Probability trajectory based graph partitioning.
 
     Cuts the graph of microclusters and base clusters, linked by where random walks lead.
@@ -99,14 +98,11 @@ class PTGP(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_neighbors: int | None = parameter(None, Integer(1, optional=True))
     n_steps: int | None = parameter(None, Integer(1, optional=True))
     n_init: int = 3
     max_iter: int = 100
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         wide = ensemble.n_base_clusters / ensemble.n_microclusters

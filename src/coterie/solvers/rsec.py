@@ -55,8 +55,8 @@ members, so a sample with missing labels has a short column. W depends on direct
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -68,7 +68,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
@@ -83,8 +83,8 @@ NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class _RSEC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _RSEC(Method):
     """The part that RSEC-H and RSEC-Z share.
 
     Parameters
@@ -115,8 +115,6 @@ class _RSEC(LabelConsensus):
         grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam1: float = parameter(0.1, STRENGTH)
     lam2: float = parameter(0.01, STRENGTH)
     max_iter: int = 500
@@ -124,7 +122,6 @@ class _RSEC(LabelConsensus):
     n_init: int = 10
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n = ensemble.n_microclusters

@@ -38,8 +38,8 @@ Missing labels. Each similarity has its own rule; shares are taken among the mem
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +47,7 @@ from numpy.typing import ArrayLike
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Integer, Real, is_matrix, parameter
-from coterie.core.types import FloatArray
+from coterie.core.types import FloatArray, Linkage
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.given import checked_similarity, given_similarity
@@ -59,12 +59,9 @@ from coterie.evidence.reliability import (
 )
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding, cut_graph, cut_similarity
 from coterie.solvers.partition import Partition
-
-if TYPE_CHECKING:
-    from coterie.numerics.linkage import Method
 
 Evidence = str | ArrayLike | Callable[[Ensemble], ArrayLike]
 
@@ -73,8 +70,8 @@ LINKAGES = ("average", "complete", "single")
 ADVICE = "Ask for fewer clusters, or take another partition."
 
 
-@dataclass(eq=False, repr=False)
-class SimilarityConsensus(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SimilarityConsensus(Method):
     """Any similarity of the samples, cut in any way.
 
     Parameters
@@ -153,8 +150,6 @@ class SimilarityConsensus(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     evidence: Evidence = parameter(
         "ca",
         Choice(
@@ -171,7 +166,6 @@ class SimilarityConsensus(LabelConsensus):
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(
@@ -186,7 +180,7 @@ class SimilarityConsensus(LabelConsensus):
         if not self.weighted:
             weights = np.ones_like(weights)
         if self.partition in LINKAGES:
-            linkage = cast("Method", self.partition)
+            linkage = cast("Linkage", self.partition)
             cut = cut_similarity(between.copy(), weights, self.n_clusters, linkage)
         elif self.partition == "metis":
             links = between * weights

@@ -27,20 +27,19 @@ Missing labels. A sample is linked to the base clusters it is known to lie in.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from coterie.ensemble import Ensemble
 from coterie.numerics.spectral import tcut_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class USENC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class USENC(Method):
     """Transfer cut of the graph of samples and base clusters.
 
     Fast and linear in N: the method for very many samples.
@@ -85,11 +84,8 @@ class USENC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = 3
     max_iter: int = 100
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         links = ensemble.incidence.multiply(ensemble.weight_of_cluster)

@@ -38,8 +38,8 @@ Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -50,7 +50,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import member_agreements
 from coterie.solvers._label_kmeans import kmeans_partition
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # two votes tie if they differ by less than this share of the largest
@@ -61,8 +61,8 @@ CONSENSUS = "k-means of label rows"
 ADVICE = "Ask for fewer clusters, or give members with at least n_clusters clusters."
 
 
-@dataclass(eq=False, repr=False)
-class MajorityVoting(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MajorityVoting(Method):
     """Majority voting by label alignment.
 
     Renames the clusters of every member to match a reference, counts the votes, and takes the result
@@ -118,13 +118,10 @@ class MajorityVoting(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     reference: Literal["member", "consensus"] = parameter("member", Choice(("member", "consensus")))
     cover: bool = parameter(True, Choice((True, False)))
     max_iter: int = 20
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         c = self.n_clusters

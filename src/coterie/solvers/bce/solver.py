@@ -41,8 +41,7 @@ Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import polygamma, psi
@@ -50,7 +49,7 @@ from scipy.special import polygamma, psi
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import by_member, centres_of, kmeans_partition, shares_of_labels
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -65,8 +64,8 @@ LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
 MIXED, FIRST_ALPHA = 0.1, 0.5
 
 
-@dataclass(eq=False, repr=False)
-class BCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BCE(Method):
     """Bayesian cluster ensembles: a mixed-membership model of the label rows.
 
     Parameters
@@ -123,13 +122,10 @@ class BCE(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = 10
     max_iter: int = 500
     tol: float = 0.01
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         best: Fit | None = None

@@ -59,8 +59,8 @@ members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -71,7 +71,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
 from coterie.solvers.cutting import bipartite_components
@@ -91,8 +91,8 @@ GUARD = 4
 STALLED = 10
 
 
-@dataclass(eq=False, repr=False)
-class CESHL(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CESHL(Method):
     """Clustering ensemble by structured hypergraph learning.
 
     Reads base clusters as hyperedges, weights them by how well the members agree on them, and moves
@@ -156,8 +156,6 @@ class CESHL(LabelConsensus):
         grid={"lam": tuple(10.0**power for power in range(-3, 4))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(100.0, STRENGTH)
     edge_weights: EdgeWeights = parameter(
         "propagated", Choice(("propagated", "quality", "uniform"))
@@ -169,7 +167,6 @@ class CESHL(LabelConsensus):
     tol: float = parameter(1e-6, Real(0.0, 1.0, closed_high=False))
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_memory(ensemble, self.memory_budget)

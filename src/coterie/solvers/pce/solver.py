@@ -65,7 +65,7 @@ Where paper and program differ from this
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -82,7 +82,7 @@ from coterie.numerics.stiefel import (
     minimise_quadratics,
     polar,
 )
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.pce.simplex_qp import simplex_qp
 
@@ -99,8 +99,8 @@ TURNS = 10
 BLOCK = 4096
 
 
-@dataclass(eq=False, repr=False)
-class PCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PCE(Method):
     """Partial clustering ensemble: missing labels are filled while the members are combined.
 
     Parameters
@@ -173,8 +173,6 @@ class PCE(LabelConsensus):
         grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     gamma: float = parameter(1.0, STRENGTH)
     rotation: bool = parameter(True, Choice((True, False)))
     self_paced: bool = parameter(True, Choice((True, False)))
@@ -186,7 +184,6 @@ class PCE(LabelConsensus):
     max_iter: int = 100
     tol: float = 1e-4
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble, self, rng)

@@ -53,8 +53,8 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -66,7 +66,7 @@ from coterie.evidence.coassociation import require_dense, share, weighted_coasso
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # mu, keeps the inverse root of X X' finite
@@ -75,8 +75,8 @@ SMOOTHING = 1e-3
 INNER = 0.1
 
 
-@dataclass(eq=False, repr=False)
-class RCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RCE(Method):
     """Robust clustering ensemble by Kullback-Leibler divergence.
 
     Learns the probability that two samples belong together: a matrix of low rank that is close to the
@@ -139,8 +139,6 @@ class RCE(LabelConsensus):
         },
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam1: float = parameter(100.0, STRENGTH)
     lam2: float = parameter(1.0, Real(0.0, STRENGTH.high))
     max_iter: int = 20
@@ -149,7 +147,6 @@ class RCE(LabelConsensus):
     n_init: int = 10
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         per_pair = 104 if ensemble.is_complete else 112

@@ -49,8 +49,8 @@ per pass; O(N k) memory. No N x k x k array is formed.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy import sparse
@@ -61,7 +61,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
@@ -80,8 +80,8 @@ SAME_POINT = 1e-12
 TABLES = 7
 
 
-@dataclass(eq=False, repr=False)
-class SCCBG(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SCCBG(Method):
     """Self-paced consensus clustering with bipartite graph.
 
     Learns a graph of samples and base clusters with one connected part per cluster. Entries that fit
@@ -131,13 +131,10 @@ class SCCBG(LabelConsensus):
         grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     gamma: float | None = parameter(None, Real(0.0, STRENGTH.high, optional=True))
     max_iter: int = 20
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         cells = ensemble.n_microclusters * ensemble.n_base_clusters

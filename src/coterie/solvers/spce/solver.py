@@ -61,7 +61,7 @@ A ``member_weight`` of 2 is the same as giving that member twice.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -73,7 +73,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -84,8 +84,8 @@ LEAST_DISPERSION = 1e-6
 ROW_BLOCK = 256
 
 
-@dataclass(eq=False, repr=False)
-class SPCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SPCE(Method):
     """Self-paced clustering ensemble.
 
     Learns a sparse consensus matrix with one connected component per cluster. Pairs of samples on
@@ -149,8 +149,6 @@ class SPCE(LabelConsensus):
         grid={"theta": tuple(k / 10 for k in range(10))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     theta: float = parameter(0.2, Real(0.0, 1.0, closed_high=False))
     self_paced: bool | str = parameter(True, Choice((True, False, "fixed")))
     max_iter: int = parameter(20, Integer(2))
@@ -158,7 +156,6 @@ class SPCE(LabelConsensus):
     tol: float = 1e-6
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)

@@ -56,7 +56,7 @@ as giving that member twice.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +67,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -76,8 +76,8 @@ AGE_GROWTH = 1.1
 NO_DIVERGENCE = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class TRCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class TRCE(Method):
     """Tri-level robust clustering ensemble.
 
     Learns a sparse graph with one connected component per cluster, while giving less weight to
@@ -138,8 +138,6 @@ class TRCE(LabelConsensus):
         grid={"lam": tuple(10.0**power for power in range(-5, 6))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(10.0, Real(0.0, closed_low=False, closed_high=False))
     member_level: bool = parameter(True, Choice((True, False)))
     instance_level: bool = parameter(True, Choice((True, False)))
@@ -148,7 +146,6 @@ class TRCE(LabelConsensus):
     tol: float | None = parameter(None, Real(0.0, optional=True))
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
