@@ -1,8 +1,5 @@
 r"""CSPA: cluster-based similarity partitioning.
 
-Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple partitions",
-Journal of Machine Learning Research 3 (2002).
-
 Samples are the vertices of a graph. The weight of an edge is the co-association :math:`A_{ij}` of its two
 samples: the share of members that put them together. The clusters are the parts of a balanced partition
 with a small cut:

@@ -1,7 +1,5 @@
 r"""DREC: dense representation ensemble clustering, microclusters as mixtures of each other.
 
-Zhou, Zheng and Pan, "Ensemble clustering based on dense representation", Neurocomputing 357 (2019).
-
 Every microcluster is written as a mixture of all of them. With :math:`x_u` the indicator of the base
 clusters that microcluster u lies in, and X the k x N matrix of these columns, the mixtures Z solve
 

@@ -1,8 +1,5 @@
 """EAC: evidence accumulation clustering.
 
-Fred and Jain, "Combining multiple clusterings using evidence accumulation", IEEE Transactions on
-Pattern Analysis and Machine Intelligence 27 (2005).
-
 The co-association of two samples is the share of members that put them together, among those that
 labelled both. One minus that share is the dissimilarity of a hierarchical clustering into n_clusters.
 
@@ -17,8 +14,6 @@ a third cluster closer), so the dendrogram of the n samples is that of the micro
 Co-association values often tie. Ties go to the pair of lowest index, and microclusters are numbered from
 the heaviest down (see :class:`coterie.Ensemble`), so the result does not depend on the order of the samples.
 An n x n linkage that breaks ties by position can give another result for another order of the same rows.
-
-Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 r"""EC-CMS: a co-association matrix that enhances itself.
 
-Jia, Tao, Wang and Wang, "Ensemble clustering via co-association matrix self-enhancement", IEEE
-Transactions on Neural Networks and Learning Systems (2023).
-
 If most members put a pair of samples together, they are nearly always right. If only some members do, they
 are often wrong. So the similarity A of the samples (any evidence) is split into a clean matrix C and an
 error E. C keeps the values of the high-confidence pairs Omega, and samples that such a pair joins get

@@ -1,8 +1,5 @@
 r"""ECPCS-HC: propagated similarities of base clusters, carried over to samples, with average link.
 
-Huang, Wang, Peng, Lai and Kwoh, "Enhanced ensemble clustering via fast propagation of cluster-wise
-similarities", IEEE Transactions on Systems, Man, and Cybernetics: Systems 51 (2021).
-
 In the co-association, a member that separates two samples counts 0, however close their two base clusters
 are. Here base clusters are compared by a random walk among the base clusters of all members, and a pair
 that a member separates gets the similarity of its two base clusters.
@@ -19,8 +16,6 @@ So ECPCS-HC is ``SimilarityConsensus(c, evidence="ecpcs", partition="average")``
 
 Exactness. Samples with equal labels have similarity 1, so the dendrogram of the n samples is that of the
 microclusters with their weights.
-
-Cost: O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters and 40 per pair of base clusters.
 
 Paper and program do not differ in anything that matters. With t = 20 all similarities are close to 1; only
 their order counts.
@@ -79,7 +74,7 @@ class ECPCSHC(Method):
     about = MethodInfo(
         name="ecpcs-hc",
         summary="Similarity propagated among base clusters by random walks, then average link.",
-        cost="O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters",
+        cost="O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters, 40 per pair of base clusters",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "
         "Man, and Cybernetics: Systems 51, 2021.",

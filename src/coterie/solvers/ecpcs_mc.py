@@ -1,8 +1,5 @@
 r"""ECPCS-MC: base clusters grouped by propagated similarity; a sample joins the group that holds it most.
 
-Huang, Wang, Peng, Lai and Kwoh, "Enhanced ensemble clustering via fast propagation of cluster-wise
-similarities", IEEE Transactions on Systems, Man, and Cybernetics: Systems 51 (2021).
-
 Steps
   1. Jaccard index of the k base clusters, diagonal 0; divided by its row sums it is the walk P
   2. Z: the cosine of the rows :math:`(P_p, P^2_p, \dots, P^t_p)`
@@ -15,8 +12,6 @@ Steps
 
 Exactness. Sizes and overlaps of base clusters are those of the samples, and step 4 treats each
 microcluster by itself: everything is as on the n samples.
-
-Cost: O(N m + t k^3) time, O(N m + k^2) memory.
 
 Where paper and program differ. The paper writes the links of step 3 as entries of the walk but means
 Z; the half added to the diagonal comes from the program. The program starts the rotation once, from a row

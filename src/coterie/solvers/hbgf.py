@@ -1,8 +1,5 @@
 r"""HBGF: hybrid bipartite graph formulation.
 
-Fern and Brodley, "Solving cluster ensemble problems by bipartite graph partitioning", International
-Conference on Machine Learning (2004).
-
 Samples and base clusters are the vertices of one graph; a sample is linked to each base cluster it lies
 in. The whole graph is cut into c parts and samples keep their part. Unlike with methods on the
 co-association, base clusters are assigned to the parts as well.
@@ -22,8 +19,6 @@ Steps of the balanced cut
 
 Exactness. The spectral cut is the same as on the n samples. So is the balanced cut, except that samples
 with equal labels always stay together.
-
-Cost: O(N m min(k, N) + min(k, N)^3) and O((N + k) c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and programs differ. The paper proposes both cuts; the widespread program has METIS only.
 A part may hold base clusters but no samples; then the clusters of samples are split until there are
@@ -91,7 +86,7 @@ class HBGF(Method):
         name="hbgf",
         summary="Cuts samples and base clusters as one graph, by eigenvectors or into balanced "
         "parts. Linear in N.",
-        cost="O(N m min(k, N) + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        cost="O(N m min(k, N) + min(k, N)^3), O((N + k) c^2) per round; O(N m + min(k, N)^2) memory",
         paper="X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph "
         "partitioning. International Conference on Machine Learning, 2004.",
         scaling="linear",

@@ -1,8 +1,5 @@
 r"""HGPA: hypergraph partitioning.
 
-Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple partitions",
-Journal of Machine Learning Research 3 (2002).
-
 Samples are the vertices of a hypergraph, base clusters its hyperedges. The clusters are the parts of a
 balanced partition that cuts few hyperedges:
 

@@ -1,7 +1,4 @@
-r"""IMVC: late fusion of incomplete members by an orthogonal consensus.
-
-Liu, Li, Tang, Xia, Xiong, Liu, Kloft and Zhu, "Efficient and effective regularized incomplete multi-view
-clustering", IEEE Transactions on Pattern Analysis and Machine Intelligence 43 (2021): EE-R-IMVC.
+r"""IMVC: late fusion of incomplete members by an orthogonal consensus (EE-R-IMVC).
 
 With :math:`H_p` the column-normalised indicator of member p, its missing rows unknown,
 

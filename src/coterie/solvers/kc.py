@@ -1,8 +1,7 @@
 r"""KC: k-means on the co-association matrix.
 
 Each sample is described by its co-association with every sample, a row of the n x n matrix A, and
-ordinary k-means groups these rows. Used as a reference in much of the literature; usually credited to
-Li and Ding, "Weighted consensus clustering", SIAM International Conference on Data Mining (2008).
+ordinary k-means groups these rows. Used as a reference in much of the literature.
 
 .. math:: \min_y \sum_i \|A_{i:} - \mu_{y_i}\|^2
 

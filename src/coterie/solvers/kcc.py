@@ -1,8 +1,5 @@
 r"""KCC: k-means-based consensus clustering.
 
-Wu, Liu, Xiong, Cao and Chen, "K-means-based consensus clustering: a unified view", IEEE Transactions on
-Knowledge and Data Engineering 27 (2015).
-
 How well a partition agrees with member j is a utility
 
 .. math:: U = \sum_l \frac{n_l^j}{n^j} \, \varphi(P_l^j) - \varphi(P^j),
@@ -39,8 +36,6 @@ the samples of the cluster that the member labelled.
 Where programs differ from this: if a member labelled no sample of a cluster, the authors' toolbox puts a
 random label of the member into the centre (here: its shares among all samples). It gives an empty cluster a
 random row, and stops at a drop of 1e-5 however large the objective is.
-
-Cost: O(N m c) per round, O(N (m + c)) memory.
 """
 
 from __future__ import annotations
@@ -123,7 +118,7 @@ class KCC(Method):
     about = MethodInfo(
         name="kcc",
         summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
-        cost="O(N m c) per round",
+        cost="O(N m c) per round, O(N (m + c)) memory",
         paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
         "unified view. IEEE Transactions on Knowledge and Data Engineering 27, 2015.",
         scaling="linear",

@@ -1,8 +1,5 @@
 r"""LCE: link-based cluster ensemble.
 
-Iam-On, Boongoen, Garrett and Price, "A link-based approach to the cluster ensemble problem", IEEE
-Transactions on Pattern Analysis and Machine Intelligence 33 (2011).
-
 The incidence is 0 for every base cluster that does not hold the sample, however close that base cluster is
 to the one that does. The refined matrix RA replaces these zeros by how close the base clusters are.
 
@@ -21,8 +18,6 @@ Steps, with w the Jaccard index of base clusters, r the number of samples per mi
      once; the best of n_init starts; samples keep their labels
 
 Exactness. Rows of RA are those of the samples, and the cut weights them by r: all is as on the n samples.
-
-Cost: O(k sum_j k_j^2 + N k min(k, N)) time, for k_j base clusters in member j; O(N k + k^2) memory.
 
 Where papers and programs differ. The decay is 0.9 in the 2011 paper and 0.8 in the examples of the authors'
 LinkCluE, which has the similarities CTS, SRS and ASRS of samples with linkage but not this cut; they are
@@ -98,7 +93,7 @@ class LCE(Method):
         name="lce",
         summary="Refines the incidence by links between base clusters, then a spectral cut. Linear "
         "in N.",
-        cost="O(k sum k_j^2 + N k min(k, N)) time, O(N k) memory",
+        cost="O(k sum k_j^2 + N k min(k, N)) time for k_j base clusters in member j; O(N k + k^2) memory",
         paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
         "ensemble problem. IEEE Transactions on Pattern Analysis and Machine Intelligence "
         "33, 2011.",

@@ -1,8 +1,5 @@
 r"""LWEA: locally weighted evidence accumulation.
 
-Huang, Wang and Lai, "Locally weighted ensemble clustering", IEEE Transactions on Cybernetics 48
-(2018).
-
 A base cluster that the other members keep together is worth more than one that they scatter. With
 :math:`p_q` the share of base cluster C that falls into cluster q of another member,
 
@@ -26,8 +23,6 @@ to infinity) it is EAC.
 Exactness. Entropies and co-association values are those of the samples, and so is every merge of
 different microclusters. Two samples with equal labels have a similarity below 1 to each other, so in rare
 cases a program that works on samples puts them into different clusters; here they are never separated.
-
-Cost: O(N^2 m) time, 16 bytes per pair of microclusters.
 
 Where paper and program differ. The program sets the diagonal to 1, the paper does not say; nothing
 depends on it. Some programs have theta = 10 as default, from the range of another paper; the authors

@@ -1,8 +1,5 @@
 r"""LWGP: locally weighted graph partitioning.
 
-Huang, Wang and Lai, "Locally weighted ensemble clustering", IEEE Transactions on Cybernetics 48
-(2018).
-
 Samples and base clusters are the vertices of a graph; a sample is linked to each base cluster it lies
 in, as strongly as that base cluster is reliable (its ECI, see LWEA). A normalised cut of the graph gives
 the clusters. Only base clusters need an eigenproblem: their vectors are carried over to the samples
@@ -17,8 +14,6 @@ Steps, with W the N x k links, r the number of samples per microcluster, :math:`
 
 Exactness. Rows of W are those of the samples and r counts them in step 2 and in k-means: the embedding
 and the objective of k-means are those of the n samples.
-
-Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and does not
 mention unit rows. The program does not divide but takes unit rows, as here. The program fails with fewer than
@@ -88,7 +83,7 @@ class LWGP(Method):
         name="lwgp",
         summary="Cuts the graph of samples and base clusters, links weighted by reliability. Linear "
         "in N.",
-        cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        cost="O(N m^2 + min(k, N)^3), O(N c^2) per round of k-means; O(N m + min(k, N)^2) memory",
         paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
         "Transactions on Cybernetics 48, 2018.",
         scaling="linear",

@@ -1,8 +1,5 @@
 r"""MCLA: meta-clustering.
 
-Strehl and Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple partitions",
-Journal of Machine Learning Research 3 (2002).
-
 Base clusters of different members that hold much the same samples describe one cluster. They are
 grouped into c meta-clusters, and every sample goes where most of its base clusters are.
 

@@ -1,8 +1,5 @@
 r"""NMFC: consensus by non-negative matrix factorisation.
 
-Li, Ding and Jordan, "Solving consensus and semi-supervised clustering problems using nonnegative matrix
-factorization", IEEE International Conference on Data Mining (2007).
-
 The co-association A of the n samples is factored by
 
 .. math:: \min_{Q \ge 0,\; S \ge 0,\; Q'Q = I} \| A - Q S Q' \|_F^2
@@ -29,8 +26,6 @@ samples. It stays positive semidefinite, and samples with few labels have short 
 Where programs differ from this: a known program labels by the largest entry of :math:`Q S^{1/2}` and has one
 random start of 200 passes. *Weighted* consensus clustering by the same authors (2008) learns weights of
 the members as well; this is the plain method.
-
-Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 """
 
 from __future__ import annotations
@@ -105,7 +100,7 @@ class NMFC(Method):
     about = MethodInfo(
         name="nmfc",
         summary="Factors the co-association into non-negative memberships. Linear in N.",
-        cost="O(N m c) per pass, a few hundred passes per start",
+        cost="O(N m c + N c^2) per pass, a few hundred passes per start; O(N (m + c)) memory",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
         "problems using nonnegative matrix factorization. IEEE International Conference on "
         "Data Mining, 2007.",

@@ -1,7 +1,4 @@
-r"""OSIMVC: late fusion of incomplete members straight to a partition.
-
-Zhang, Liu, Wang, Liu, Dai and Zhu, "One-stage incomplete multi-view clustering via late fusion", ACM
-International Conference on Multimedia (2021): OS-LF-IMVC.
+r"""OSIMVC: late fusion of incomplete members straight to a partition (OS-LF-IMVC).
 
 As IMVC, but the consensus is Y C with the indicator Y of a partition and an orthogonal c x c matrix C, so no
 k-means follows:

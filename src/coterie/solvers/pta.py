@@ -1,8 +1,5 @@
 r"""PTA: probability trajectory accumulation.
 
-Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories", IEEE Transactions on
-Knowledge and Data Engineering 28 (2016).
-
 Weak links of the co-association are mostly noise, and two samples that few members put together can still
 be similar through other samples. So the co-association graph of the microclusters is pruned to the
 strongest links, and the similarity of two microclusters is that of the trajectories of random walks that
@@ -21,8 +18,6 @@ So PTA is ``SimilarityConsensus(c, evidence="pts", partition=linkage, weighted=F
 Exactness. The method is defined on microclusters (eq. 14 of the paper counts them): their numbers of samples
 matter only in the walk. A sample of weight two is the same as the sample given twice, but a program that
 does not merge equal rows first computes something else.
-
-Cost: O(N^2 m) for the co-association, O(T N^2 K) for the walk, 40 bytes per pair of microclusters.
 
 Where paper and program differ. The paper takes K = T = floor(sqrt(N) / 2), the authors' program never
 more than 20, as here; another program has no such limit. The paper's formula of complete link has a sum

@@ -1,8 +1,5 @@
 r"""PTGP: probability trajectory based graph partitioning.
 
-Huang, Lai and Wang, "Robust ensemble clustering using probability trajectories", IEEE Transactions on
-Knowledge and Data Engineering 28 (2016).
-
 Microclusters and base clusters are the vertices of a graph. The link of a microcluster and a base cluster
 is the mean similarity with the microclusters in it (by probability trajectories, PTS, see
 PTA). A normalised cut of the graph gives the clusters. Only base clusters need an eigenproblem: their
@@ -20,8 +17,6 @@ So PTGP is ``SimilarityConsensus(c, evidence="pts", partition="tcut", weighted=F
 Exactness. The method is defined on microclusters: their numbers of samples matter only in the walk of PTS.
 A sample of weight two is the same as the sample given twice, but a program that does not merge equal rows
 first computes something else.
-
-Cost: that of PTS (O(N^2 m), 40 bytes per pair of microclusters), then O(N k min(k, N)).
 
 Where paper and program differ. As for PTA: the program's K and T are at most 20. The paper divides each
 eigenvector by the root of its eigenvalue and does not mention unit rows. The program does not divide but
@@ -90,7 +85,7 @@ class PTGP(Method):
     about = MethodInfo(
         name="ptgp",
         summary="Random walks on the strongest links, then a cut through the base clusters.",
-        cost="O(N^2 (m + T K)) time, 40 bytes per pair of microclusters",
+        cost="O(N^2 (m + T K) + N k min(k, N)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",
         scaling="quadratic",

@@ -1,8 +1,5 @@
 r"""RSEC: robust spectral ensemble clustering with low-rank mixtures of the co-association.
 
-Tao, Liu, Li and Fu, "Robust spectral ensemble clustering", ACM International Conference on Information
-and Knowledge Management (2016).
-
 Every column of the co-association S is a mixture of all columns plus an error: S = S Z + E. The mixtures Z
 should have low rank, few columns should have an error, and the graph of Z should have a good partition H:
 

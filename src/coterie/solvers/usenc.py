@@ -1,8 +1,5 @@
 r"""USENC: the consensus function of ultra-scalable ensemble clustering.
 
-Huang, Wang, Wu, Lai and Kwoh, "Ultra-scalable spectral clustering and ensemble clustering", IEEE
-Transactions on Knowledge and Data Engineering 32 (2020).
-
 Samples and base clusters are the vertices of a graph; a sample is linked to each base cluster it lies
 in. A normalised cut of the graph, solved for the base clusters alone and carried over to the samples
 (transfer cut), gives the clusters. This is the second half of U-SENC; the first half generates the members
@@ -15,8 +12,6 @@ Steps, with B the N x k incidence, r the number of samples per microcluster, :ma
   3. k-means on them, each microcluster weighted by its number of samples; the best of n_init starts
 
 Exactness. The embedding and the objective of k-means are those of the n samples.
-
-Cost: O(N m^2 + min(k, N)^3) and O(N c^2) per round of k-means; memory O(N m + min(k, N)^2).
 
 Where paper and program differ. The paper divides each eigenvector by the root of its eigenvalue and does not
 mention unit rows. The program does not divide but takes unit rows, as here. The program needs at least c base
@@ -76,7 +71,7 @@ class USENC(Method):
         name="usenc",
         summary="Transfer cut of the graph of samples and base clusters: for very many samples. "
         "Linear in N.",
-        cost="O(N m^2 + min(k, N)^3) time, O(N m + min(k, N)^2) memory",
+        cost="O(N m^2 + min(k, N)^3), O(N c^2) per round of k-means; O(N m + min(k, N)^2) memory",
         paper="D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral "
         "clustering and ensemble clustering. IEEE Transactions on Knowledge and Data "
         "Engineering 32, 2020.",

@@ -32,8 +32,6 @@ same result as r samples.
 Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that
 overlaps no cluster of the reference casts no vote either. Samples without a vote form a cluster of their
 own, which is then merged by the co-association.
-
-Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 """
 
 from __future__ import annotations
@@ -111,7 +109,7 @@ class MajorityVoting(Method):
     about = MethodInfo(
         name="voting",
         summary="Renames every member's clusters to match a reference, then the majority decides.",
-        cost="O(N m) per round",
+        cost="O(N m) per round and O(m k_j c^2); O(N (m + c)) memory",
         paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
         "cluster ensemble. IEEE International Conference on Data Mining, 2004.",
         scaling="linear",

@@ -1,8 +1,5 @@
 r"""BCE: Bayesian cluster ensembles.
 
-Wang, Shan and Banerjee, "Bayesian cluster ensembles", SIAM International Conference on Data Mining (2009)
-and Statistical Analysis and Data Mining 4 (2011).
-
 A mixed-membership model of the label rows. Sample i has memberships :math:`\theta_i \sim
 \mathrm{Dirichlet}(\alpha)` in c groups; for each member j a group :math:`z_{ij} \sim \theta_i` is drawn and
 the label from that group's distribution, :math:`y_{ij} \sim \beta_j[z_{ij}]`. Fitted by variational EM.
@@ -35,8 +32,6 @@ Missing labels have no group and are left out of all sums.
 
 Where programs differ from this: the authors' program has one random start and does not compute the bound.
 A copy of it in circulation lacks the branch for missing labels.
-
-Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c) memory.
 """
 
 from __future__ import annotations
@@ -115,7 +110,7 @@ class BCE(Method):
     about = MethodInfo(
         name="bce",
         summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
-        cost="O(N m c) per inner round, some tens per pass",
+        cost="O(N m c) per round of step 1, some tens of rounds per pass; O(N c + k c) memory",
         paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis "
         "and Data Mining 4, 2011.",
         scaling="linear",

@@ -1,8 +1,5 @@
 r"""CESHL: consensus by learning the hypergraph itself.
 
-Zhou, Wang, Du and Li, "Clustering ensemble via structured hypergraph learning", Information Fusion
-78 (2022).
-
 Samples are the nodes and base clusters the hyperedges of a hypergraph with incidence H. Give each
 hyperedge a weight w by how well the other members agree with it, and learn an incidence Y near H
 whose hypergraph has exactly c connected components. The objective (equation numbers are the paper's) is (8):

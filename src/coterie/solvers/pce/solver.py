@@ -1,8 +1,5 @@
 r"""PCE: completes partial members and combines them, in time linear in the number of samples.
 
-Zhou, Du, Liu, Ling, Ji, Li and Shen, "Partial clustering ensemble", IEEE Transactions on Knowledge and
-Data Engineering (2023).
-
 Member i with indicator :math:`Y^{(i)}` (n x k_i, its gaps to be filled) is turned by
 :math:`R^{(i)}` into an embedding; a weighted mean of these is fitted by a consensus embedding H, which a
 rotation R in turn brings close to the indicator Y of a partition. The objective (4) of the paper is

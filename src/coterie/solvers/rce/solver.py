@@ -1,8 +1,5 @@
 r"""RCE: robust clustering ensemble, a low-rank consensus of cleaned members.
 
-Zhou, Du, Wang, Shi and Shen, "Learning a robust consensus matrix for clustering ensemble via Kullback-
-Leibler divergence minimization", International Joint Conference on Artificial Intelligence (2015).
-
 Member i says of every pair whether it belongs together, :math:`A^{(i)}_{pq}` in {0, 1}. A few of these
 answers are wrong, so sparse errors :math:`E^{(i)}` are subtracted. The consensus X, the probability that a
 pair belongs together, should be near all cleaned members and have low rank:

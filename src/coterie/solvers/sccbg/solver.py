@@ -1,8 +1,5 @@
 r"""SCCBG: self-paced consensus clustering with bipartite graph.
 
-Zhou, Du and Li, "Self-paced consensus clustering with bipartite graph", International Joint Conference on
-Artificial Intelligence (2020).
-
 Learns a bipartite graph S of n samples and k base clusters, close to the incidence B, that has exactly c
 connected parts. With :math:`C = B'B`, the sizes of the overlaps of base clusters,
 

@@ -1,8 +1,5 @@
 r"""SPCE: self-paced clustering ensemble, pairs from easy to hard.
 
-Zhou, Du, Liu, Shen, Fan and Li, "Self-paced clustering ensemble", IEEE Transactions on Neural
-Networks and Learning Systems 32 (2021).
-
 The connectivity matrix :math:`S^{(i)}` of member i is one where i puts a pair together, else zero. SPCE
 learns a consensus matrix S that is close to these matrices and has c connected components. Members far from
 S count less: member i counts :math:`1 / \alpha_i`, with the dispersion alpha. Pairs on which members disagree

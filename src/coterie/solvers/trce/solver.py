@@ -1,8 +1,5 @@
 r"""TRCE: consensus by graph learning that is robust at three levels.
 
-Zhou, Du, Shen and Li, "Tri-level robust clustering ensemble with multiple graph learning", AAAI
-Conference on Artificial Intelligence (2021).
-
 Member k is a random walk :math:`A^{(k)}`: from a sample to a random one of its own cluster. Learn a
 walk A with c connected components that explains all of them up to a noise E whose rows sum to zero.
 Members far from the others count less (weights alpha), so do samples on which members disagree
