@@ -353,6 +353,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "label rows; ask for fewer clusters or give members with more clusters"
             )
 
+    def _add_pass(self, history: list[Pass], record: Pass) -> None:
+        """Number a record, add it to the history, and hand it to the user's callback."""
+        history.append({"pass": len(history) + 1, **record})
+        self._call_back(history[-1:])
+
     def _call_back(self, passes: Iterable[Pass]) -> None:
         """Hand records of ``history_`` to the user's callback, if there is one."""
         if self.callback is not None:

@@ -133,10 +133,9 @@ class DREC(Method):
         problem = Problem.of(ensemble, self.lam)
         mixture = Mixture.start(problem)
         history: list[Pass] = []
-        for number in range(1, self.max_iter + 1):
+        for _ in range(self.max_iter):
             mixture = mixture.again(problem)  # 1
-            history.append(mixture.record(problem, number))
-            self._call_back(history[-1:])
+            self._add_pass(history, mixture.record(problem))
         affinity = mixture_affinity(problem, mixture)  # 2
         embedding = leading_embedding(affinity, once, self.n_clusters)  # 3
         return replace(
@@ -202,12 +201,11 @@ class Mixture:
         damping = 2.0 * problem.lam * np.sqrt(residual**2 + SMOOTHING)
         return Mixture(kept * problem.rows, residual, damping)
 
-    def record(self, problem: Problem, number: int) -> Pass:
+    def record(self, problem: Problem) -> Pass:
         """The record of a round for the history."""
         unexplained = float(np.sqrt(self.residual**2 + SMOOTHING).sum())
         size = float((self.coefficients**2).sum())
         return {
-            "pass": number,
             "objective": unexplained + problem.lam * size,
             "residual": unexplained / float(problem.lengths.sum()),
         }

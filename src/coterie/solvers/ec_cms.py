@@ -72,7 +72,7 @@ from coterie.evidence.enhancement import (
     bytes_per_pair,
     minimise,
 )
-from coterie.evidence.reliability import member_reliability, reliability_for
+from coterie.evidence.reliability import reliability_for, reliable_weights
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
@@ -181,12 +181,9 @@ class ECCMS(Method):
             problem, self.lam, self.tol, self.max_iter, self.callback
         )  # 2 to 4
         cut = cut_similarity(learned.copy(), problem.weights, self.n_clusters)  # 5
-        member_weights = ensemble.member_weight
-        if reliability is not None:
-            member_weights = member_weights * member_reliability(ensemble, reliability)
         return replace(
             cut,
-            member_weights=member_weights,
+            member_weights=reliable_weights(ensemble, reliability),
             converged=converged,
             history=history,
             advice=ADVICE,

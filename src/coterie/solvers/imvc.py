@@ -105,13 +105,14 @@ class IMVC(Method):
         problem = Fusion.of(ensemble, self.n_clusters)
         members = start(problem)
         H = problem.guide
+        combined = combine(problem, members, self.lam)
         history: list[Pass] = []
         converged = False
         for number in range(1, self.max_iter + 1):
-            H = problem.polar(combine(problem, members, self.lam))  # 1
+            H = problem.polar(combined)  # 1
             follow_consensus(problem, members, H)  # 2 to 4
-            history.append(record(problem, H, combine(problem, members, self.lam), history))
-            self._call_back(history[-1:])
+            combined = combine(problem, members, self.lam)
+            self._add_pass(history, record(problem, H, combined, history))
             if number > 2 and history[-1]["residual"] < self.tol:
                 converged = True
                 break

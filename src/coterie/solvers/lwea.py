@@ -44,7 +44,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.reliability import (
     cluster_reliability,
     locally_weighted_coassociation,
-    member_reliability,
+    reliable_weights,
 )
 from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
@@ -112,6 +112,6 @@ class LWEA(Method):
         )  # 2
         return replace(
             cut_similarity(similarity, ensemble.sizes, self.n_clusters),  # 3, 4
-            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
+            member_weights=reliable_weights(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
         )

@@ -32,7 +32,7 @@ import numpy as np
 
 from coterie.core.params import Real, parameter
 from coterie.ensemble import Ensemble
-from coterie.evidence.reliability import cluster_reliability, member_reliability
+from coterie.evidence.reliability import cluster_reliability, reliable_weights
 from coterie.numerics.spectral import tcut_embedding
 from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
@@ -101,6 +101,6 @@ class LWGP(Method):
         embedding = tcut_embedding(links, ensemble.weights, self.n_clusters)
         return replace(
             cut_embedding(self, ensemble, embedding, rng),
-            member_weights=ensemble.member_weight * member_reliability(ensemble, reliability),
+            member_weights=reliable_weights(ensemble, reliability),
             by_base_cluster={"cluster_reliability_": reliability},
         )

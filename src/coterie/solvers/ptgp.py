@@ -37,6 +37,7 @@ import numpy as np
 from coterie.core.budget import GRANTED, Budget
 from coterie.core.params import Integer, parameter
 from coterie.ensemble import Ensemble
+from coterie.evidence.base_clusters import links_to_base_clusters
 from coterie.evidence.coassociation import require_dense
 from coterie.evidence.trajectories import trajectory_similarity
 from coterie.numerics.spectral import tcut_embedding
@@ -110,7 +111,6 @@ class PTGP(Method):
             memory_budget=GRANTED,
         )
         once = np.ones(ensemble.n_microclusters)
-        links = np.asarray(similarity @ ensemble.incidence) / (ensemble.incidence.T @ once)
-        links *= ensemble.weight_of_cluster
+        links = links_to_base_clusters(ensemble, similarity, once)
         embedding = tcut_embedding(links, once, self.n_clusters)
         return cut_embedding(self, ensemble, embedding, rng, weights=once)

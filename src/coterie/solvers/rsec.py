@@ -133,8 +133,7 @@ class _RSEC(Method):
             represent(problem, state)  # 2
             shrink_error(problem, state)  # 3
             follow_partition(problem, state)  # 4
-            history.append(move_multipliers(problem, state, len(history) + 1))  # 5
-            self._call_back(history[-1:])
+            self._add_pass(history, move_multipliers(problem, state))  # 5
             converged = history[-1]["residual"] < self.tol
         rank = state.copy.left.shape[1]
         similarity, embedding = self._graph(problem, state)
@@ -471,7 +470,7 @@ def follow_partition(problem: Problem, state: State) -> None:
     state.roughness = float((state.vectors**2).sum() - (joined * (affinity @ joined)).sum())
 
 
-def move_multipliers(problem: Problem, state: State, number: int) -> Pass:
+def move_multipliers(problem: Problem, state: State) -> Pass:
     """Step 5, and the pass's entry in the history."""
     inside, outside, copy = state.inside, state.outside, state.copy
     unfit = problem.strengths * (problem.across - inside.mixtures) - inside.error
@@ -492,7 +491,6 @@ def move_multipliers(problem: Problem, state: State, number: int) -> Pass:
     penalty = state.penalty
     state.penalty = min(GROWTH * penalty, LARGEST_PENALTY)
     return {
-        "pass": number,
         "objective": state.roughness + problem.lam1 * copy.norm + problem.lam2 * errors,
         "residual": residual,
         "penalty": penalty,

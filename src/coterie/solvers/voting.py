@@ -130,7 +130,7 @@ class MajorityVoting(Method):
         agreed = 0.0
         history: list[Pass] = []
         settled = False
-        for number in range(1, self.max_iter + 1):
+        for _ in range(self.max_iter):
             renamed = rename(ensemble, labels, c, cover=self.cover)  # 2
             new_votes = count_votes(ensemble, renamed, c)
             new_labels = winners(new_votes)  # 3
@@ -141,8 +141,7 @@ class MajorityVoting(Method):
                 break
             changed = float(weights[new_labels != labels].sum() / weights.sum())
             labels, votes, agreed = new_labels, new_votes, new_agreed
-            history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
-            self._call_back(history[-1:])
+            self._add_pass(history, {"objective": agreed / all_votes, "residual": changed})
         # samples without a vote form a cluster of their own
         components = np.where(labels < 0, c, labels)
         # max_iter=1 asks for a single vote, which is not a failure to converge

@@ -45,6 +45,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import by_member, centres_of, kmeans_partition, shares_of_labels
 from coterie.solvers.base import Callback, Method, MethodInfo
+from coterie.solvers.bce.kernels import memberships
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -225,8 +226,6 @@ def fit_rows(
     ensemble: Ensemble, model: Model, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Step 1: fills gamma; returns counts (k x c), summed expected logs (c) and the bound."""
-    from coterie.solvers.bce.kernels import memberships
-
     counts, logs = np.empty_like(model.beta), np.empty_like(model.alpha)
     bounds = memberships(
         np.ascontiguousarray(ensemble.labels),

@@ -176,9 +176,7 @@ class CESHL(Method):
         history: list[Pass] = []
         converged = False
         while len(history) < self.max_iter:
-            record = learn_incidence(problem, state)  # 3
-            history.append({"pass": len(history) + 1, **record})
-            self._call_back(history[-1:])
+            self._add_pass(history, learn_incidence(problem, state))  # 3
             converged = len(history) > 1 and state.n_components == self.n_clusters
             if converged or beyond_reach or stalled(history):
                 break

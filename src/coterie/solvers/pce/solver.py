@@ -194,8 +194,7 @@ class PCE(Method):
             weigh_members(problem, state)  # 4
             align_members(problem, state)  # 5
             rotate(problem, state)  # 6
-            history.append(record(problem, state, len(history) + 1))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state))
             if len(history) <= AGE_PASSES:
                 state.age *= AGE_GROWTH  # 7
             else:
@@ -449,13 +448,12 @@ def partition_of(problem: Problem, state: State) -> IntArray:
     return best_discretisation(state.embedding, problem.weights, problem.first_rows).labels
 
 
-def record(problem: Problem, state: State, number: int) -> Pass:
+def record(problem: Problem, state: State) -> Pass:
     """The record of a pass for the history."""
     value = objective(problem, state)
     residual = float((state.objective - value) / problem.weights.sum())
     state.objective = value
     return {
-        "pass": number,
         "objective": value,
         "residual": residual,
         "age": state.age,

@@ -65,6 +65,7 @@ from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
+from coterie.solvers.rce.kernels import approach, clean
 
 # mu, keeps the inverse root of X X' finite
 SMOOTHING = 1e-3
@@ -162,8 +163,7 @@ class RCE(Method):
             clean_members(problem, state)  # 1, of the next pass
             np.subtract(state.consensus, before, out=before)
             change = float(np.abs(before, out=before).max())
-            history.append(record(problem, state, len(history) + 1, change, n_steps))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state, change, n_steps))
             # the first pass has no rank term yet
             settled = len(history) > 1 and change < self.tol
         consensus = (state.consensus + state.consensus.T) / 2
@@ -238,8 +238,6 @@ def start(problem: Problem) -> State:
 
 def clean_members(problem: Problem, state: State) -> None:
     """Step 1."""
-    from coterie.solvers.rce.kernels import clean
-
     both = state.consensus + state.consensus.T
     sums = np.empty(len(both))
     clean(
@@ -259,8 +257,6 @@ def clean_members(problem: Problem, state: State) -> None:
 
 def approach_members(state: State, problem: Problem, max_steps: int, tol: float) -> int:
     """Step 2; returns the number of multiplicative steps taken."""
-    from coterie.solvers.rce.kernels import approach
-
     consensus = state.consensus
     nothing = np.broadcast_to(0.0, consensus.shape)
     towards = away = nothing
@@ -298,10 +294,9 @@ def follow_rank(problem: Problem, state: State) -> None:
     np.fill_diagonal(state.towards, others * np.maximum(-off, 0.0) + np.maximum(-on, 0.0))
 
 
-def record(problem: Problem, state: State, number: int, change: float, n_steps: int) -> Pass:
+def record(problem: Problem, state: State, change: float, n_steps: int) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": state.divergence + problem.lam2 * state.nuclear,
         "residual": change,
         "steps": n_steps,

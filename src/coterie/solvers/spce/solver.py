@@ -174,8 +174,7 @@ class SPCE(Method):
                 learn_consensus(problem, state)  # 3
                 state.rank = state.rank.follow(state.consensus)  # 4
                 weigh_members(problem, state)  # 5
-                history.append(record(problem, state, len(history) + 1, before))
-                self._call_back(history[-1:])
+                self._add_pass(history, record(problem, state, before))
                 state.rho = state.rank.penalty
                 if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
                     break
@@ -365,10 +364,9 @@ def objective(problem: Problem, state: State) -> float:
     return float(fit - state.age * state.mass + sparsity + 2.0 * state.rho * state.rank.trace)
 
 
-def record(problem: Problem, state: State, number: int, before: float) -> Pass:
+def record(problem: Problem, state: State, before: float) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": objective(problem, state),
         "objective_before": before,
         "residual": state.change,

@@ -160,8 +160,7 @@ class TRCE(Method):
             learn_graph(problem, state)  # 2, 3
             state.rank = state.rank.follow(state.graph)  # 4
             weigh_members(problem, state)  # 5
-            history.append(record(problem, state, len(history) + 1))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state))
             settled = self.tol is None or state.change <= self.tol
             converged = len(history) > 1 and state.rank.satisfied and settled
             if beyond_reach and len(history) > 1:
@@ -362,10 +361,9 @@ def weigh_members(problem: Problem, state: State) -> None:
     state.alpha = np.sum(problem.prior * problem.shares * root) / root
 
 
-def record(problem: Problem, state: State, number: int) -> Pass:
+def record(problem: Problem, state: State) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": objective(problem, state),
         "residual": state.change,
         "n_components": state.rank.n_components,
