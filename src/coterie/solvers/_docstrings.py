@@ -52,6 +52,11 @@ def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
     return "\n\n".join([summary, *texts]) + "\n"
 
 
+def opening(cls: type) -> str:
+    """What the docstring says before its first heading, in one line."""
+    return " ".join(_sections(cls.__doc__ or "")[""].split())
+
+
 def _sections(doc: str) -> dict[str, str]:
     """The text under each heading; what comes before the first is under the empty title."""
     summary, *rest = HEADING.split(cleandoc(doc))

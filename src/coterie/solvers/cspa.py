@@ -76,7 +76,6 @@ class CSPA(Method):
 
     about = MethodInfo(
         name="cspa",
-        summary="Balanced partition of the co-association graph.",
         cost="O(N^2 m) time, 48 bytes per pair of microclusters",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",

@@ -76,8 +76,6 @@ class DREC(Method):
         Weight of the ridge penalty, positive: the larger, the more similar all mixtures are.
     max_iter : int, default 5
         Rounds of reweighting.
-    callback : callable or None, default None
-        Called after each round with its record of ``history_``.
 
     Attributes
     ----------
@@ -109,8 +107,6 @@ class DREC(Method):
 
     about = MethodInfo(
         name="drec",
-        summary="Writes every distinct row as a mixture of all rows, with an error for rows that do "
-        "not fit, and cuts the graph of similar mixtures.",
         cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes per pair of microclusters",
         paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
         "Neurocomputing 357, 2019.",

@@ -46,6 +46,8 @@ ENOUGH_SAMPLES = 200
 class EAC(LabelConsensus):
     """Evidence accumulation: hierarchical clustering of the co-association.
 
+    Finds the number of clusters itself, and is the default if no number is given.
+
     Parameters
     ----------
     n_clusters : int or None, default None
@@ -72,8 +74,6 @@ class EAC(LabelConsensus):
 
     about = MethodInfo(
         name="eac",
-        summary="Evidence accumulation: hierarchical clustering of the co-association. Finds the "
-        "number of clusters itself, and is the default if no number is given.",
         cost="O(N^2 m) time, 10 bytes per pair of microclusters",
         paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
         "accumulation. IEEE TPAMI 27, 2005.",

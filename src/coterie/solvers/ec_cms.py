@@ -144,7 +144,6 @@ class ECCMS(Method):
 
     about = MethodInfo(
         name="eccms",
-        summary="Enhances the co-association by spreading its confident part, then average link.",
         cost="O(N^2 b) per pass for blocks of b confident microclusters, 48 bytes per pair",
         paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",

@@ -73,7 +73,6 @@ class ECPCSHC(Method):
 
     about = MethodInfo(
         name="ecpcs-hc",
-        summary="Similarity propagated among base clusters by random walks, then average link.",
         cost="O(t k^3 + N^2 m) time, 24 bytes per pair of microclusters, 40 per pair of base clusters",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "

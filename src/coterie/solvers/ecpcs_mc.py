@@ -98,7 +98,6 @@ class ECPCSMC(Method):
 
     about = MethodInfo(
         name="ecpcs-mc",
-        summary="Groups base clusters by propagated similarity; samples vote. Linear in N.",
         cost="O(N m + t k^3) time, O(N m + k^2) memory",
         paper="D. Huang, C.-D. Wang, H. Peng, J. Lai, C.-K. Kwoh. Enhanced ensemble clustering "
         "via fast propagation of cluster-wise similarities. IEEE Transactions on Systems, "

@@ -46,7 +46,7 @@ ADVICE = "Ask for fewer clusters, or set partition to the other cut: some parts 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HBGF(Method):
-    """Hybrid bipartite graph: samples and base clusters are cut together.
+    """Hybrid bipartite graph: samples and base clusters are cut together. Linear in N.
 
     Parameters
     ----------
@@ -84,8 +84,6 @@ class HBGF(Method):
 
     about = MethodInfo(
         name="hbgf",
-        summary="Cuts samples and base clusters as one graph, by eigenvectors or into balanced "
-        "parts. Linear in N.",
         cost="O(N m min(k, N) + min(k, N)^3), O((N + k) c^2) per round; O(N m + min(k, N)^2) memory",
         paper="X. Z. Fern, C. E. Brodley. Solving cluster ensemble problems by bipartite graph "
         "partitioning. International Conference on Machine Learning, 2004.",

@@ -46,7 +46,7 @@ from coterie.solvers.partition import Partition
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HGPA(Method):
-    """Balanced partition of the hypergraph of base clusters.
+    """Balanced partition of the hypergraph of base clusters. Linear in N.
 
     Parameters
     ----------
@@ -85,7 +85,6 @@ class HGPA(Method):
 
     about = MethodInfo(
         name="hgpa",
-        summary="Balanced partition of the samples that cuts few base clusters. Linear in N.",
         cost="O(N m c) time, O(N m) memory",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",

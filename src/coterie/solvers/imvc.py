@@ -54,12 +54,12 @@ from coterie.solvers.partition import Partition
 class IMVC(Method):
     """Late fusion of incomplete members by an orthogonal consensus.
 
+    For partial labels: rotates members to a common embedding and fills in their missing rows.
+
     Parameters
     ----------
     lam : float, default 1.0
         How strongly the consensus is pulled towards the leading eigenvectors of the mean kernel.
-    tol : float, default 1e-4
-        Stops when a pass raises the objective by less than this share.
 
     Attributes
     ----------
@@ -84,8 +84,6 @@ class IMVC(Method):
 
     about = MethodInfo(
         name="imvc",
-        summary="For partial labels: rotates members to a common embedding and fills in their "
-        "missing rows.",
         cost="O(N m c + N c^2) per pass",
         paper="X. Liu, M. Li, C. Tang, J. Xia, J. Xiong, L. Liu, M. Kloft, E. Zhu. Efficient and "
         "effective regularized incomplete multi-view clustering. IEEE Transactions on "

@@ -49,11 +49,6 @@ from coterie.solvers.partition import Partition
 class KC(Method):
     """k-means on the rows of the co-association matrix, usually without forming it.
 
-    Parameters
-    ----------
-    max_iter : int, default 300
-        Maximum number of rounds per start.
-
     Attributes
     ----------
     objective_ : float
@@ -78,7 +73,6 @@ class KC(Method):
 
     about = MethodInfo(
         name="kc",
-        summary="k-means on the rows of the co-association matrix, usually without forming it.",
         cost="O(N m k + k^3) time and O(N k c) per round; 32 bytes per pair with missing labels",
         paper="T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on "
         "Data Mining, 2008.",

@@ -68,7 +68,7 @@ class KCC(Method):
     """k-means-based consensus clustering.
 
     k-means on the label rows, with a distance for each way to measure how well a partition agrees
-    with a member. Linear in the number of distinct rows.
+    with a member. Linear in N.
 
     Parameters
     ----------
@@ -82,12 +82,6 @@ class KCC(Method):
         The norm of "U_Lp", above 1; 2 is "U_cos".
     n_init : int, default 10
         Number of starts; the one with the lowest objective is kept.
-    max_iter : int, default 100
-        Maximum number of rounds per start.
-    tol : float, default 1e-5
-        A start ends when a round lowers the objective by less than this share.
-    callback : callable or None, default None
-        Called once per round of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -117,7 +111,6 @@ class KCC(Method):
 
     about = MethodInfo(
         name="kcc",
-        summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
         cost="O(N m c) per round, O(N (m + c)) memory",
         paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
         "unified view. IEEE Transactions on Knowledge and Data Engineering 27, 2015.",

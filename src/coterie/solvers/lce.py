@@ -52,7 +52,9 @@ MEMORY_ADVICE = "Take fewer members, or HBGF, which keeps the links sparse."
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LCE(Method):
-    """Link-based cluster ensemble: samples and base clusters are cut together, by refined links.
+    """Link-based cluster ensemble: samples and base clusters are cut together by refined links.
+
+    Linear in N.
 
     Parameters
     ----------
@@ -61,8 +63,6 @@ class LCE(Method):
         triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
-    max_iter : int, default 300
-        Maximum number of rounds per start.
 
     Attributes
     ----------
@@ -91,8 +91,6 @@ class LCE(Method):
 
     about = MethodInfo(
         name="lce",
-        summary="Refines the incidence by links between base clusters, then a spectral cut. Linear "
-        "in N.",
         cost="O(k sum k_j^2 + N k min(k, N)) time for k_j base clusters in member j; O(N k + k^2) memory",
         paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
         "ensemble problem. IEEE Transactions on Pattern Analysis and Machine Intelligence "

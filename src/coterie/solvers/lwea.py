@@ -55,7 +55,8 @@ from coterie.solvers.partition import Partition
 class LWEA(Method):
     """Locally weighted evidence accumulation.
 
-    Average link on a co-association in which each base cluster counts with its reliability.
+    Average link on a co-association in which each base cluster counts with its reliability. The
+    default.
 
     Parameters
     ----------
@@ -93,8 +94,6 @@ class LWEA(Method):
 
     about = MethodInfo(
         name="lwea",
-        summary="Evidence accumulation in which base clusters that the members keep together count "
-        "more. The default.",
         cost="O(N^2 m) time, 16 bytes per pair of microclusters",
         paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
         "Transactions on Cybernetics 48, 2018.",

@@ -50,8 +50,6 @@ class LWGP(Method):
     theta : float, default 0.4
         The larger theta, the milder the penalty on base clusters that the members scatter. The
         authors advise 0.2 to 1.
-    max_iter : int, default 100
-        Maximum number of rounds per start.
 
     Attributes
     ----------
@@ -81,8 +79,6 @@ class LWGP(Method):
 
     about = MethodInfo(
         name="lwgp",
-        summary="Cuts the graph of samples and base clusters, links weighted by reliability. Linear "
-        "in N.",
         cost="O(N m^2 + min(k, N)^3), O(N c^2) per round of k-means; O(N m + min(k, N)^2) memory",
         paper="D. Huang, C.-D. Wang, J.-H. Lai. Locally weighted ensemble clustering. IEEE "
         "Transactions on Cybernetics 48, 2018.",

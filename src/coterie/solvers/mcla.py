@@ -57,6 +57,8 @@ ADVICE = (
 class MCLA(Method):
     """Groups similar base clusters, and puts each sample into the group that holds it most often.
 
+    Linear in N.
+
     Parameters
     ----------
     imbalance : float, default 0.05
@@ -92,8 +94,6 @@ class MCLA(Method):
 
     about = MethodInfo(
         name="mcla",
-        summary="Groups similar base clusters; each sample joins the group that holds it most "
-        "often. Linear in N.",
         cost="O(N m^2 + k^2) time, O(N (m + c) + k^2) memory",
         paper="A. Strehl, J. Ghosh. Cluster ensembles: a knowledge reuse framework for combining "
         "multiple partitions. Journal of Machine Learning Research 3, 2002.",

@@ -56,19 +56,13 @@ TIE = 1e-9
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NMFC(Method):
-    """Consensus by symmetric non-negative factorisation of the co-association.
+    """Consensus by symmetric non-negative factorisation of the co-association. Linear in N.
 
     Parameters
     ----------
     n_init : int, default 10
         Number of random starts, in addition to the one from k-means; the factorisation with the
         smallest error is kept.
-    max_iter : int, default 500
-        Maximum number of passes per start.
-    tol : float, default 1e-6
-        A start ends when a pass changes the objective by less than this share.
-    callback : callable or None, default None
-        Called once per pass of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -99,7 +93,6 @@ class NMFC(Method):
 
     about = MethodInfo(
         name="nmfc",
-        summary="Factors the co-association into non-negative memberships. Linear in N.",
         cost="O(N m c + N c^2) per pass, a few hundred passes per start; O(N (m + c)) memory",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
         "problems using nonnegative matrix factorization. IEEE International Conference on "

@@ -66,18 +66,14 @@ TIE = 1e-10
 class OSIMVC(Method):
     """Late fusion of incomplete members straight to a partition.
 
+    For partial labels: like IMVC, but learns the partition directly.
+
     Parameters
     ----------
     lam : float, default 1.0
         How strongly the consensus is pulled towards the leading eigenvectors of the mean kernel.
     n_init : int, default 10
         Number of starts; the one with the largest objective is kept.
-    max_iter : int, default 100
-        Maximum number of passes per start.
-    tol : float, default 1e-4
-        A start ends when a pass raises the objective by less than this share.
-    callback : callable or None, default None
-        Called once per pass of the start that was kept, with its record of ``history_``.
 
     See Also
     --------
@@ -97,7 +93,6 @@ class OSIMVC(Method):
 
     about = MethodInfo(
         name="osimvc",
-        summary="For partial labels: like IMVC, but learns the partition directly.",
         cost="O(N m c + N c^2) per pass",
         paper="Y. Zhang, X. Liu, S. Wang, J. Liu, S. Dai, E. Zhu. One-stage incomplete multi-view "
         "clustering via late fusion. ACM International Conference on Multimedia, 2021.",

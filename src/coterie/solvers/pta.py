@@ -89,7 +89,6 @@ class PTA(Method):
 
     about = MethodInfo(
         name="pta",
-        summary="Random walks on the strongest links, then linkage of the trajectories.",
         cost="O(N^2 (m + T K)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",

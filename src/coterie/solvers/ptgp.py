@@ -59,8 +59,6 @@ class PTGP(Method):
         N, at least 1 and at most 20.
     n_steps : int or None, default None
         T, the number of steps of a trajectory; None takes the value of n_neighbors.
-    max_iter : int, default 100
-        Maximum number of rounds per start.
 
     Attributes
     ----------
@@ -85,7 +83,6 @@ class PTGP(Method):
 
     about = MethodInfo(
         name="ptgp",
-        summary="Random walks on the strongest links, then a cut through the base clusters.",
         cost="O(N^2 (m + T K) + N k min(k, N)) time, 40 bytes per pair of microclusters",
         paper="D. Huang, J.-H. Lai, C.-D. Wang. Robust ensemble clustering using probability "
         "trajectories. IEEE Transactions on Knowledge and Data Engineering 28, 2016.",

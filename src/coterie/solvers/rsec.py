@@ -196,8 +196,6 @@ class RSECH(_RSEC):
     about = replace(
         _RSEC.about,
         name="rsec-h",
-        summary="Low-rank mixtures of the co-association with column errors, learned with a "
-        "spectral partition; labels from that partition.",
     )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
@@ -209,7 +207,7 @@ class RSECH(_RSEC):
 class RSECZ(_RSEC):
     """Robust spectral ensemble clustering, labels from the learned mixtures Z.
 
-    The same model as :class:`RSECH`; at the end (\\|Z\\| + \\|Z'\\|) / 2 is cut by spectral clustering.
+    The same model as RSECH; at the end the graph of the mixtures is cut by spectral clustering.
 
     Attributes
     ----------
@@ -235,7 +233,6 @@ class RSECZ(_RSEC):
     about = replace(
         _RSEC.about,
         name="rsec-z",
-        summary="As rsec-h, with labels from the graph of the mixtures.",
     )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:

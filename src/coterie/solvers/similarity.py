@@ -141,8 +141,6 @@ class SimilarityConsensus(Method):
 
     about = MethodInfo(
         name="similarity",
-        summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
-        "balanced parts.",
         cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes per pair, 72 for metis",
         paper="None of its own: evidence and partition come from the papers of other methods.",
         scaling="quadratic",

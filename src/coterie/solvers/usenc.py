@@ -37,12 +37,7 @@ from coterie.solvers.partition import Partition
 class USENC(Method):
     """Transfer cut of the graph of samples and base clusters.
 
-    Fast and linear in N: the method for very many samples.
-
-    Parameters
-    ----------
-    max_iter : int, default 100
-        Maximum number of rounds per start.
+    Linear in N: the method for very many samples.
 
     Attributes
     ----------
@@ -69,8 +64,6 @@ class USENC(Method):
 
     about = MethodInfo(
         name="usenc",
-        summary="Transfer cut of the graph of samples and base clusters: for very many samples. "
-        "Linear in N.",
         cost="O(N m^2 + min(k, N)^3), O(N c^2) per round of k-means; O(N m + min(k, N)^2) memory",
         paper="D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral "
         "clustering and ensemble clustering. IEEE Transactions on Knowledge and Data "

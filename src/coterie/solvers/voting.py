@@ -76,8 +76,6 @@ class MajorityVoting(Method):
         reference. Then fewer clusters end up without votes.
     max_iter : int, default 20
         Maximum number of rounds; 1 is a single vote.
-    callback : callable or None, default None
-        Called after each round with its record of ``history_``.
     random_state : int, Generator or None, default None
         Seed of the k-means reference; ignored if a member is the reference.
 
@@ -108,7 +106,6 @@ class MajorityVoting(Method):
 
     about = MethodInfo(
         name="voting",
-        summary="Renames every member's clusters to match a reference, then the majority decides.",
         cost="O(N m) per round and O(m k_j c^2); O(N (m + c)) memory",
         paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
         "cluster ensemble. IEEE International Conference on Data Mining, 2004.",

@@ -62,21 +62,15 @@ MIXED, FIRST_ALPHA = 0.1, 0.5
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BCE(Method):
-    """Bayesian cluster ensembles: a mixed-membership model of the label rows.
+    """Bayesian cluster ensembles: a mixed-membership model of the label rows. Linear in N.
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters, the groups of the model.
     n_init : int, default 10
         Number of starts, the larger half from partitions and the others random; the one with the
         largest bound is kept.
-    max_iter : int, default 500
-        Maximum number of passes per start.
     tol : float, default 0.01
         A start ends when a pass changes the label distributions by less than this share.
-    callback : callable or None, default None
-        Called once per pass of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -110,7 +104,6 @@ class BCE(Method):
 
     about = MethodInfo(
         name="bce",
-        summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
         cost="O(N m c) per round of step 1, some tens of rounds per pass; O(N c + k c) memory",
         paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis "
         "and Data Mining 4, 2011.",

@@ -93,8 +93,7 @@ class CESHL(Method):
     """Clustering ensemble by structured hypergraph learning.
 
     Reads base clusters as hyperedges, weights them by how well the members agree on them, and moves
-    samples in and out of them until the hypergraph falls into one part per cluster. Linear in the
-    number of microclusters.
+    samples in and out of them until the hypergraph falls into one part per cluster. Linear in N.
 
     Parameters
     ----------
@@ -144,8 +143,6 @@ class CESHL(Method):
 
     about = MethodInfo(
         name="ceshl",
-        summary="Learns the hypergraph of base clusters itself until it falls into one part "
-        "per cluster. Linear in N.",
         cost="O(N k c) per quasi-Newton step, O(N k) memory",
         paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
         "learning. Information Fusion 78, 171-179, 2022.",

@@ -98,7 +98,7 @@ BLOCK = 4096
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PCE(Method):
-    """Partial clustering ensemble: missing labels are filled while the members are combined.
+    """Partial clustering ensemble: fills missing labels while it combines the members. Linear in N.
 
     Parameters
     ----------
@@ -159,8 +159,6 @@ class PCE(Method):
 
     about = MethodInfo(
         name="pce",
-        summary="For partial labels: fills in what members did not see while it combines "
-        "them. Linear in N.",
         cost="O(N m (c + m) c) per pass",
         paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
         "ensemble. IEEE Transactions on Knowledge and Data Engineering, 2023.",

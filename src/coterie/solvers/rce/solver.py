@@ -124,8 +124,6 @@ class RCE(Method):
 
     about = MethodInfo(
         name="rce",
-        summary="Learns the probability that pairs belong together: close to the members after "
-        "sparse errors are removed, and of low rank.",
         cost="O(N^3) per pass whatever the number of members, 104 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix "
         "for clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",

@@ -117,7 +117,6 @@ class SCCBG(Method):
 
     about = MethodInfo(
         name="sccbg",
-        summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
         cost="O(N q) per sweep for q overlapping pairs of base clusters, O(N k) memory",
         paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. "
         "International Joint Conference on Artificial Intelligence, 2020.",

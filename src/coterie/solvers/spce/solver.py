@@ -137,8 +137,6 @@ class SPCE(Method):
 
     about = MethodInfo(
         name="spce",
-        summary="Self-paced: learns a graph with as many components as clusters, from the "
-        "pairs that members agree on to those they dispute.",
         cost="O(N^2 (m + c)) per pass, 24 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. "
         "IEEE Transactions on Neural Networks and Learning Systems 32, 2021.",

@@ -126,8 +126,6 @@ class TRCE(Method):
 
     about = MethodInfo(
         name="trce",
-        summary="Robust at three levels: members, samples and the graph are each allowed to "
-        "be wrong.",
         cost="O(N^2 (m + c)) per pass, 16 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
         "multiple graph learning. AAAI Conference on Artificial Intelligence, 2021.",
