@@ -11,15 +11,15 @@ from coterie.solvers.ecpcs import ECPCSHC as ECPCSHC
 from coterie.solvers.ecpcs import ECPCSMC as ECPCSMC
 from coterie.solvers.hbgf import HBGF as HBGF
 from coterie.solvers.hgpa import HGPA as HGPA
-from coterie.solvers.imvc import IMVC as IMVC
 from coterie.solvers.kc import KC as KC
 from coterie.solvers.kcc import KCC as KCC
+from coterie.solvers.late_fusion import IMVC as IMVC
+from coterie.solvers.late_fusion import OSIMVC as OSIMVC
 from coterie.solvers.lce import LCE as LCE
 from coterie.solvers.locally_weighted import LWEA as LWEA
 from coterie.solvers.locally_weighted import LWGP as LWGP
 from coterie.solvers.mcla import MCLA as MCLA
 from coterie.solvers.nmfc import NMFC as NMFC
-from coterie.solvers.osimvc import OSIMVC as OSIMVC
 from coterie.solvers.partition import Partition as Partition
 from coterie.solvers.pce import PCE as PCE
 from coterie.solvers.rce import RCE as RCE
