@@ -3,14 +3,12 @@ from coterie.solvers.base import LabelConsensus as LabelConsensus
 from coterie.solvers.base import MethodInfo as MethodInfo
 from coterie.solvers.bce import BCE as BCE
 from coterie.solvers.ceshl import CESHL as CESHL
-from coterie.solvers.cspa import CSPA as CSPA
 from coterie.solvers.drec import DREC as DREC
 from coterie.solvers.eac import EAC as EAC
 from coterie.solvers.ec_cms import ECCMS as ECCMS
 from coterie.solvers.ecpcs import ECPCSHC as ECPCSHC
 from coterie.solvers.ecpcs import ECPCSMC as ECPCSMC
 from coterie.solvers.hbgf import HBGF as HBGF
-from coterie.solvers.hgpa import HGPA as HGPA
 from coterie.solvers.kc import KC as KC
 from coterie.solvers.kcc import KCC as KCC
 from coterie.solvers.late_fusion import IMVC as IMVC
@@ -18,7 +16,6 @@ from coterie.solvers.late_fusion import OSIMVC as OSIMVC
 from coterie.solvers.lce import LCE as LCE
 from coterie.solvers.locally_weighted import LWEA as LWEA
 from coterie.solvers.locally_weighted import LWGP as LWGP
-from coterie.solvers.mcla import MCLA as MCLA
 from coterie.solvers.nmfc import NMFC as NMFC
 from coterie.solvers.partition import Partition as Partition
 from coterie.solvers.pce import PCE as PCE
@@ -28,6 +25,9 @@ from coterie.solvers.rsec import RSECZ as RSECZ
 from coterie.solvers.sccbg import SCCBG as SCCBG
 from coterie.solvers.similarity import SimilarityConsensus as SimilarityConsensus
 from coterie.solvers.spce import SPCE as SPCE
+from coterie.solvers.strehl_ghosh import CSPA as CSPA
+from coterie.solvers.strehl_ghosh import HGPA as HGPA
+from coterie.solvers.strehl_ghosh import MCLA as MCLA
 from coterie.solvers.trajectories import PTA as PTA
 from coterie.solvers.trajectories import PTGP as PTGP
 from coterie.solvers.trce import TRCE as TRCE

@@ -24,6 +24,7 @@ from coterie.core.types import FloatArray, IntArray, Linkage, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.kmeans import fit_kmeans
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.partition import Partition
@@ -175,8 +176,6 @@ def cut_graph(
     advice : str
         As in :class:`Partition`.
     """
-    from coterie.numerics.partitioners import graph_cut, partition_graph
-
     seed = int(child_seeds(rng, 1)[0])
     parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed, imbalance=imbalance)
     return Partition(
