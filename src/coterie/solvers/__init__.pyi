@@ -2,13 +2,14 @@
 from coterie.solvers.base import LabelConsensus as LabelConsensus
 from coterie.solvers.base import MethodInfo as MethodInfo
 from coterie.solvers.bce import BCE as BCE
+from coterie.solvers.bipartite import HBGF as HBGF
+from coterie.solvers.bipartite import USENC as USENC
 from coterie.solvers.ceshl import CESHL as CESHL
 from coterie.solvers.drec import DREC as DREC
 from coterie.solvers.eac import EAC as EAC
 from coterie.solvers.ec_cms import ECCMS as ECCMS
 from coterie.solvers.ecpcs import ECPCSHC as ECPCSHC
 from coterie.solvers.ecpcs import ECPCSMC as ECPCSMC
-from coterie.solvers.hbgf import HBGF as HBGF
 from coterie.solvers.kc import KC as KC
 from coterie.solvers.kcc import KCC as KCC
 from coterie.solvers.late_fusion import IMVC as IMVC
@@ -31,5 +32,4 @@ from coterie.solvers.strehl_ghosh import MCLA as MCLA
 from coterie.solvers.trajectories import PTA as PTA
 from coterie.solvers.trajectories import PTGP as PTGP
 from coterie.solvers.trce import TRCE as TRCE
-from coterie.solvers.usenc import USENC as USENC
 from coterie.solvers.voting import MajorityVoting as MajorityVoting
