@@ -389,7 +389,7 @@ class RoughInverse:
 def _iterated_eigenpairs(
     laplacian: _Laplacian, wanted: int, start: FloatArray | None, inverse: RoughInverse
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Smallest non-trivial eigenpairs, with all that tie with the last; None if not worth it."""
+    """Smallest non-trivial eigenpairs, with all that tie with the last; None: use the direct solver."""
     count = wanted + GUARD
     while count <= ITERATED_SHARE * laplacian.root.size:
         pairs = _davidson(laplacian, count, wanted, start, inverse)

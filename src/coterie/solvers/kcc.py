@@ -1,6 +1,6 @@
 r"""KCC: k-means-based consensus clustering.
 
-How well a partition agrees with member j is a utility
+A utility measures how well a partition agrees with member j:
 
 .. math:: U = \sum_l \frac{n_l^j}{n^j} \, \varphi(P_l^j) - \varphi(P^j),
 

@@ -66,7 +66,7 @@ Evidence = str | ArrayLike | Callable[[Ensemble], ArrayLike]
 BY_LINKS = {"cts": connected_triple, "srs": simrank, "asrs": approximate_simrank}
 EVIDENCE = ("ca", "lwca", "pts", "ecpcs", *BY_LINKS, "enhanced")
 LINKAGES = ("average", "complete", "single")
-ADVICE = "Ask for fewer clusters, or take another partition."
+ADVICE = "Ask for fewer clusters, or set partition to another cut."
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

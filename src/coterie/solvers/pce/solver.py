@@ -41,8 +41,8 @@ equal where nothing moves, so the target :math:`A + Z^{(i)}` for every member at
 On microclusters a row counts r_u times in all sums, and the columns of :math:`\sqrt{r} H` are
 orthogonal. The indicators of all members are one sparse matrix.
 
-Cost of a pass: O(N m (c + m) c + N c^2 s), s the polar steps; the start O(N k min(N, k)) once and, with
-missing labels, ten more times (beyond 20 million cells N k, with sparse products only).
+Cost of a pass: O(N m (c + m) c + N c^2 s) for s polar steps. The start takes O(N k min(N, k)), eleven
+times as much with missing labels (with more than 20 million cells N k, it uses sparse products only).
 
 Where paper and program differ from this
   - The paper requires H'H = I. Then a row of H is about sqrt(c/n) long, but rows of Y and of the
