@@ -188,8 +188,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    For the methods of the library, the docstring of the module gives steps, equations, cost, the
-    treatment of missing labels, and differences between the paper and published programs.
+    For the methods of the library, the docstring of the module gives steps, equations, the treatment
+    of missing labels, and differences between the paper and published programs.
 
     Examples
     --------
