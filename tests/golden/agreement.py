@@ -18,12 +18,9 @@ from numpy.typing import NDArray
 
 from coterie import CESHL, ECCMS, PCE, SPCE, TRCE
 from coterie.evaluate import accuracy, ari, nmi
-from coterie.solvers.ecpcs_hc import ECPCSHC
-from coterie.solvers.ecpcs_mc import ECPCSMC
-from coterie.solvers.lwea import LWEA
-from coterie.solvers.lwgp import LWGP
-from coterie.solvers.pta import PTA
-from coterie.solvers.ptgp import PTGP
+from coterie.solvers.ecpcs import ECPCSHC, ECPCSMC
+from coterie.solvers.locally_weighted import LWEA, LWGP
+from coterie.solvers.trajectories import PTA, PTGP
 from tests.naive.bipartite import lloyd as resumed_kmeans
 from tests.naive.ceshl import ceshl as naive_ceshl
 from tests.naive.ecpcs import rotate

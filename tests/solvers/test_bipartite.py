@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
 from coterie.evaluate import ari
-from coterie.solvers.hbgf import HBGF
-from coterie.solvers.lwgp import LWGP
-from coterie.solvers.usenc import USENC
+from coterie.solvers.bipartite import HBGF, USENC
+from coterie.solvers.locally_weighted import LWGP
 from tests.builders import noisy_members
 from tests.naive import bipartite as naive
 from tests.naive import evidence

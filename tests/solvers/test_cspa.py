@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coterie import Ensemble, ParameterError
 from coterie.core.errors import MemoryBudgetError, PartitionerMissing
 from coterie.evaluate import ari
-from coterie.solvers.cspa import CSPA
+from coterie.solvers.strehl_ghosh import CSPA
 from tests.builders import noisy_members
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices

@@ -19,6 +19,7 @@ from coterie.evidence import cluster_reliability, enhance
 from coterie.evidence.coassociation import coassociation
 from coterie.evidence.enhancement import kernels, passes
 from coterie.evidence.enhancement import problem as posing
+from coterie.evidence.given import chosen_similarity
 from coterie.solvers.ec_cms import ECCMS
 from tests.builders import fit_quietly, noisy_members
 from tests.naive import ec_cms as naive
@@ -30,7 +31,8 @@ CHANGES = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
 
 
 def locally_weighted(ensemble):
-    return posing._similarity(ensemble, "lwca", cluster_reliability(ensemble, 0.4))
+    reliability = cluster_reliability(ensemble, 0.4)
+    return posing.SampleMatrix(*chosen_similarity(ensemble, "lwca", reliability))
 
 
 def at_samples(model, matrix=None):

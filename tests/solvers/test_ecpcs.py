@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.numerics.linkage import weighted_linkage
-from coterie.solvers.ecpcs_hc import ECPCSHC
-from coterie.solvers.ecpcs_mc import ECPCSMC, group_votes
+from coterie.solvers.ecpcs import ECPCSHC, ECPCSMC, group_votes
 from coterie.solvers.similarity import SimilarityConsensus
 from tests.builders import in_literal_order, noisy_members
 from tests.naive import ecpcs as naive

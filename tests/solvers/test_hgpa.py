@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coterie import Ensemble, ParameterError
 from coterie.core.errors import PartitionerMissing
 from coterie.evaluate import ari
-from coterie.solvers.hgpa import HGPA
+from coterie.solvers.strehl_ghosh import HGPA
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices
 

@@ -12,10 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
 from coterie.evaluate import ari
-from coterie.solvers import _late_fusion as steps
-from coterie.solvers import osimvc
-from coterie.solvers.imvc import IMVC
-from coterie.solvers.osimvc import OSIMVC
+from coterie.solvers import late_fusion as steps
+from coterie.solvers.late_fusion import IMVC, OSIMVC
 from tests.builders import fit_quietly, members_of_sizes, noisy_members
 from tests.naive import late_fusion as naive
 from tests.strategies import label_matrices
@@ -82,8 +80,8 @@ def test_imvc_is_the_literal_method(sizes, missing, lam):
 def test_osimvc_is_the_literal_method(sizes, missing, lam):
     ensemble, raw = cases(sizes, missing)
     problem = steps.Fusion.of(ensemble, 3)
-    C = osimvc.first_rotation(problem, 3, np.random.default_rng(0))
-    run = osimvc.follow(problem, C, lam, max_iter=6, tol=0.0)
+    C = steps.first_rotation(problem, 3, np.random.default_rng(0))
+    run = steps.follow(problem, C, lam, max_iter=6, tol=0.0)
     guide = ensemble.expand(problem.guide)
     y, beta, objectives = naive.osimvc(raw, C, lam, ensemble.member_weight, guide, len(run.history))
     assert np.array_equal(ensemble.expand(run.labels), y)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.evidence.links import linked_clusters
-from coterie.solvers.hbgf import HBGF
+from coterie.solvers.bipartite import HBGF
 from coterie.solvers.lce import LCE, refined_matrix
 from tests.builders import in_literal_order, noisy_members
 from tests.naive import bipartite

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import EAC, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
-from coterie.solvers.lwea import LWEA
+from coterie.solvers.locally_weighted import LWEA
 from tests.builders import noisy_members
 from tests.naive import evidence
 from tests.naive import lwea as naive

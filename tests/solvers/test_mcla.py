@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from coterie import Ensemble
 from coterie.core.errors import PartitionerMissing
 from coterie.evaluate import ari
-from coterie.solvers.mcla import MCLA, first_choice, likeness_graph
+from coterie.solvers.strehl_ghosh import MCLA, first_choice, likeness_graph
 from tests.builders import noisy_members
 from tests.naive import strehl_ghosh as naive
 from tests.strategies import label_matrices

@@ -15,6 +15,7 @@ from coterie import Ensemble, MemoryBudgetError
 from coterie.evaluate import ari
 from coterie.solvers.sccbg import SCCBG
 from coterie.solvers.sccbg import solver as steps
+from coterie.solvers.sccbg.kernels import learn_rows, pace_rows
 from tests.builders import canonical, fit_quietly, in_literal_order, noisy_members
 from tests.naive import sccbg as naive
 from tests.strategies import label_matrices
@@ -84,7 +85,7 @@ def test_the_graph_step_solves_its_programs(coupling):
     n, k = programs.target.shape
     W, S = rng.random((n, k)), rng.random((n, k))
     pull = 3.0 * rng.random((n, k))
-    programs.learn(pull, W, S, steps.ROW_TOL, steps.ROW_SWEEPS)
+    learn_rows(programs, pull, W, S, steps.ROW_TOL, steps.ROW_SWEEPS)
     C = ensemble.incidence.T @ (ensemble.weights[:, None] * ensemble.incidence.toarray())
     for u in range(n):
         H, q = naive.program(W[u], programs.target[u], programs.seen[u], C, coupling, pull[u])
@@ -107,7 +108,7 @@ def test_the_pace_step_never_raises_its_programs():
     n, k = programs.target.shape
     S, W = rng.random((n, k)), rng.random((n, k))
     before = W.copy()
-    programs.pace(0.5, S, W, steps.ROW_TOL, steps.ROW_SWEEPS)
+    pace_rows(programs, 0.5, S, W, steps.ROW_TOL, steps.ROW_SWEEPS)
     C = ensemble.incidence.T @ (ensemble.weights[:, None] * ensemble.incidence.toarray())
     for u in range(n):
         H = np.diag((S[u] - programs.target[u]) ** 2)

@@ -10,7 +10,7 @@ import pytest
 from coterie import EAC, ECCMS, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.evidence import coassociation
-from coterie.solvers.lwea import LWEA
+from coterie.solvers.locally_weighted import LWEA
 from coterie.solvers.similarity import EVIDENCE, LINKAGES, SimilarityConsensus
 from tests.builders import noisy_members
 from tests.naive import bipartite as naive

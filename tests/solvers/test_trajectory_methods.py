@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.evidence import trajectory_similarity
-from coterie.solvers.pta import PTA
-from coterie.solvers.ptgp import PTGP
 from coterie.solvers.similarity import SimilarityConsensus
+from coterie.solvers.trajectories import PTA, PTGP
 from tests.builders import noisy_members
 from tests.naive import bipartite
 from tests.naive import trajectories as naive

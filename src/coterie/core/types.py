@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,3 +13,6 @@ IntArray = NDArray[np.int64]
 
 # one record per pass of a solver: "pass", "objective", "residual" and other values of the method
 Pass = Mapping[str, Any]
+
+# how the dissimilarity of two groups follows from that of their items
+Linkage = Literal["average", "complete", "single"]

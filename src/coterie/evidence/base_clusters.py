@@ -73,6 +73,19 @@ def likeness_to_base_clusters(
     return alike
 
 
+def links_to_base_clusters(
+    ensemble: Ensemble, similarity: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean similarity of each microcluster with those in each base cluster, times its weight, N x k.
+
+    ``weights`` say how often each microcluster counts in the mean.
+    """
+    inside = ensemble.incidence.multiply(weights[:, None]).tocsc()
+    links = np.asarray(similarity @ inside) / (ensemble.incidence.T @ weights)
+    links *= ensemble.weight_of_cluster
+    return links
+
+
 def mean_over_members(
     ensemble: Ensemble,
     similarity: NDArray[np.float64],

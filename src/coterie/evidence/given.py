@@ -1,13 +1,17 @@
-"""A similarity matrix given by the user: checks, and reduction to microclusters."""
+"""The similarity that a user names or gives as a matrix: checks, and reduction to microclusters."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
 from coterie.core.params import as_numbers
 from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import coassociation
+from coterie.evidence.reliability import locally_weighted_coassociation, mean_reliability
+from coterie.evidence.trajectories import trajectory_similarity
 
 # smaller differences are taken for rounding in the program that computed the matrix
 ROUNDING = 1e-8
@@ -95,3 +99,29 @@ def given_similarity(
                 "coterie.enhance(matrix, confidence=ensemble) works on single samples"
             )
     return between, own
+
+
+def chosen_similarity(
+    ensemble: Ensemble,
+    evidence: object,
+    reliability: NDArray[np.float64] | None,
+    *,
+    n_steps: int | None = None,
+    memory_budget: Budget = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The similarity "ca", "lwca" or "pts", or that of a matrix, as :func:`given_similarity` returns it.
+
+    ``reliability`` is that of the base clusters, for "lwca" only; ``n_steps`` is for "pts".
+    """
+    if not isinstance(evidence, str):
+        return given_similarity(ensemble, evidence)
+    if evidence == "pts":
+        between = trajectory_similarity(ensemble, n_steps=n_steps, memory_budget=memory_budget)
+    elif reliability is None:
+        between = coassociation(ensemble, memory_budget=memory_budget)
+    else:
+        between = locally_weighted_coassociation(
+            ensemble, reliability=reliability, memory_budget=memory_budget
+        )
+        np.fill_diagonal(between, mean_reliability(ensemble, reliability))
+    return between, np.ones(ensemble.n_microclusters)

@@ -104,20 +104,26 @@ def locally_weighted_coassociation(
     return shares
 
 
-def member_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean reliability of the base clusters in which a member puts its samples, in (0, 1].
+def reliable_weights(
+    ensemble: Ensemble, reliability: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Weight of each member times the mean reliability of the base clusters that hold its samples.
+
+    The weights themselves if the reliability is None.
 
     Examples
     --------
     >>> from coterie import Ensemble
-    >>> from coterie.evidence.reliability import cluster_reliability, member_reliability
+    >>> from coterie.evidence.reliability import cluster_reliability, reliable_weights
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 0]])
-    >>> member_reliability(ensemble, cluster_reliability(ensemble)).round(3)
+    >>> reliable_weights(ensemble, cluster_reliability(ensemble)).round(3)
     array([0.643, 0.488])
     """
+    if reliability is None:
+        return ensemble.member_weight
     sizes, member = ensemble.cluster_sizes, ensemble.member_of_cluster
     total = np.bincount(member, weights=sizes * reliability)
-    return np.asarray(total / np.bincount(member, weights=sizes))
+    return np.asarray(ensemble.member_weight * (total / np.bincount(member, weights=sizes)))
 
 
 def mean_reliability(ensemble: Ensemble, reliability: NDArray[np.float64]) -> NDArray[np.float64]:

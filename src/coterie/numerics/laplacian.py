@@ -370,8 +370,15 @@ class RoughInverse:
         """Factorise; returns whether that was possible."""
         # drop the old one first, so that the two are never in memory together
         self.factor = None
-        self.factor = _single_factor(laplacian)
-        return self.factor is not None
+        diagonal = laplacian.degrees + SHIFT * laplacian.scale
+        block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
+        # null vectors are moved to the other end of the spectrum
+        nulls = (laplacian.nulls * np.sqrt(laplacian.scale)).astype(np.float32)
+        block = blas.ssyrk(1.0, nulls, beta=1.0, c=block, lower=0, overwrite_c=1)
+        factor, failure = lapack.spotrf(block, lower=0, overwrite_a=1, clean=0)
+        if failure == 0:
+            self.factor = factor
+        return failure == 0
 
     def times(self, vectors: FloatArray) -> FloatArray:
         """Product of the approximate inverse with the given vectors."""
@@ -379,20 +386,10 @@ class RoughInverse:
         return np.asarray(solved, dtype=np.float64)
 
 
-def _single_factor(laplacian: _Laplacian) -> NDArray[np.float32] | None:
-    diagonal = laplacian.degrees + SHIFT * laplacian.scale
-    block = lower_laplacian(laplacian.matrix, laplacian.root, diagonal).T
-    # null vectors are moved to the other end of the spectrum
-    nulls = (laplacian.nulls * np.sqrt(laplacian.scale)).astype(np.float32)
-    block = blas.ssyrk(1.0, nulls, beta=1.0, c=block, lower=0, overwrite_c=1)
-    factor, failure = lapack.spotrf(block, lower=0, overwrite_a=1, clean=0)
-    return factor if failure == 0 else None
-
-
 def _iterated_eigenpairs(
     laplacian: _Laplacian, wanted: int, start: FloatArray | None, inverse: RoughInverse
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Smallest non-trivial eigenpairs, with all that tie with the last; None if not worth it."""
+    """Smallest non-trivial eigenpairs, with all that tie with the last; None: use the direct solver."""
     count = wanted + GUARD
     while count <= ITERATED_SHARE * laplacian.root.size:
         pairs = _davidson(laplacian, count, wanted, start, inverse)

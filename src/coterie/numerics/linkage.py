@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Method = Literal["average", "complete", "single"]
+from coterie.core.types import Linkage
+
 TIE_BITS = 32
 
 
@@ -71,7 +71,7 @@ class Dendrogram:
 def weighted_linkage(
     dissimilarity: NDArray[np.float64],
     sizes: NDArray[np.float64],
-    method: Method = "average",
+    method: Linkage = "average",
     *,
     overwrite: bool = False,
 ) -> Dendrogram:

@@ -319,7 +319,7 @@ class _Sides:
                 if over[giver] <= slack or self.count[giver] == self.halves[giver]:
                     return
                 # a move must leave the other side less overloaded than this side is now; without the
-                # slack, rounding could move a vertex to and fro for ever
+                # slack, rounding could move a vertex back and forth without end
                 after = self.weight + over[1 - giver]
                 movable = (self.side == giver) & (after < over[giver] - slack)
                 if not movable.any():

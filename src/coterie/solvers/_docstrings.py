@@ -27,11 +27,11 @@ def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
         Whether ``random_state`` is used.
     """
     own, inherited = _sections(cls.__doc__ or ""), _sections(base.__doc__ or "")
-    described = _entries(cleandoc(shared))
+    described = _entries(cleandoc(shared)) | _entries(inherited.get("Parameters", ""))
     if not random:
         described["random_state"] = NOT_RANDOM
     given = _entries(own.pop("Parameters", ""))
-    described |= _entries(inherited.get("Parameters", "")) | given
+    described |= given
     defaults = _defaults(cls)
     parameters = [
         _with_default(described[name], defaults.get(name, Parameter.empty))
@@ -50,6 +50,11 @@ def completed(cls: type, base: type, shared: str, *, random: bool) -> str:
     }
     texts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text]
     return "\n\n".join([summary, *texts]) + "\n"
+
+
+def opening(cls: type) -> str:
+    """What the docstring says before its first heading, in one line."""
+    return " ".join(_sections(cls.__doc__ or "")[""].split())
 
 
 def _sections(doc: str) -> dict[str, str]:

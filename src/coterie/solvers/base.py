@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -33,7 +33,7 @@ from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import clusters_by_first_appearance
-from coterie.solvers._docstrings import completed
+from coterie.solvers._docstrings import completed, opening
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
@@ -84,9 +84,12 @@ SHARED_PARAMETERS = """
     n_init : int
         Number of k-means starts; the best is kept.
     max_iter : int
-        Maximum number of passes.
+        Maximum number of passes, per start if there are several.
+    tol : float
+        The passes end when one changes the objective by less than this share.
     callback : callable or None
-        Called after each pass with its record of ``history_``.
+        Called after each pass with its record of ``history_``. With several starts, called at the end,
+        for the passes of the start that was kept.
     memory_budget : int, str or None
         Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
         available.
@@ -104,7 +107,7 @@ class MethodInfo:
     name : str
         Name in results, reports and on the command line; empty takes the name of the class.
     summary : str
-        What the method does, in one or two sentences.
+        What the method does, in one to three sentences; empty takes the opening of the class docstring.
     cost : str
         Time and memory, with N distinct label rows, m members, k base clusters and c clusters.
     paper : str
@@ -183,8 +186,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    For the methods of the library, the docstring of the module gives steps, equations, cost, the
-    treatment of missing labels, and differences between the paper and published programs.
+    For the methods of the library, the docstring of the module gives steps, equations, the treatment
+    of missing labels, and differences between the paper and published programs.
 
     Examples
     --------
@@ -216,6 +219,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        own = vars(cls).get("about")
+        if own and own.name and not own.summary:
+            cls.about = replace(own, summary=opening(cls))
         if vars(cls).get("__doc__"):
             base = next(base for base in cls.__mro__[1:] if issubclass(base, LabelConsensus))
             random = cls.about.random or not cls.about.name
@@ -346,6 +352,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "label rows; ask for fewer clusters or give members with more clusters"
             )
 
+    def _add_pass(self, history: list[Pass], record: Pass) -> None:
+        """Number a record, add it to the history, and hand it to the user's callback."""
+        history.append({"pass": len(history) + 1, **record})
+        self._call_back(history[-1:])
+
     def _call_back(self, passes: Iterable[Pass]) -> None:
         """Hand records of ``history_`` to the user's callback, if there is one."""
         if self.callback is not None:
@@ -449,6 +460,15 @@ def _with_blank(ensemble: Ensemble, values: NDArray[Any]) -> NDArray[Any]:
     """Values of the labelled microclusters, and 0, -1 or None for the blank one."""
     fill = {"f": 0.0, "O": None}.get(np.asarray(values).dtype.kind, -1)
     return ensemble.with_blank(values, fill)
+
+
+@dataclass(eq=False, repr=False)
+class Method(LabelConsensus):
+    """The parameters that all methods of the library begin with."""
+
+    n_clusters: int
+    _: KW_ONLY
+    random_state: Any = None
 
 
 SOLVER = Kind(

@@ -20,15 +20,17 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from coterie.core.random import child_seeds
-from coterie.core.types import FloatArray, IntArray, Pass
+from coterie.core.types import FloatArray, IntArray, Linkage, Pass
 from coterie.ensemble import Ensemble
+from coterie.evidence.coassociation import mean_coassociation
 from coterie.numerics.kmeans import fit_kmeans
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.numerics.spectral import bipartite_spectrum, unit_rows
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.numerics.linkage import Dendrogram, Method
+    from coterie.numerics.linkage import Dendrogram
 
 
 KMEANS_ADVICE = "Ask for fewer clusters: the embedding does not separate that many."
@@ -129,7 +131,7 @@ def cut_similarity(
     similarity: FloatArray,
     weights: FloatArray,
     n_clusters: int | Callable[[Dendrogram], int],
-    linkage: Method = "average",
+    linkage: Linkage = "average",
 ) -> Partition:
     """Linkage on one minus the similarity, cut by undoing the last merges.
 
@@ -174,8 +176,6 @@ def cut_graph(
     advice : str
         As in :class:`Partition`.
     """
-    from coterie.numerics.partitioners import graph_cut, partition_graph
-
     seed = int(child_seeds(rng, 1)[0])
     parts = partition_graph(graph, vertex_weights, n_clusters, seed=seed, imbalance=imbalance)
     return Partition(
@@ -249,31 +249,17 @@ def _merge(
 
     weights = ensemble.sizes
     sizes = np.bincount(labels, weights=weights, minlength=count).astype(np.float64)
+    chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
     between = np.zeros((count, count))
     if similarity is not None:
-        chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
         # in this order, because a product with the transpose of a dense matrix would copy it
         between = np.asarray((chosen.T @ similarity) @ chosen) / np.outer(sizes, sizes)
         between = (between + between.T) / 2
         np.fill_diagonal(between, 0.0)
     if not between.any():
-        between = _between_components(ensemble, labels, count)
+        between = mean_coassociation(ensemble, sparse.csr_array(chosen.T @ ensemble.incidence))
     dendrogram = weighted_linkage(between.max() - between, sizes, "average", overwrite=True)
     return by_first_appearance(dendrogram.cut(n_clusters)[labels])
-
-
-def _between_components(ensemble: Ensemble, labels: IntArray, count: int) -> FloatArray:
-    """Co-association between components: agreements over observations, pooled."""
-    weights = ensemble.sizes
-    chosen = sparse.csr_array((weights, (np.arange(len(labels)), labels)))
-    inside = np.asarray((chosen.T @ ensemble.incidence).toarray())
-    value = ensemble.weight_of_cluster
-    together = (inside * value) @ inside.T
-    observed = np.asarray(chosen.T @ ensemble.observed.astype(np.float64))
-    seen = (observed * ensemble.member_weight) @ observed.T
-    shares = np.zeros((count, count))
-    np.divide(together, seen, out=shares, where=seen > 0)
-    return shares
 
 
 def _split_widest(ensemble: Ensemble, labels: IntArray, embedding: FloatArray | None) -> IntArray:

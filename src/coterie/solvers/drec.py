@@ -1,7 +1,5 @@
 r"""DREC: dense representation ensemble clustering, microclusters as mixtures of each other.
 
-Zhou, Zheng and Pan, "Ensemble clustering based on dense representation", Neurocomputing 357 (2019).
-
 Every microcluster is written as a mixture of all of them. With :math:`x_u` the indicator of the base
 clusters that microcluster u lies in, and X the k x N matrix of these columns, the mixtures Z solve
 
@@ -42,8 +40,8 @@ direction, not its length, decides in step 2, so a sample with gaps is placed by
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -53,7 +51,7 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.spectral import leading_embedding, unit_rows
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
@@ -65,8 +63,8 @@ LEAST_SINGULAR = 1e-4
 ROUNDING = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class DREC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DREC(Method):
     """Dense representation ensemble clustering.
 
     Writes every microcluster as a mixture of all of them, compares the mixtures by their direction, and
@@ -78,8 +76,6 @@ class DREC(LabelConsensus):
         Weight of the ridge penalty, positive: the larger, the more similar all mixtures are.
     max_iter : int, default 5
         Rounds of reweighting.
-    callback : callable or None, default None
-        Called after each round with its record of ``history_``.
 
     Attributes
     ----------
@@ -111,8 +107,6 @@ class DREC(LabelConsensus):
 
     about = MethodInfo(
         name="drec",
-        summary="Writes every distinct row as a mixture of all rows, with an error for rows that do "
-        "not fit, and cuts the graph of similar mixtures.",
         cost="O(N k q + N^2 q) for incidence of rank q, 32 bytes per pair of microclusters",
         paper="J. Zhou, H. Zheng, L. Pan. Ensemble clustering based on dense representation. "
         "Neurocomputing 357, 2019.",
@@ -123,14 +117,11 @@ class DREC(LabelConsensus):
         grid={"lam": (0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(10.0, Real(0.0, closed_low=False))
     max_iter: int = 5
     n_init: int = 100
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(ensemble, 32, "The affinity that DREC learns", self.memory_budget)
@@ -138,10 +129,9 @@ class DREC(LabelConsensus):
         problem = Problem.of(ensemble, self.lam)
         mixture = Mixture.start(problem)
         history: list[Pass] = []
-        for number in range(1, self.max_iter + 1):
+        for _ in range(self.max_iter):
             mixture = mixture.again(problem)  # 1
-            history.append(mixture.record(problem, number))
-            self._call_back(history[-1:])
+            self._add_pass(history, mixture.record(problem))
         affinity = mixture_affinity(problem, mixture)  # 2
         embedding = leading_embedding(affinity, once, self.n_clusters)  # 3
         return replace(
@@ -207,12 +197,11 @@ class Mixture:
         damping = 2.0 * problem.lam * np.sqrt(residual**2 + SMOOTHING)
         return Mixture(kept * problem.rows, residual, damping)
 
-    def record(self, problem: Problem, number: int) -> Pass:
+    def record(self, problem: Problem) -> Pass:
         """The record of a round for the history."""
         unexplained = float(np.sqrt(self.residual**2 + SMOOTHING).sum())
         size = float((self.coefficients**2).sum())
         return {
-            "pass": number,
             "objective": unexplained + problem.lam * size,
             "residual": unexplained / float(problem.lengths.sum()),
         }

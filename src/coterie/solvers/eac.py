@@ -1,8 +1,5 @@
 """EAC: evidence accumulation clustering.
 
-Fred and Jain, "Combining multiple clusterings using evidence accumulation", IEEE Transactions on
-Pattern Analysis and Machine Intelligence 27 (2005).
-
 The co-association of two samples is the share of members that put them together, among those that
 labelled both. One minus that share is the dissimilarity of a hierarchical clustering into n_clusters.
 
@@ -17,8 +14,6 @@ a third cluster closer), so the dendrogram of the n samples is that of the micro
 Co-association values often tie. Ties go to the pair of lowest index, and microclusters are numbered from
 the heaviest down (see :class:`coterie.Ensemble`), so the result does not depend on the order of the samples.
 An n x n linkage that breaks ties by position can give another result for another order of the same rows.
-
-Cost: O(N^2 m) time, 10 bytes per pair of microclusters.
 """
 
 from __future__ import annotations
@@ -32,6 +27,7 @@ import numpy as np
 from coterie.core.budget import Budget
 from coterie.core.params import Choice, Integer, parameter
 from coterie.core.text import counted
+from coterie.core.types import Linkage
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.solvers.base import LabelConsensus, MethodInfo
@@ -39,7 +35,7 @@ from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 if TYPE_CHECKING:
-    from coterie.numerics.linkage import Dendrogram, Method
+    from coterie.numerics.linkage import Dendrogram
 
 
 # with fewer samples, a number of clusters above that of every member is common
@@ -49,6 +45,8 @@ ENOUGH_SAMPLES = 200
 @dataclass(eq=False, repr=False)
 class EAC(LabelConsensus):
     """Evidence accumulation: hierarchical clustering of the co-association.
+
+    Finds the number of clusters itself, and is the default if no number is given.
 
     Parameters
     ----------
@@ -76,8 +74,6 @@ class EAC(LabelConsensus):
 
     about = MethodInfo(
         name="eac",
-        summary="Evidence accumulation: hierarchical clustering of the co-association. Finds the "
-        "number of clusters itself, and is the default if no number is given.",
         cost="O(N^2 m) time, 10 bytes per pair of microclusters",
         paper="A. Fred, A. K. Jain. Combining multiple clusterings using evidence "
         "accumulation. IEEE TPAMI 27, 2005.",
@@ -86,7 +82,7 @@ class EAC(LabelConsensus):
 
     n_clusters: int | None = parameter(None, Integer(1, optional=True))
     _: KW_ONLY
-    linkage: Method = parameter("average", Choice(("average", "complete", "single")))
+    linkage: Linkage = parameter("average", Choice(("average", "complete", "single")))
     memory_budget: Budget = None
     random_state: Any = None
 

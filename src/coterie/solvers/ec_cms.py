@@ -1,8 +1,5 @@
 r"""EC-CMS: a co-association matrix that enhances itself.
 
-Jia, Tao, Wang and Wang, "Ensemble clustering via co-association matrix self-enhancement", IEEE
-Transactions on Neural Networks and Learning Systems (2023).
-
 If most members put a pair of samples together, they are nearly always right. If only some members do, they
 are often wrong. So the similarity A of the samples (any evidence) is split into a clean matrix C and an
 error E. C keeps the values of the high-confidence pairs Omega, and samples that such a pair joins get
@@ -58,8 +55,7 @@ Where paper and program differ
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -76,14 +72,14 @@ from coterie.evidence.enhancement import (
     bytes_per_pair,
     minimise,
 )
-from coterie.evidence.reliability import member_reliability, reliability_for
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.evidence.reliability import reliability_for, reliable_weights
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class ECCMS(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ECCMS(Method):
     """Ensemble clustering via co-association matrix self-enhancement.
 
     Cleans a similarity of the samples by what most members agree on, then cuts its average-link
@@ -148,7 +144,6 @@ class ECCMS(LabelConsensus):
 
     about = MethodInfo(
         name="eccms",
-        summary="Enhances the co-association by spreading its confident part, then average link.",
         cost="O(N^2 b) per pass for blocks of b confident microclusters, 48 bytes per pair",
         paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
@@ -156,8 +151,6 @@ class ECCMS(LabelConsensus):
         grid={"alpha": (0.7, 0.75, 0.8, 0.85, 0.9), "lam": (0.01, 0.1, 0.2, 0.4, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     alpha: float = parameter(0.8, DOMAINS["alpha"])
     lam: float = parameter(0.4, DOMAINS["lam"])
     evidence: str | ArrayLike = parameter("lwca", DOMAINS["evidence"])
@@ -169,7 +162,6 @@ class ECCMS(LabelConsensus):
     precision: Precision = parameter("double", DOMAINS["precision"])
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         needed = bytes_per_pair(self.evidence, self.precision)
@@ -188,12 +180,9 @@ class ECCMS(LabelConsensus):
             problem, self.lam, self.tol, self.max_iter, self.callback
         )  # 2 to 4
         cut = cut_similarity(learned.copy(), problem.weights, self.n_clusters)  # 5
-        member_weights = ensemble.member_weight
-        if reliability is not None:
-            member_weights = member_weights * member_reliability(ensemble, reliability)
         return replace(
             cut,
-            member_weights=member_weights,
+            member_weights=reliable_weights(ensemble, reliability),
             converged=converged,
             history=history,
             advice=ADVICE,

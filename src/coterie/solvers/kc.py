@@ -1,8 +1,7 @@
 r"""KC: k-means on the co-association matrix.
 
 Each sample is described by its co-association with every sample, a row of the n x n matrix A, and
-ordinary k-means groups these rows. Used as a reference in much of the literature; usually credited to
-Li and Ding, "Weighted consensus clustering", SIAM International Conference on Data Mining (2008).
+ordinary k-means groups these rows. Used as a reference in much of the literature.
 
 .. math:: \min_y \sum_i \|A_{i:} - \mu_{y_i}\|^2
 
@@ -31,8 +30,7 @@ Missing labels. The co-association of a pair is the share among the members that
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +40,14 @@ from coterie.core.budget import GRANTED, Budget, require
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import ADVICE, coassociation, require_dense
 from coterie.evidence.contingency import contingency
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding
 from coterie.solvers.partition import Partition
 
 
-@dataclass(eq=False, repr=False)
-class KC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KC(Method):
     """k-means on the rows of the co-association matrix, usually without forming it.
-
-    Parameters
-    ----------
-    max_iter : int, default 300
-        Maximum number of rounds per start.
 
     Attributes
     ----------
@@ -80,7 +73,6 @@ class KC(LabelConsensus):
 
     about = MethodInfo(
         name="kc",
-        summary="k-means on the rows of the co-association matrix, usually without forming it.",
         cost="O(N m k + k^3) time and O(N k c) per round; 32 bytes per pair with missing labels",
         paper="T. Li, C. Ding. Weighted consensus clustering. SIAM International Conference on "
         "Data Mining, 2008.",
@@ -88,12 +80,9 @@ class KC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         features = row_features(ensemble, self.memory_budget)

@@ -1,9 +1,6 @@
 r"""KCC: k-means-based consensus clustering.
 
-Wu, Liu, Xiong, Cao and Chen, "K-means-based consensus clustering: a unified view", IEEE Transactions on
-Knowledge and Data Engineering 27 (2015).
-
-How well a partition agrees with member j is a utility
+A utility measures how well a partition agrees with member j:
 
 .. math:: U = \sum_l \frac{n_l^j}{n^j} \, \varphi(P_l^j) - \varphi(P^j),
 
@@ -39,14 +36,12 @@ the samples of the cluster that the member labelled.
 Where programs differ from this: if a member labelled no sample of a cluster, the authors' toolbox puts a
 random label of the member into the centre (here: its shares among all samples). It gives an empty cluster a
 random row, and stops at a drop of 1e-5 however large the objective is.
-
-Cost: O(N m c) per round, O(N (m + c)) memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -62,18 +57,18 @@ from coterie.solvers._label_kmeans import (
     shares_of_labels,
     squared_costs,
 )
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 Utility = Literal["U_c", "U_H", "U_cos", "U_Lp"]
 
 
-@dataclass(eq=False, repr=False)
-class KCC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KCC(Method):
     """k-means-based consensus clustering.
 
     k-means on the label rows, with a distance for each way to measure how well a partition agrees
-    with a member. Linear in the number of distinct rows.
+    with a member. Linear in N.
 
     Parameters
     ----------
@@ -87,12 +82,6 @@ class KCC(LabelConsensus):
         The norm of "U_Lp", above 1; 2 is "U_cos".
     n_init : int, default 10
         Number of starts; the one with the lowest objective is kept.
-    max_iter : int, default 100
-        Maximum number of rounds per start.
-    tol : float, default 1e-5
-        A start ends when a round lowers the objective by less than this share.
-    callback : callable or None, default None
-        Called once per round of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -122,8 +111,7 @@ class KCC(LabelConsensus):
 
     about = MethodInfo(
         name="kcc",
-        summary="k-means on label rows, with a distance for each utility of agreement. Linear in N.",
-        cost="O(N m c) per round",
+        cost="O(N m c) per round, O(N (m + c)) memory",
         paper="J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen. K-means-based consensus clustering: a "
         "unified view. IEEE Transactions on Knowledge and Data Engineering 27, 2015.",
         scaling="linear",
@@ -131,8 +119,6 @@ class KCC(LabelConsensus):
         grid={"utility": ("U_H", "U_c", "U_cos", "U_Lp"), "normalised": (False, True)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     utility: Utility = parameter("U_H", Choice(("U_H", "U_c", "U_cos", "U_Lp")))
     normalised: bool = parameter(False, Choice((False, True)))
     p: float = parameter(5.0, Real(1.0, closed_low=False))
@@ -140,7 +126,6 @@ class KCC(LabelConsensus):
     max_iter: int = 100
     tol: float = 1e-5
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         shares = shares_of_labels(ensemble)[:, None]

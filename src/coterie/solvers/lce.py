@@ -1,8 +1,5 @@
 r"""LCE: link-based cluster ensemble.
 
-Iam-On, Boongoen, Garrett and Price, "A link-based approach to the cluster ensemble problem", IEEE
-Transactions on Pattern Analysis and Machine Intelligence 33 (2011).
-
 The incidence is 0 for every base cluster that does not hold the sample, however close that base cluster is
 to the one that does. The refined matrix RA replaces these zeros by how close the base clusters are.
 
@@ -22,8 +19,6 @@ Steps, with w the Jaccard index of base clusters, r the number of samples per mi
 
 Exactness. Rows of RA are those of the samples, and the cut weights them by r: all is as on the n samples.
 
-Cost: O(k sum_j k_j^2 + N k min(k, N)) time, for k_j base clusters in member j; O(N k + k^2) memory.
-
 Where papers and programs differ. The decay is 0.9 in the 2011 paper and 0.8 in the examples of the authors'
 LinkCluE, which has the similarities CTS, SRS and ASRS of samples with linkage but not this cut; they are
 ``SimilarityConsensus(c, evidence="cts")`` and so on. As in LinkCluE, the largest value is taken over all
@@ -37,8 +32,7 @@ missing labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +42,7 @@ from coterie.core.params import Choice, Real, parameter
 from coterie.ensemble import Ensemble
 from coterie.evidence.base_clusters import likeness_to_base_clusters
 from coterie.evidence.links import Links, linked_clusters
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_bipartite_graph
 from coterie.solvers.partition import Partition
 
@@ -56,9 +50,11 @@ ADVICE = "Ask for fewer clusters: some groups hold base clusters only."
 MEMORY_ADVICE = "Take fewer members, or HBGF, which keeps the links sparse."
 
 
-@dataclass(eq=False, repr=False)
-class LCE(LabelConsensus):
-    """Link-based cluster ensemble: samples and base clusters are cut together, by refined links.
+@dataclass(eq=False, repr=False, kw_only=True)
+class LCE(Method):
+    """Link-based cluster ensemble: samples and base clusters are cut together by refined links.
+
+    Linear in N.
 
     Parameters
     ----------
@@ -67,8 +63,6 @@ class LCE(LabelConsensus):
         triple quality (WTQ), in which a neighbour linked to everything counts little.
     decay : float, default 0.9
         Entry of RA for the base cluster most closely linked to the sample's own, in (0, 1].
-    max_iter : int, default 300
-        Maximum number of rounds per start.
 
     Attributes
     ----------
@@ -97,9 +91,7 @@ class LCE(LabelConsensus):
 
     about = MethodInfo(
         name="lce",
-        summary="Refines the incidence by links between base clusters, then a spectral cut. Linear "
-        "in N.",
-        cost="O(k sum k_j^2 + N k min(k, N)) time, O(N k) memory",
+        cost="O(k sum k_j^2 + N k min(k, N)) time for k_j base clusters in member j; O(N k + k^2) memory",
         paper="N. Iam-On, T. Boongoen, S. Garrett, C. Price. A link-based approach to the cluster "
         "ensemble problem. IEEE Transactions on Pattern Analysis and Machine Intelligence "
         "33, 2011.",
@@ -108,14 +100,11 @@ class LCE(LabelConsensus):
         grid={"links": ("triples", "quality")},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     links: Links = parameter("triples", Choice(("triples", "quality")))
     decay: float = parameter(0.9, Real(0.0, 1.0, closed_low=False))
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n, k = ensemble.n_microclusters, ensemble.n_base_clusters

@@ -1,8 +1,5 @@
 r"""NMFC: consensus by non-negative matrix factorisation.
 
-Li, Ding and Jordan, "Solving consensus and semi-supervised clustering problems using nonnegative matrix
-factorization", IEEE International Conference on Data Mining (2007).
-
 The co-association A of the n samples is factored by
 
 .. math:: \min_{Q \ge 0,\; S \ge 0,\; Q'Q = I} \| A - Q S Q' \|_F^2
@@ -29,14 +26,12 @@ samples. It stays positive semidefinite, and samples with few labels have short 
 Where programs differ from this: a known program labels by the largest entry of :math:`Q S^{1/2}` and has one
 random start of 200 passes. *Weighted* consensus clustering by the same authors (2008) learns weights of
 the members as well; this is the plain method.
-
-Cost: O(N m c + N c^2) per pass, O(N (m + c)) memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +41,7 @@ from coterie.core.types import FloatArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.solvers._label_kmeans import kmeans_partition
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # added to denominators
@@ -59,21 +54,15 @@ STARTS = 5
 TIE = 1e-9
 
 
-@dataclass(eq=False, repr=False)
-class NMFC(LabelConsensus):
-    """Consensus by symmetric non-negative factorisation of the co-association.
+@dataclass(eq=False, repr=False, kw_only=True)
+class NMFC(Method):
+    """Consensus by symmetric non-negative factorisation of the co-association. Linear in N.
 
     Parameters
     ----------
     n_init : int, default 10
         Number of random starts, in addition to the one from k-means; the factorisation with the
         smallest error is kept.
-    max_iter : int, default 500
-        Maximum number of passes per start.
-    tol : float, default 1e-6
-        A start ends when a pass changes the objective by less than this share.
-    callback : callable or None, default None
-        Called once per pass of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -104,8 +93,7 @@ class NMFC(LabelConsensus):
 
     about = MethodInfo(
         name="nmfc",
-        summary="Factors the co-association into non-negative memberships. Linear in N.",
-        cost="O(N m c) per pass, a few hundred passes per start",
+        cost="O(N m c + N c^2) per pass, a few hundred passes per start; O(N (m + c)) memory",
         paper="T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering "
         "problems using nonnegative matrix factorization. IEEE International Conference on "
         "Data Mining, 2007.",
@@ -113,13 +101,10 @@ class NMFC(LabelConsensus):
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = parameter(10, Integer(0))
     max_iter: int = 500
     tol: float = 1e-6
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble)

@@ -1,8 +1,5 @@
 r"""RSEC: robust spectral ensemble clustering with low-rank mixtures of the co-association.
 
-Tao, Liu, Li and Fu, "Robust spectral ensemble clustering", ACM International Conference on Information
-and Knowledge Management (2016).
-
 Every column of the co-association S is a mixture of all columns plus an error: S = S Z + E. The mixtures Z
 should have low rank, few columns should have an error, and the graph of Z should have a good partition H:
 
@@ -55,8 +52,8 @@ members, so a sample with missing labels has a short column. W depends on direct
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -68,7 +65,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding, leading_vectors, unit_rows
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import KMEANS_ADVICE, KMEANS_ROUNDS, cut_embedding
 from coterie.solvers.partition import Partition
 
@@ -83,8 +80,8 @@ NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class _RSEC(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class _RSEC(Method):
     """The part that RSEC-H and RSEC-Z share.
 
     Parameters
@@ -115,8 +112,6 @@ class _RSEC(LabelConsensus):
         grid={"lam1": (0.01, 0.1, 0.5, 1.0), "lam2": (0.01, 0.1, 0.5, 1.0)},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam1: float = parameter(0.1, STRENGTH)
     lam2: float = parameter(0.01, STRENGTH)
     max_iter: int = 500
@@ -124,7 +119,6 @@ class _RSEC(LabelConsensus):
     n_init: int = 10
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         n = ensemble.n_microclusters
@@ -139,8 +133,7 @@ class _RSEC(LabelConsensus):
             represent(problem, state)  # 2
             shrink_error(problem, state)  # 3
             follow_partition(problem, state)  # 4
-            history.append(move_multipliers(problem, state, len(history) + 1))  # 5
-            self._call_back(history[-1:])
+            self._add_pass(history, move_multipliers(problem, state))  # 5
             converged = history[-1]["residual"] < self.tol
         rank = state.copy.left.shape[1]
         similarity, embedding = self._graph(problem, state)
@@ -204,8 +197,6 @@ class RSECH(_RSEC):
     about = replace(
         _RSEC.about,
         name="rsec-h",
-        summary="Low-rank mixtures of the co-association with column errors, learned with a "
-        "spectral partition; labels from that partition.",
     )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
@@ -217,7 +208,7 @@ class RSECH(_RSEC):
 class RSECZ(_RSEC):
     """Robust spectral ensemble clustering, labels from the learned mixtures Z.
 
-    The same model as :class:`RSECH`; at the end (\\|Z\\| + \\|Z'\\|) / 2 is cut by spectral clustering.
+    The same model as RSECH; at the end the graph of the mixtures is cut by spectral clustering.
 
     Attributes
     ----------
@@ -243,7 +234,6 @@ class RSECZ(_RSEC):
     about = replace(
         _RSEC.about,
         name="rsec-z",
-        summary="As rsec-h, with labels from the graph of the mixtures.",
     )
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
@@ -478,7 +468,7 @@ def follow_partition(problem: Problem, state: State) -> None:
     state.roughness = float((state.vectors**2).sum() - (joined * (affinity @ joined)).sum())
 
 
-def move_multipliers(problem: Problem, state: State, number: int) -> Pass:
+def move_multipliers(problem: Problem, state: State) -> Pass:
     """Step 5, and the pass's entry in the history."""
     inside, outside, copy = state.inside, state.outside, state.copy
     unfit = problem.strengths * (problem.across - inside.mixtures) - inside.error
@@ -499,7 +489,6 @@ def move_multipliers(problem: Problem, state: State, number: int) -> Pass:
     penalty = state.penalty
     state.penalty = min(GROWTH * penalty, LARGEST_PENALTY)
     return {
-        "pass": number,
         "objective": state.roughness + problem.lam1 * copy.norm + problem.lam2 * errors,
         "residual": residual,
         "penalty": penalty,

@@ -38,8 +38,8 @@ Missing labels. Each similarity has its own rule; shares are taken among the mem
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,34 +47,30 @@ from numpy.typing import ArrayLike
 from coterie.core.budget import Budget
 from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Integer, Real, is_matrix, parameter
-from coterie.core.types import FloatArray
+from coterie.core.types import FloatArray, Linkage
 from coterie.ensemble import Ensemble
-from coterie.evidence.coassociation import coassociation, require_dense
-from coterie.evidence.given import checked_similarity, given_similarity
-from coterie.evidence.reliability import (
-    locally_weighted_coassociation,
-    mean_reliability,
-    member_reliability,
-    reliability_for,
-)
-from coterie.evidence.trajectories import trajectory_similarity
+from coterie.evidence.base_clusters import links_to_base_clusters
+from coterie.evidence.coassociation import require_dense
+from coterie.evidence.enhancement import enhance
+from coterie.evidence.given import checked_similarity, chosen_similarity
+from coterie.evidence.links import approximate_simrank, connected_triple, simrank
+from coterie.evidence.propagation import propagated_similarity
+from coterie.evidence.reliability import reliability_for, reliable_weights
 from coterie.numerics.spectral import leading_embedding, tcut_embedding
-from coterie.solvers.base import LabelConsensus, MethodInfo
+from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_embedding, cut_graph, cut_similarity
 from coterie.solvers.partition import Partition
 
-if TYPE_CHECKING:
-    from coterie.numerics.linkage import Method
-
 Evidence = str | ArrayLike | Callable[[Ensemble], ArrayLike]
 
-EVIDENCE = ("ca", "lwca", "pts", "ecpcs", "cts", "srs", "asrs", "enhanced")
+BY_LINKS = {"cts": connected_triple, "srs": simrank, "asrs": approximate_simrank}
+EVIDENCE = ("ca", "lwca", "pts", "ecpcs", *BY_LINKS, "enhanced")
 LINKAGES = ("average", "complete", "single")
-ADVICE = "Ask for fewer clusters, or take another partition."
+ADVICE = "Ask for fewer clusters, or set partition to another cut."
 
 
-@dataclass(eq=False, repr=False)
-class SimilarityConsensus(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SimilarityConsensus(Method):
     """Any similarity of the samples, cut in any way.
 
     Parameters
@@ -145,16 +141,12 @@ class SimilarityConsensus(LabelConsensus):
 
     about = MethodInfo(
         name="similarity",
-        summary="Any similarity of the samples, cut in any way: linkage, spectral, transfer cut or "
-        "balanced parts.",
         cost="that of the similarity, O(N^2) to O(N^2 c) for the cut; 24 bytes per pair, 72 for metis",
         paper="None of its own: evidence and partition come from the papers of other methods.",
         scaling="quadratic",
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     evidence: Evidence = parameter(
         "ca",
         Choice(
@@ -171,7 +163,6 @@ class SimilarityConsensus(LabelConsensus):
     n_init: int = 10
     max_iter: int = 300
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_dense(
@@ -186,7 +177,7 @@ class SimilarityConsensus(LabelConsensus):
         if not self.weighted:
             weights = np.ones_like(weights)
         if self.partition in LINKAGES:
-            linkage = cast("Method", self.partition)
+            linkage = cast("Linkage", self.partition)
             cut = cut_similarity(between.copy(), weights, self.n_clusters, linkage)
         elif self.partition == "metis":
             links = between * weights
@@ -198,49 +189,34 @@ class SimilarityConsensus(LabelConsensus):
             if self.partition == "spectral":
                 embedding = leading_embedding(similarity, weights, self.n_clusters)
             else:
-                links = _links_to_base_clusters(ensemble, similarity, weights)
+                links = links_to_base_clusters(ensemble, similarity, weights)
                 embedding = tcut_embedding(links, weights, self.n_clusters)
             cut = cut_embedding(self, ensemble, embedding, rng, weights=weights, advice=ADVICE)
-        member_weights = ensemble.member_weight
-        if reliability is not None:
-            member_weights = member_weights * member_reliability(ensemble, reliability)
-        return replace(cut, member_weights=member_weights, by_pair={"consensus_matrix_": between})
+        return replace(
+            cut,
+            member_weights=reliable_weights(ensemble, reliability),
+            by_pair={"consensus_matrix_": between},
+        )
 
     def _similarity(
         self, ensemble: Ensemble, reliability: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Step 1: the similarity between samples, and that of a sample with itself."""
-        if callable(self.evidence):
-            return _made_by(self.evidence, ensemble), np.ones(ensemble.n_microclusters)
-        if not isinstance(self.evidence, str):
-            return given_similarity(ensemble, self.evidence)
-        if reliability is not None:
-            similarity = locally_weighted_coassociation(
-                ensemble, reliability=reliability, memory_budget=self.memory_budget
-            )
-            np.fill_diagonal(similarity, mean_reliability(ensemble, reliability))
-        else:
-            similarity = self._named(ensemble, self.evidence)
-        return similarity, np.ones(len(similarity))
-
-    def _named(self, ensemble: Ensemble, name: str) -> FloatArray:
         budget = self.memory_budget
-        if name == "ca":
-            return coassociation(ensemble, memory_budget=budget)
-        if name == "pts":
-            return trajectory_similarity(ensemble, n_steps=self.n_steps, memory_budget=budget)
-        if name == "ecpcs":
-            from coterie.evidence.propagation import propagated_similarity
-
-            return propagated_similarity(ensemble, self.n_steps or 20, memory_budget=budget)
-        if name == "enhanced":
-            from coterie.evidence.enhancement import enhance
-
-            return enhance(ensemble, theta=self.theta, memory_budget=budget)
-        from coterie.evidence.links import approximate_simrank, connected_triple, simrank
-
-        by_links = {"cts": connected_triple, "srs": simrank, "asrs": approximate_simrank}
-        return by_links[name](ensemble, decay=self.decay, memory_budget=budget)
+        name = self.evidence if isinstance(self.evidence, str) else ""
+        if callable(self.evidence):
+            similarity = _made_by(self.evidence, ensemble)
+        elif name in BY_LINKS:
+            similarity = BY_LINKS[name](ensemble, decay=self.decay, memory_budget=budget)
+        elif name == "ecpcs":
+            similarity = propagated_similarity(ensemble, self.n_steps or 20, memory_budget=budget)
+        elif name == "enhanced":
+            similarity = enhance(ensemble, theta=self.theta, memory_budget=budget)
+        else:
+            return chosen_similarity(
+                ensemble, self.evidence, reliability, n_steps=self.n_steps, memory_budget=budget
+            )
+        return similarity, np.ones(len(similarity))
 
 
 def _bytes_per_pair(ensemble: Ensemble, partition: str) -> float:
@@ -271,13 +247,3 @@ def _with_own(between: FloatArray, own: FloatArray, weights: FloatArray) -> Floa
     similarity = between.copy()
     np.fill_diagonal(similarity, spread)
     return similarity
-
-
-def _links_to_base_clusters(
-    ensemble: Ensemble, similarity: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """The mean similarity with the samples of each base cluster, N x k."""
-    inside = ensemble.incidence.multiply(weights[:, None]).tocsc()
-    links = np.asarray(similarity @ inside) / (ensemble.incidence.T @ weights)
-    links *= ensemble.weight_of_cluster
-    return links

@@ -32,14 +32,12 @@ same result as r samples.
 Missing labels cast no vote, and overlaps are taken over samples that both label. A base cluster that
 overlaps no cluster of the reference casts no vote either. Samples without a vote form a cluster of their
 own, which is then merged by the co-association.
-
-Cost: O(N m) per round and O(m k_j c^2); O(N (m + c)) memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
@@ -50,7 +48,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import member_agreements
 from coterie.solvers._label_kmeans import kmeans_partition
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 
 # two votes tie if they differ by less than this share of the largest
@@ -61,8 +59,8 @@ CONSENSUS = "k-means of label rows"
 ADVICE = "Ask for fewer clusters, or give members with at least n_clusters clusters."
 
 
-@dataclass(eq=False, repr=False)
-class MajorityVoting(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MajorityVoting(Method):
     """Majority voting by label alignment.
 
     Renames the clusters of every member to match a reference, counts the votes, and takes the result
@@ -78,8 +76,6 @@ class MajorityVoting(LabelConsensus):
         reference. Then fewer clusters end up without votes.
     max_iter : int, default 20
         Maximum number of rounds; 1 is a single vote.
-    callback : callable or None, default None
-        Called after each round with its record of ``history_``.
     random_state : int, Generator or None, default None
         Seed of the k-means reference; ignored if a member is the reference.
 
@@ -110,21 +106,17 @@ class MajorityVoting(LabelConsensus):
 
     about = MethodInfo(
         name="voting",
-        summary="Renames every member's clusters to match a reference, then the majority decides.",
-        cost="O(N m) per round",
+        cost="O(N m) per round and O(m k_j c^2); O(N (m + c)) memory",
         paper="A. Topchy, M. H. Law, A. K. Jain, A. Fred. Analysis of consensus partition in "
         "cluster ensemble. IEEE International Conference on Data Mining, 2004.",
         scaling="linear",
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     reference: Literal["member", "consensus"] = parameter("member", Choice(("member", "consensus")))
     cover: bool = parameter(True, Choice((True, False)))
     max_iter: int = 20
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         c = self.n_clusters
@@ -135,7 +127,7 @@ class MajorityVoting(LabelConsensus):
         agreed = 0.0
         history: list[Pass] = []
         settled = False
-        for number in range(1, self.max_iter + 1):
+        for _ in range(self.max_iter):
             renamed = rename(ensemble, labels, c, cover=self.cover)  # 2
             new_votes = count_votes(ensemble, renamed, c)
             new_labels = winners(new_votes)  # 3
@@ -146,8 +138,7 @@ class MajorityVoting(LabelConsensus):
                 break
             changed = float(weights[new_labels != labels].sum() / weights.sum())
             labels, votes, agreed = new_labels, new_votes, new_agreed
-            history.append({"pass": number, "objective": agreed / all_votes, "residual": changed})
-            self._call_back(history[-1:])
+            self._add_pass(history, {"objective": agreed / all_votes, "residual": changed})
         # samples without a vote form a cluster of their own
         components = np.where(labels < 0, c, labels)
         # max_iter=1 asks for a single vote, which is not a failure to converge

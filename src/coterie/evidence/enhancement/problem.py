@@ -21,9 +21,8 @@ from coterie.core.budget import GRANTED
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
-from coterie.evidence.given import given_similarity
-from coterie.evidence.reliability import locally_weighted_coassociation, mean_reliability
-from coterie.evidence.trajectories import TRAJECTORY_BYTES, trajectory_similarity
+from coterie.evidence.given import chosen_similarity
+from coterie.evidence.trajectories import TRAJECTORY_BYTES
 
 # arrays in the precision of the evidence
 Numbers = NDArray[Any]
@@ -210,7 +209,8 @@ class Problem:
         shares = coassociation(ensemble, memory_budget=GRANTED)
         confident = confident_pairs(shares, ensemble.weights, alpha)
         del shares
-        similarity = _similarity(ensemble, evidence, reliability).rounded(precision)
+        between, own = chosen_similarity(ensemble, evidence, reliability, memory_budget=GRANTED)
+        similarity = SampleMatrix(between, own).rounded(precision)
         return cls.pose(similarity, confident, ensemble.sizes, propagate, keep_confident)
 
     @classmethod
@@ -249,25 +249,6 @@ def confident_pairs(shares: FloatArray, weights: NDArray[Any], alpha: float) -> 
     certain[np.diag_indices(len(shares))] &= weights > 1
     rows, columns = np.nonzero(certain)
     return sparse.csr_array((shares[rows, columns], (rows, columns)), shape=shares.shape)
-
-
-def _similarity(
-    ensemble: Ensemble, evidence: str | ArrayLike, reliability: FloatArray | None
-) -> SampleMatrix:
-    """A for the evidence that was chosen."""
-    if not isinstance(evidence, str):
-        return SampleMatrix(*given_similarity(ensemble, evidence))
-    if evidence == "lwca":
-        assert reliability is not None
-        between = locally_weighted_coassociation(
-            ensemble, reliability=reliability, memory_budget=GRANTED
-        )
-        np.fill_diagonal(between, mean_reliability(ensemble, reliability))
-    elif evidence == "pts":
-        between = trajectory_similarity(ensemble, memory_budget=GRANTED)
-    else:
-        between = coassociation(ensemble, memory_budget=GRANTED)
-    return SampleMatrix(between, np.ones(ensemble.n_microclusters))
 
 
 def _blocks(

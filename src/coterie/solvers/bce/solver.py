@@ -1,8 +1,5 @@
 r"""BCE: Bayesian cluster ensembles.
 
-Wang, Shan and Banerjee, "Bayesian cluster ensembles", SIAM International Conference on Data Mining (2009)
-and Statistical Analysis and Data Mining 4 (2011).
-
 A mixed-membership model of the label rows. Sample i has memberships :math:`\theta_i \sim
 \mathrm{Dirichlet}(\alpha)` in c groups; for each member j a group :math:`z_{ij} \sim \theta_i` is drawn and
 the label from that group's distribution, :math:`y_{ij} \sim \beta_j[z_{ij}]`. Fitted by variational EM.
@@ -35,14 +32,11 @@ Missing labels have no group and are left out of all sums.
 
 Where programs differ from this: the authors' program has one random start and does not compute the bound.
 A copy of it in circulation lacks the branch for missing labels.
-
-Cost: O(N m c) for each of the rounds of step 1, some tens per pass; O(N c + k c) memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import polygamma, psi
@@ -50,7 +44,8 @@ from scipy.special import polygamma, psi
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.solvers._label_kmeans import by_member, centres_of, kmeans_partition, shares_of_labels
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
+from coterie.solvers.bce.kernels import memberships
 from coterie.solvers.partition import Partition
 
 # added to the counts of step 2
@@ -65,23 +60,17 @@ LEAST_ALPHA, MOST_ALPHA = 1e-6, 1e6
 MIXED, FIRST_ALPHA = 0.1, 0.5
 
 
-@dataclass(eq=False, repr=False)
-class BCE(LabelConsensus):
-    """Bayesian cluster ensembles: a mixed-membership model of the label rows.
+@dataclass(eq=False, repr=False, kw_only=True)
+class BCE(Method):
+    """Bayesian cluster ensembles: a mixed-membership model of the label rows. Linear in N.
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters, the groups of the model.
     n_init : int, default 10
         Number of starts, the larger half from partitions and the others random; the one with the
         largest bound is kept.
-    max_iter : int, default 500
-        Maximum number of passes per start.
     tol : float, default 0.01
         A start ends when a pass changes the label distributions by less than this share.
-    callback : callable or None, default None
-        Called once per pass of the start that was kept, with its record of ``history_``.
 
     Attributes
     ----------
@@ -115,21 +104,17 @@ class BCE(LabelConsensus):
 
     about = MethodInfo(
         name="bce",
-        summary="A mixed-membership model of the label rows, fitted by variational EM. Linear in N.",
-        cost="O(N m c) per inner round, some tens per pass",
+        cost="O(N m c) per round of step 1, some tens of rounds per pass; O(N c + k c) memory",
         paper="H. Wang, H. Shan, A. Banerjee. Bayesian cluster ensembles. Statistical Analysis "
         "and Data Mining 4, 2011.",
         scaling="linear",
         random=True,
     )
 
-    n_clusters: int
-    _: KW_ONLY
     n_init: int = 10
     max_iter: int = 500
     tol: float = 0.01
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         best: Fit | None = None
@@ -234,8 +219,6 @@ def fit_rows(
     ensemble: Ensemble, model: Model, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
     """Step 1: fills gamma; returns counts (k x c), summed expected logs (c) and the bound."""
-    from coterie.solvers.bce.kernels import memberships
-
     counts, logs = np.empty_like(model.beta), np.empty_like(model.alpha)
     bounds = memberships(
         np.ascontiguousarray(ensemble.labels),

@@ -1,8 +1,5 @@
 r"""CESHL: consensus by learning the hypergraph itself.
 
-Zhou, Wang, Du and Li, "Clustering ensemble via structured hypergraph learning", Information Fusion
-78 (2022).
-
 Samples are the nodes and base clusters the hyperedges of a hypergraph with incidence H. Give each
 hyperedge a weight w by how well the other members agree with it, and learn an incidence Y near H
 whose hypergraph has exactly c connected components. The objective (equation numbers are the paper's) is (8):
@@ -59,8 +56,8 @@ members l, where :math:`\mathrm{seen}_l` are the samples that l labels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Literal, Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -71,7 +68,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
 from coterie.solvers.ceshl.kernels import losses_and_means, slopes
 from coterie.solvers.cutting import bipartite_components
@@ -91,13 +88,12 @@ GUARD = 4
 STALLED = 10
 
 
-@dataclass(eq=False, repr=False)
-class CESHL(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CESHL(Method):
     """Clustering ensemble by structured hypergraph learning.
 
     Reads base clusters as hyperedges, weights them by how well the members agree on them, and moves
-    samples in and out of them until the hypergraph falls into one part per cluster. Linear in the
-    number of microclusters.
+    samples in and out of them until the hypergraph falls into one part per cluster. Linear in N.
 
     Parameters
     ----------
@@ -147,8 +143,6 @@ class CESHL(LabelConsensus):
 
     about = MethodInfo(
         name="ceshl",
-        summary="Learns the hypergraph of base clusters itself until it falls into one part "
-        "per cluster. Linear in N.",
         cost="O(N k c) per quasi-Newton step, O(N k) memory",
         paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
         "learning. Information Fusion 78, 171-179, 2022.",
@@ -156,8 +150,6 @@ class CESHL(LabelConsensus):
         grid={"lam": tuple(10.0**power for power in range(-3, 4))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(100.0, STRENGTH)
     edge_weights: EdgeWeights = parameter(
         "propagated", Choice(("propagated", "quality", "uniform"))
@@ -169,7 +161,6 @@ class CESHL(LabelConsensus):
     tol: float = parameter(1e-6, Real(0.0, 1.0, closed_high=False))
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         require_memory(ensemble, self.memory_budget)
@@ -182,9 +173,7 @@ class CESHL(LabelConsensus):
         history: list[Pass] = []
         converged = False
         while len(history) < self.max_iter:
-            record = learn_incidence(problem, state)  # 3
-            history.append({"pass": len(history) + 1, **record})
-            self._call_back(history[-1:])
+            self._add_pass(history, learn_incidence(problem, state))  # 3
             converged = len(history) > 1 and state.n_components == self.n_clusters
             if converged or beyond_reach or stalled(history):
                 break

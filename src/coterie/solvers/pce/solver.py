@@ -1,8 +1,5 @@
 r"""PCE: completes partial members and combines them, in time linear in the number of samples.
 
-Zhou, Du, Liu, Ling, Ji, Li and Shen, "Partial clustering ensemble", IEEE Transactions on Knowledge and
-Data Engineering (2023).
-
 Member i with indicator :math:`Y^{(i)}` (n x k_i, its gaps to be filled) is turned by
 :math:`R^{(i)}` into an embedding; a weighted mean of these is fitted by a consensus embedding H, which a
 rotation R in turn brings close to the indicator Y of a partition. The objective (4) of the paper is
@@ -42,10 +39,10 @@ objective. With :math:`Z^{(i)} = Y^{(i)} R^{(i)}` and the residual A before the 
 equal where nothing moves, so the target :math:`A + Z^{(i)}` for every member at once is safe.
 
 On microclusters a row counts r_u times in all sums, and the columns of :math:`\sqrt{r} H` are
-orthogonal. Products with an indicator are gathers and sums by label: no n x c indicator is formed.
+orthogonal. The indicators of all members are one sparse matrix.
 
-Cost of a pass: O(N m (c + m) c + N c^2 s), s the polar steps; the start O(N k min(N, k)) once and, with
-missing labels, ten more times (beyond 20 million cells N k, with sparse products only).
+Cost of a pass: O(N m (c + m) c + N c^2 s) for s polar steps. The start takes O(N k min(N, k)), eleven
+times as much with missing labels (with more than 20 million cells N k, it uses sparse products only).
 
 Where paper and program differ from this
   - The paper requires H'H = I. Then a row of H is about sqrt(c/n) long, but rows of Y and of the
@@ -65,7 +62,7 @@ Where paper and program differ from this
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -82,9 +79,8 @@ from coterie.numerics.stiefel import (
     minimise_quadratics,
     polar,
 )
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
-from coterie.solvers.pce.kernels import points_by_member, sums_over_members, sums_over_rows
 from coterie.solvers.pce.simplex_qp import simplex_qp
 
 AGE_GROWTH, AGE_PASSES = 1.1, 10
@@ -100,9 +96,9 @@ TURNS = 10
 BLOCK = 4096
 
 
-@dataclass(eq=False, repr=False)
-class PCE(LabelConsensus):
-    """Partial clustering ensemble: missing labels are filled while the members are combined.
+@dataclass(eq=False, repr=False, kw_only=True)
+class PCE(Method):
+    """Partial clustering ensemble: fills missing labels while it combines the members. Linear in N.
 
     Parameters
     ----------
@@ -163,8 +159,6 @@ class PCE(LabelConsensus):
 
     about = MethodInfo(
         name="pce",
-        summary="For partial labels: fills in what members did not see while it combines "
-        "them. Linear in N.",
         cost="O(N m (c + m) c) per pass",
         paper="P. Zhou, L. Du, X. Liu, Z. Ling, X. Ji, X. Li, Y.-D. Shen. Partial clustering "
         "ensemble. IEEE Transactions on Knowledge and Data Engineering, 2023.",
@@ -173,8 +167,6 @@ class PCE(LabelConsensus):
         grid={"gamma": tuple(10.0**power for power in range(-3, 4))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     gamma: float = parameter(1.0, STRENGTH)
     rotation: bool = parameter(True, Choice((True, False)))
     self_paced: bool = parameter(True, Choice((True, False)))
@@ -186,7 +178,6 @@ class PCE(LabelConsensus):
     max_iter: int = 100
     tol: float = 1e-4
     callback: Callback = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         problem = Problem.of(ensemble, self, rng)
@@ -200,8 +191,7 @@ class PCE(LabelConsensus):
             weigh_members(problem, state)  # 4
             align_members(problem, state)  # 5
             rotate(problem, state)  # 6
-            history.append(record(problem, state, len(history) + 1))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state))
             if len(history) <= AGE_PASSES:
                 state.age *= AGE_GROWTH  # 7
             else:
@@ -316,9 +306,7 @@ def start(problem: Problem) -> State:
         age=np.inf,
         partition=best_discretisation(embedding, problem.weights, problem.first_rows),
     )
-    pulls = np.empty((problem.sizes.sum(), problem.settings.n_clusters))
-    inertia = np.empty(len(pulls))
-    sums_over_rows(_codes(problem, state), problem.weights, embedding, pulls, inertia)
+    pulls, inertia = _sums_by_cluster(problem, state, problem.weights, embedding)
     ends = np.cumsum(problem.sizes)[:-1]
     nearest = np.concatenate([polar(pull) for pull in np.split(pulls, ends)])
     state.rotations = _turn(problem, nearest, pulls, inertia)
@@ -418,9 +406,7 @@ def weigh_members(problem: Problem, state: State) -> None:
     codes, points = _codes(problem, state), np.concatenate(state.rotations)
     for begin in range(0, len(trust), BLOCK):
         rows = slice(begin, begin + BLOCK)
-        by_member = np.empty((m, len(codes[rows]), c))
-        points_by_member(codes[rows], points, by_member)
-        embedded = by_member.reshape(m, -1)
+        embedded = points[codes[rows].T].reshape(m, -1)
         trusted = np.repeat(trust[rows], c)
         linear += embedded @ (trusted * state.embedding[rows].ravel())
         gram += (embedded * trusted) @ embedded.T
@@ -437,8 +423,7 @@ def align_members(problem: Problem, state: State) -> None:
     if problem.settings.diversity:
         target = state.embedding - members_mean(problem, state)
     rotations = np.concatenate(state.rotations)
-    pulls, inertia = np.empty_like(rotations), np.empty(len(rotations))
-    sums_over_rows(_codes(problem, state), trust, target, pulls, inertia)
+    pulls, inertia = _sums_by_cluster(problem, state, trust, target)
     if problem.settings.diversity:
         # the rest of the target is the point of the row's own base cluster
         pulls += inertia[:, None] * rotations
@@ -460,13 +445,12 @@ def partition_of(problem: Problem, state: State) -> IntArray:
     return best_discretisation(state.embedding, problem.weights, problem.first_rows).labels
 
 
-def record(problem: Problem, state: State, number: int) -> Pass:
+def record(problem: Problem, state: State) -> Pass:
     """The record of a pass for the history."""
     value = objective(problem, state)
     residual = float((state.objective - value) / problem.weights.sum())
     state.objective = value
     return {
-        "pass": number,
         "objective": value,
         "residual": residual,
         "age": state.age,
@@ -501,18 +485,32 @@ def mismatch(problem: Problem, state: State) -> FloatArray:
 
 
 def members_mean(problem: Problem, state: State) -> FloatArray:
-    """sum_i alpha_i Y^(i) R^(i), by gathers."""
+    """sum_i alpha_i Y^(i) R^(i)."""
     points = np.concatenate(
         [weight * rotation for weight, rotation in zip(state.alpha, state.rotations, strict=True)]
     )
-    mean = np.empty_like(state.embedding)
-    sums_over_members(_codes(problem, state), points, mean)
-    return mean
+    return np.asarray(_indicators(problem, state) @ points)
 
 
 def _codes(problem: Problem, state: State) -> IntArray:
     """The completed labels, numbered over all members."""
     return state.labels + (np.cumsum(problem.sizes) - problem.sizes)
+
+
+def _indicators(problem: Problem, state: State) -> sparse.csr_array:
+    """The indicators of the completed labels of all members, side by side."""
+    n, m = state.labels.shape
+    codes = _codes(problem, state).ravel()
+    ends = np.arange(0, n * m + 1, m)
+    return sparse.csr_array((np.ones(n * m), codes, ends), shape=(n, problem.sizes.sum()))
+
+
+def _sums_by_cluster(
+    problem: Problem, state: State, weights: FloatArray, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """For each base cluster the weighted sum of the values of its rows, and their weight."""
+    by_cluster = _indicators(problem, state).T
+    return np.asarray(by_cluster @ (weights[:, None] * values)), np.asarray(by_cluster @ weights)
 
 
 def _turn(

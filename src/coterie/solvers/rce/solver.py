@@ -1,8 +1,5 @@
 r"""RCE: robust clustering ensemble, a low-rank consensus of cleaned members.
 
-Zhou, Du, Wang, Shi and Shen, "Learning a robust consensus matrix for clustering ensemble via Kullback-
-Leibler divergence minimization", International Joint Conference on Artificial Intelligence (2015).
-
 Member i says of every pair whether it belongs together, :math:`A^{(i)}_{pq}` in {0, 1}. A few of these
 answers are wrong, so sparse errors :math:`E^{(i)}` are subtracted. The consensus X, the probability that a
 pair belongs together, should be near all cleaned members and have low rank:
@@ -53,8 +50,8 @@ pair that no member saw has X = 0. Samples with the same labels have X = 1.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -66,8 +63,9 @@ from coterie.evidence.coassociation import require_dense, share, weighted_coasso
 from coterie.numerics.discretise import best_discretisation
 from coterie.numerics.eigen import eigenpairs
 from coterie.numerics.spectral import leading_embedding
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
+from coterie.solvers.rce.kernels import approach, clean
 
 # mu, keeps the inverse root of X X' finite
 SMOOTHING = 1e-3
@@ -75,8 +73,8 @@ SMOOTHING = 1e-3
 INNER = 0.1
 
 
-@dataclass(eq=False, repr=False)
-class RCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RCE(Method):
     """Robust clustering ensemble by Kullback-Leibler divergence.
 
     Learns the probability that two samples belong together: a matrix of low rank that is close to the
@@ -126,8 +124,6 @@ class RCE(LabelConsensus):
 
     about = MethodInfo(
         name="rce",
-        summary="Learns the probability that pairs belong together: close to the members after "
-        "sparse errors are removed, and of low rank.",
         cost="O(N^3) per pass whatever the number of members, 104 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, H. Wang, L. Shi, Y.-D. Shen. Learning a robust consensus matrix "
         "for clustering ensemble via Kullback-Leibler divergence minimization. IJCAI, 2015.",
@@ -139,8 +135,6 @@ class RCE(LabelConsensus):
         },
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam1: float = parameter(100.0, STRENGTH)
     lam2: float = parameter(1.0, Real(0.0, STRENGTH.high))
     max_iter: int = 20
@@ -149,7 +143,6 @@ class RCE(LabelConsensus):
     n_init: int = 10
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         per_pair = 104 if ensemble.is_complete else 112
@@ -168,8 +161,7 @@ class RCE(LabelConsensus):
             clean_members(problem, state)  # 1, of the next pass
             np.subtract(state.consensus, before, out=before)
             change = float(np.abs(before, out=before).max())
-            history.append(record(problem, state, len(history) + 1, change, n_steps))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state, change, n_steps))
             # the first pass has no rank term yet
             settled = len(history) > 1 and change < self.tol
         consensus = (state.consensus + state.consensus.T) / 2
@@ -244,8 +236,6 @@ def start(problem: Problem) -> State:
 
 def clean_members(problem: Problem, state: State) -> None:
     """Step 1."""
-    from coterie.solvers.rce.kernels import clean
-
     both = state.consensus + state.consensus.T
     sums = np.empty(len(both))
     clean(
@@ -265,8 +255,6 @@ def clean_members(problem: Problem, state: State) -> None:
 
 def approach_members(state: State, problem: Problem, max_steps: int, tol: float) -> int:
     """Step 2; returns the number of multiplicative steps taken."""
-    from coterie.solvers.rce.kernels import approach
-
     consensus = state.consensus
     nothing = np.broadcast_to(0.0, consensus.shape)
     towards = away = nothing
@@ -304,10 +292,9 @@ def follow_rank(problem: Problem, state: State) -> None:
     np.fill_diagonal(state.towards, others * np.maximum(-off, 0.0) + np.maximum(-on, 0.0))
 
 
-def record(problem: Problem, state: State, number: int, change: float, n_steps: int) -> Pass:
+def record(problem: Problem, state: State, change: float, n_steps: int) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": state.divergence + problem.lam2 * state.nuclear,
         "residual": change,
         "steps": n_steps,

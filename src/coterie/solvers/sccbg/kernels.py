@@ -6,7 +6,7 @@ independent: any number of threads gives the same bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -18,6 +18,27 @@ from coterie.core.types import FloatArray
 # sweeps between two runs of conjugate gradients, and the maximum number of steps of a run
 SWEEPS_BEFORE_GRADIENTS = 4
 GRADIENT_STEPS = 200
+
+
+class RowPrograms(NamedTuple):
+    """The data that the programs of all rows share.
+
+    Attributes
+    ----------
+    starts, ends, links : ndarray
+        The graph of base clusters by rows: where each begins, columns, and values times gamma.
+    seen, target : ndarray, shape (N, k)
+        Which entries are known, and the incidence.
+    value : ndarray, shape (k,)
+        Weight of each base cluster.
+    """
+
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    links: FloatArray
+    seen: FloatArray
+    target: FloatArray
+    value: FloatArray
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +184,9 @@ def _learn_row(starts, ends, links, fit, linear, w, s, tol, max_sweeps):
 
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
-def _pace_rows(starts, ends, links, seen, target, value, age, S, W, tol, max_sweeps):
+def pace_rows(programs, age, S, W, tol, max_sweeps):
+    """The W-step of every row, in place."""
+    starts, ends, links, seen, target, value = programs
     for u in prange(S.shape[0]):
         fit = value * seen[u] * (S[u] - target[u]) ** 2
         _pace_row(starts, ends, links, fit, 0.5 * age * value, S[u], W[u], tol, max_sweeps)
@@ -171,7 +194,9 @@ def _pace_rows(starts, ends, links, seen, target, value, age, S, W, tol, max_swe
 
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
-def _learn_rows(starts, ends, links, seen, target, value, pull, W, S, tol, max_sweeps):
+def learn_rows(programs, pull, W, S, tol, max_sweeps):
+    """The S-step of every row, in place; ``pull`` is rho h, N x k."""
+    starts, ends, links, seen, target, value = programs
     for u in prange(S.shape[0]):
         fit = value * seen[u] * W[u] ** 2
         linear = fit * target[u] - 0.5 * value * pull[u]
@@ -180,7 +205,9 @@ def _learn_rows(starts, ends, links, seen, target, value, pull, W, S, tol, max_s
 
 @needs_threads
 @njit(cache=True, nogil=True, parallel=True)
-def _row_costs(starts, ends, links, seen, target, value, age, pull, W, S):
+def row_costs(programs, age, pull, W, S):
+    """The objective's share of each row."""
+    starts, ends, links, seen, target, value = programs
     costs = np.zeros(S.shape[0])
     for u in prange(S.shape[0]):
         s, w = S[u], W[u]
@@ -194,42 +221,3 @@ def _row_costs(starts, ends, links, seen, target, value, age, pull, W, S):
                 cost += links[e] * (s[p] - s[q]) ** 2 * w[p] * w[q]
         costs[u] = cost
     return costs
-
-
-@dataclass(frozen=True)
-class RowPrograms:
-    """The data that the programs of all rows share.
-
-    Attributes
-    ----------
-    starts, ends, links : ndarray
-        The graph of base clusters by rows: where each begins, columns, and values times gamma.
-    seen, target : ndarray, shape (N, k)
-        Which entries are known, and the incidence.
-    value : ndarray, shape (k,)
-        Weight of each base cluster.
-    """
-
-    starts: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    links: FloatArray
-    seen: FloatArray
-    target: FloatArray
-    value: FloatArray
-
-    def pace(self, age: float, S: FloatArray, W: FloatArray, tol: float, max_sweeps: int) -> None:
-        """The W-step of every row, in place."""
-        graph = (self.starts, self.ends, self.links)
-        _pace_rows(*graph, self.seen, self.target, self.value, age, S, W, tol, max_sweeps)
-
-    def learn(
-        self, pull: FloatArray, W: FloatArray, S: FloatArray, tol: float, max_sweeps: int
-    ) -> None:
-        """The S-step of every row, in place; ``pull`` is rho h, N x k."""
-        graph = (self.starts, self.ends, self.links)
-        _learn_rows(*graph, self.seen, self.target, self.value, pull, W, S, tol, max_sweeps)
-
-    def costs(self, age: float, pull: FloatArray, W: FloatArray, S: FloatArray) -> FloatArray:
-        """The objective's share of each row."""
-        graph = (self.starts, self.ends, self.links)
-        return _row_costs(*graph, self.seen, self.target, self.value, age, pull, W, S)

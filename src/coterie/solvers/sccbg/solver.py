@@ -1,8 +1,5 @@
 r"""SCCBG: self-paced consensus clustering with bipartite graph.
 
-Zhou, Du and Li, "Self-paced consensus clustering with bipartite graph", International Joint Conference on
-Artificial Intelligence (2020).
-
 Learns a bipartite graph S of n samples and k base clusters, close to the incidence B, that has exactly c
 connected parts. With :math:`C = B'B`, the sizes of the overlaps of base clusters,
 
@@ -49,8 +46,8 @@ per pass; O(N k) memory. No N x k x k array is formed.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -61,13 +58,10 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
-
-if TYPE_CHECKING:
-    from coterie.solvers.sccbg.kernels import RowPrograms
-
+from coterie.solvers.sccbg.kernels import RowPrograms, learn_rows, pace_rows, row_costs
 
 FIRST_AGE, FIRST_PENALTY = 0.5, 1.0
 # entries of S below this become 0
@@ -80,8 +74,8 @@ SAME_POINT = 1e-12
 TABLES = 7
 
 
-@dataclass(eq=False, repr=False)
-class SCCBG(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SCCBG(Method):
     """Self-paced consensus clustering with bipartite graph.
 
     Learns a graph of samples and base clusters with one connected part per cluster. Entries that fit
@@ -123,7 +117,6 @@ class SCCBG(LabelConsensus):
 
     about = MethodInfo(
         name="sccbg",
-        summary="Self-paced: learns a graph of samples and base clusters with one part per cluster.",
         cost="O(N q) per sweep for q overlapping pairs of base clusters, O(N k) memory",
         paper="P. Zhou, L. Du, X. Li. Self-paced consensus clustering with bipartite graph. "
         "International Joint Conference on Artificial Intelligence, 2020.",
@@ -131,13 +124,10 @@ class SCCBG(LabelConsensus):
         grid={"gamma": tuple(10.0**power for power in range(-5, 1))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     gamma: float | None = parameter(None, Real(0.0, STRENGTH.high, optional=True))
     max_iter: int = 20
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         cells = ensemble.n_microclusters * ensemble.n_base_clusters
@@ -155,13 +145,12 @@ class SCCBG(LabelConsensus):
         problem = Problem.of(ensemble, self.n_clusters, gamma, self.memory_budget)
         state = start(problem)
         history: list[Pass] = []
-        for number in range(1, self.max_iter + 1):
+        for _ in range(self.max_iter):
             weigh_entries(problem, state)  # 1
             learn_graph(problem, state)  # 2
             objective = total_cost(problem, state)
             embed(problem, state)  # 3
-            history.append(record(state, number, objective))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(state, objective))
             if state.n_components == self.n_clusters:
                 break
             state.penalty *= 2.0 if state.n_components < self.n_clusters else 0.5  # 4
@@ -188,8 +177,6 @@ class Problem:
     @classmethod
     def of(cls, ensemble: Ensemble, n_clusters: int, gamma: float, memory_budget: Budget) -> Self:
         """The problem for an ensemble."""
-        from coterie.solvers.sccbg.kernels import RowPrograms
-
         value = ensemble.weight_of_cluster
         overlaps = contingency(ensemble, memory_budget=memory_budget).tocoo()
         rows, columns = overlaps.coords
@@ -241,13 +228,13 @@ def start(problem: Problem) -> State:
 def weigh_entries(problem: Problem, state: State) -> None:
     """Step 1."""
     if not (state.pace >= 1.0).all():
-        problem.programs.pace(state.age, state.graph, state.pace, ROW_TOL, ROW_SWEEPS)
+        pace_rows(problem.programs, state.age, state.graph, state.pace, ROW_TOL, ROW_SWEEPS)
 
 
 def learn_graph(problem: Problem, state: State) -> None:
     """Step 2."""
     before = state.graph.copy()
-    problem.programs.learn(pull_of(state), state.pace, state.graph, ROW_TOL, ROW_SWEEPS)
+    learn_rows(problem.programs, pull_of(state), state.pace, state.graph, ROW_TOL, ROW_SWEEPS)
     state.graph[state.graph < LEAST_ENTRY] = 0.0
     scale = float(problem.weights @ (before**2).sum(axis=1))
     moved = float(problem.weights @ ((state.graph - before) ** 2).sum(axis=1))
@@ -282,14 +269,13 @@ def pull_of(state: State) -> FloatArray:
 
 def total_cost(problem: Problem, state: State) -> float:
     """The objective for the current age, penalty and F, over all samples."""
-    costs = problem.programs.costs(state.age, pull_of(state), state.pace, state.graph)
+    costs = row_costs(problem.programs, state.age, pull_of(state), state.pace, state.graph)
     return float(problem.weights @ costs)
 
 
-def record(state: State, number: int, objective: float) -> Pass:
+def record(state: State, objective: float) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": objective,
         "residual": state.change,
         "age": state.age,

@@ -1,8 +1,5 @@
 r"""SPCE: self-paced clustering ensemble, pairs from easy to hard.
 
-Zhou, Du, Liu, Shen, Fan and Li, "Self-paced clustering ensemble", IEEE Transactions on Neural
-Networks and Learning Systems 32 (2021).
-
 The connectivity matrix :math:`S^{(i)}` of member i is one where i puts a pair together, else zero. SPCE
 learns a consensus matrix S that is close to these matrices and has c connected components. Members far from
 S count less: member i counts :math:`1 / \alpha_i`, with the dispersion alpha. Pairs on which members disagree
@@ -61,7 +58,7 @@ A ``member_weight`` of 2 is the same as giving that member twice.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -73,7 +70,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
@@ -84,8 +81,8 @@ LEAST_DISPERSION = 1e-6
 ROW_BLOCK = 256
 
 
-@dataclass(eq=False, repr=False)
-class SPCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SPCE(Method):
     """Self-paced clustering ensemble.
 
     Learns a sparse consensus matrix with one connected component per cluster. Pairs of samples on
@@ -140,8 +137,6 @@ class SPCE(LabelConsensus):
 
     about = MethodInfo(
         name="spce",
-        summary="Self-paced: learns a graph with as many components as clusters, from the "
-        "pairs that members agree on to those they dispute.",
         cost="O(N^2 (m + c)) per pass, 24 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li. Self-paced clustering ensemble. "
         "IEEE Transactions on Neural Networks and Learning Systems 32, 2021.",
@@ -149,8 +144,6 @@ class SPCE(LabelConsensus):
         grid={"theta": tuple(k / 10 for k in range(10))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     theta: float = parameter(0.2, Real(0.0, 1.0, closed_high=False))
     self_paced: bool | str = parameter(True, Choice((True, False, "fixed")))
     max_iter: int = parameter(20, Integer(2))
@@ -158,7 +151,6 @@ class SPCE(LabelConsensus):
     tol: float = 1e-6
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
@@ -180,8 +172,7 @@ class SPCE(LabelConsensus):
                 learn_consensus(problem, state)  # 3
                 state.rank = state.rank.follow(state.consensus)  # 4
                 weigh_members(problem, state)  # 5
-                history.append(record(problem, state, len(history) + 1, before))
-                self._call_back(history[-1:])
+                self._add_pass(history, record(problem, state, before))
                 state.rho = state.rank.penalty
                 if turn > 0 and (state.rank.satisfied or (last and self._stuck(state))):
                     break
@@ -371,10 +362,9 @@ def objective(problem: Problem, state: State) -> float:
     return float(fit - state.age * state.mass + sparsity + 2.0 * state.rho * state.rank.trace)
 
 
-def record(problem: Problem, state: State, number: int, before: float) -> Pass:
+def record(problem: Problem, state: State, before: float) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": objective(problem, state),
         "objective_before": before,
         "residual": state.change,

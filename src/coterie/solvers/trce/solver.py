@@ -1,8 +1,5 @@
 r"""TRCE: consensus by graph learning that is robust at three levels.
 
-Zhou, Du, Shen and Li, "Tri-level robust clustering ensemble with multiple graph learning", AAAI
-Conference on Artificial Intelligence (2021).
-
 Member k is a random walk :math:`A^{(k)}`: from a sample to a random one of its own cluster. Learn a
 walk A with c connected components that explains all of them up to a noise E whose rows sum to zero.
 Members far from the others count less (weights alpha), so do samples on which members disagree
@@ -56,7 +53,7 @@ as giving that member twice.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +64,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
-from coterie.solvers.base import Callback, LabelConsensus, MethodInfo
+from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
 
@@ -76,8 +73,8 @@ AGE_GROWTH = 1.1
 NO_DIVERGENCE = 1e-12
 
 
-@dataclass(eq=False, repr=False)
-class TRCE(LabelConsensus):
+@dataclass(eq=False, repr=False, kw_only=True)
+class TRCE(Method):
     """Tri-level robust clustering ensemble.
 
     Learns a sparse graph with one connected component per cluster, while giving less weight to
@@ -129,8 +126,6 @@ class TRCE(LabelConsensus):
 
     about = MethodInfo(
         name="trce",
-        summary="Robust at three levels: members, samples and the graph are each allowed to "
-        "be wrong.",
         cost="O(N^2 (m + c)) per pass, 16 bytes per pair of microclusters",
         paper="P. Zhou, L. Du, Y.-D. Shen, X. Li. Tri-level robust clustering ensemble with "
         "multiple graph learning. AAAI Conference on Artificial Intelligence, 2021.",
@@ -138,8 +133,6 @@ class TRCE(LabelConsensus):
         grid={"lam": tuple(10.0**power for power in range(-5, 6))},
     )
 
-    n_clusters: int
-    _: KW_ONLY
     lam: float = parameter(10.0, Real(0.0, closed_low=False, closed_high=False))
     member_level: bool = parameter(True, Choice((True, False)))
     instance_level: bool = parameter(True, Choice((True, False)))
@@ -148,7 +141,6 @@ class TRCE(LabelConsensus):
     tol: float | None = parameter(None, Real(0.0, optional=True))
     callback: Callback = None
     memory_budget: Budget = None
-    random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         beside = rank_bytes(ensemble.n_microclusters, self.n_clusters)
@@ -166,8 +158,7 @@ class TRCE(LabelConsensus):
             learn_graph(problem, state)  # 2, 3
             state.rank = state.rank.follow(state.graph)  # 4
             weigh_members(problem, state)  # 5
-            history.append(record(problem, state, len(history) + 1))
-            self._call_back(history[-1:])
+            self._add_pass(history, record(problem, state))
             settled = self.tol is None or state.change <= self.tol
             converged = len(history) > 1 and state.rank.satisfied and settled
             if beyond_reach and len(history) > 1:
@@ -368,10 +359,9 @@ def weigh_members(problem: Problem, state: State) -> None:
     state.alpha = np.sum(problem.prior * problem.shares * root) / root
 
 
-def record(problem: Problem, state: State, number: int) -> Pass:
+def record(problem: Problem, state: State) -> Pass:
     """The record of a pass for the history."""
     return {
-        "pass": number,
         "objective": objective(problem, state),
         "residual": state.change,
         "n_components": state.rank.n_components,
