@@ -102,6 +102,14 @@ def test_groups_are_joined_again():
     assert find_parties(Ensemble.from_labels(labels[:, [0, 2]]), 2).tolist() == [0, 1]
 
 
+def test_small_groups_need_half_of_their_samples():
+    for shared, expected in ((4, [0, 1]), (5, [0, 0])):
+        assert find_parties(Ensemble.from_labels(apart(shared, size=10)), 2).tolist() == expected
+    # a sample less in one member makes no parties
+    labels = {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
+    assert find_parties(Ensemble.from_labels(labels), 3).tolist() == [0, 0, 0]
+
+
 def test_gaps_at_random_make_no_parties():
     rng = np.random.default_rng(0)
     labels = np.where(rng.random((300, 6)) < 0.5, -1, rng.integers(3, size=(300, 6)))
@@ -113,7 +121,7 @@ def test_gaps_at_random_make_no_parties():
 # ---------------------------------------------------------------------- equations
 
 
-def apart(n_links, size=10):
+def apart(n_links, size=20):
     """Two parties that agree wherever they meet."""
     (one, other), n = samples_of_parties(2, size, n_links)
     labels = np.full((n, 2), -1)
@@ -134,8 +142,8 @@ def test_links_that_are_all_matched():
     labels = apart(8)
     links = links_of(labels)
     assert (links.count, links.matched) == (8, 1)
-    # 8 links see all of the 12; each own sample sees its party of 10
-    inside = (8 * 12 + 4 * 10) / 12**2
+    # 8 links see all of the 32; each other sample sees its party of 20
+    inside = (8 * 32 + 24 * 20) / 32**2
     # one more link may fail
     assert links.agreement == pytest.approx(inside + (1 - inside) * 8 / 9)
 
@@ -153,7 +161,7 @@ def test_weights_are_repeated_samples_and_no_order_matters(seed, shared):
         return
     for other in (repeated, rng.permutation(repeated), repeated[:, ::-1]):
         links = links_of(other)
-        assert (links.count, links.fewest) == (weighted.count, weighted.fewest)
+        assert (links.count, links.few) == (weighted.count, weighted.few)
         assert links.matched == pytest.approx(weighted.matched)
         assert links.agreement == pytest.approx(weighted.agreement)
 

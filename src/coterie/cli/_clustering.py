@@ -35,7 +35,13 @@ from coterie.io import read_table
 from coterie.io.table import FileTable
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import MANY_ROWS, default_method, find_method, solver_of
+from coterie.solvers.methods import (
+    MANY_ROWS,
+    choose_method,
+    default_method,
+    find_method,
+    solver_of,
+)
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -223,8 +229,8 @@ def asked_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
     return solver.set_params(random_state=arguments.seed)
 
 
-def _default_solver(arguments: argparse.Namespace, n_rows: int) -> LabelConsensus:
-    solver = solver_of(default_method(arguments.clusters, n_rows))
+def _default_solver(arguments: argparse.Namespace, ensemble: Ensemble) -> LabelConsensus:
+    solver = solver_of(choose_method(ensemble, arguments.clusters).name)
     given = arguments.clusters if isinstance(arguments.clusters, int) else None
     return solver.set_params(n_clusters=given, random_state=arguments.seed)
 
@@ -238,7 +244,7 @@ def combined(
     """The solver, fitted on an ensemble, and the choice of k where a range was asked for."""
     selection = chosen_k(arguments, ensemble, solver, stages)
     if solver is None:
-        solver = _default_solver(arguments, ensemble.n_microclusters)
+        solver = _default_solver(arguments, ensemble)
     if selection is not None:
         solver.set_params(n_clusters=selection.recommended)
     stages.begin("combining")
@@ -280,10 +286,13 @@ def chosen_k(
     from coterie.select import select_k
 
     low, high = arguments.clusters
-    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
-    if solver is None and arguments.command != "select" and most <= MANY_ROWS:
-        # above that, the dendrogram of a sample serves every k
-        solver = _default_solver(arguments, most)
+    if isinstance(data, Ensemble):
+        most = data.n_microclusters
+        if solver is None and arguments.command != "select" and most <= MANY_ROWS:
+            # above that, the dendrogram of a sample serves every k
+            solver = _default_solver(arguments, data)
+    else:
+        most = len(data)
     stages.begin("choosing the number of clusters")
     return select_k(
         data,
@@ -335,6 +344,8 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     )
     if result.selection is not None:
         screen.say(result.selection.reason)
+    if arguments.command == "combine" and arguments.method is None and not arguments.settings:
+        screen.say(f"Method: {choose_method(ensemble, arguments.clusters).reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
     sure = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""

@@ -38,10 +38,8 @@ class Links:
     n_parties : int
     count : int or float
         Number of links, counted by weight.
-    fewest : float
-        Links between the others and the party that has fewest.
-    enough : float
-        Number of links from which a party is well linked.
+    few : bool
+        Whether a party has fewer links to all the others than two groups need to be joined.
     matched : float
         Share of the cut links whose parts were in the same cluster; NaN without links.
     agreement : float
@@ -51,8 +49,7 @@ class Links:
 
     n_parties: int
     count: int | float
-    fewest: float
-    enough: float
+    few: bool
     matched: float
     agreement: float
 
@@ -76,7 +73,8 @@ class Links:
         is_link = heard.sum(axis=1) > 1
         weight = ensemble.sizes
         count = float(weight[is_link].sum())
-        fewest = min(float(weight[is_link & heard[:, p]].sum()) for p in range(n_parties))
+        linked = (weight * is_link) @ heard
+        few = bool((linked < _enough(weight @ heard, n_clusters)).any())
         rows = _some_rows(weight, is_link)
         labels, weight, heard = ensemble.labels[rows], weight[rows], heard[rows]
         matched, kappa = _cut(labels, weight, heard, party, ensemble.member_weight, solve)
@@ -84,8 +82,7 @@ class Links:
         return cls(
             n_parties,
             ensemble.as_counts(np.array([count]))[0].item(),
-            fewest,
-            float(LINKS_PER_CLUSTER * n_clusters),
+            few,
             matched,
             inside + (1 - inside) * kappa,
         )
@@ -93,7 +90,7 @@ class Links:
     @property
     def doubt(self) -> str | None:
         """The doubt about parties that few samples link."""
-        if self.fewest >= self.enough:
+        if not self.few:
             return None
         who = f"the {self.n_parties} parties (groups of members that label different samples)"
         if not self.count:
@@ -108,8 +105,8 @@ class Links:
 def find_parties(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int64]:
     """The party of each member, numbered by first appearance.
 
-    Groups of members that share :data:`LINKS_PER_CLUSTER` samples per cluster or more are joined, and
-    the joined groups again, until none share that many.
+    Groups of members are joined if they share :data:`LINKS_PER_CLUSTER` samples per cluster, or half of
+    the samples of the smaller group, and the joined groups again, until none share that many.
 
     Examples
     --------
@@ -125,10 +122,17 @@ def find_parties(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int64]:
     while True:
         heard = _heard(ensemble, party).astype(np.float64)
         shared = heard.T @ (heard * ensemble.sizes[:, None])
-        n_parties, joined = connected_components(shared >= LINKS_PER_CLUSTER * n_clusters)
+        sizes = np.diag(shared)
+        enough = _enough(np.minimum(sizes, sizes[:, None]), n_clusters)
+        n_parties, joined = connected_components(shared >= enough)
         if n_parties == len(shared):
             return party
         party = joined.astype(np.int64)[party]
+
+
+def _enough(size: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
+    """Number of links from which a group of so many samples is well linked."""
+    return np.minimum(size / 2, LINKS_PER_CLUSTER * n_clusters)
 
 
 def _heard(ensemble: Ensemble, party: NDArray[np.int64]) -> NDArray[np.bool_]:
