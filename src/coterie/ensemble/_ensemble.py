@@ -353,11 +353,14 @@ class Ensemble:
 
     def describe_blank(self, blank: NDArray[np.int64]) -> str:
         """The number of samples without a label, and the first ones by id or row."""
-        named = blank if self.sample_ids is None else self.sample_ids[blank]
+        return f"{counted(len(blank), 'sample')} without a label in any member: {self.described(blank)}"
+
+    def described(self, samples: NDArray[np.int64]) -> str:
+        """The first five samples by id or row, in words."""
+        named = samples if self.sample_ids is None else self.sample_ids[samples]
         return (
-            f"{counted(len(blank), 'sample')} without a label in any member: "
             f"{'rows' if self.sample_ids is None else 'ids'} "
-            f"{', '.join(str(value) for value in named[:5])}{', ...' if len(blank) > 5 else ''}"
+            f"{', '.join(str(value) for value in named[:5])}{', ...' if len(samples) > 5 else ''}"
         )
 
     def expand(self, values: ArrayLike) -> NDArray[Any]:

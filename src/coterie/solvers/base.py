@@ -161,9 +161,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     sample_confidence_ : ndarray, shape (n,)
         One minus the ratio of the membership in the next best cluster to the membership in the
         sample's own cluster. Lower where members put the sample with its cluster less often than
-        usual. In [0, 1]; 0 for a sample that no member labelled. With a single cluster it is 1 and
-        carries no information. If few samples link groups of members, it is lowered by what a test
-        of these links gives; computed at the first use.
+        usual. In [0, 1]; 0 for a sample that no member puts with another one. With a single cluster
+        it is 1 and carries no information. If few samples link groups of members, it is lowered by
+        what a test of these links gives; computed at the first use.
     cluster_votes_ : ClusterVotes
         How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
@@ -314,12 +314,20 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             # the same members always get the same verdict
             rng = np.random.default_rng(0)
             agreement = expected_agreement(self.ensemble_, self.partition_of, rng)
-            doubts = [size_doubt(np.bincount(self.labels_, weights=self.ensemble_.sample_weight))]
+            sizes = np.bincount(self.labels_, weights=self.ensemble_.sample_weight)
+            doubts = [size_doubt(sizes)]
+            remarks = []
+            if doubts[0]:
+                apart = np.flatnonzero(self.labels_ != np.argmax(sizes))
+                remarks.append(f"Look at {self.ensemble_.described(apart)}.")
             if self._links is not None:
                 agreement = float(np.fmin(agreement, self._links.agreement))
                 doubts.append(self._links.doubt)
             self._verdict = Verdict.of(
-                agreement, [doubt for doubt in doubts if doubt], n_clusters=self.n_clusters_
+                agreement,
+                [doubt for doubt in doubts if doubt],
+                remarks,
+                n_clusters=self.n_clusters_,
             )
         return self._verdict
 

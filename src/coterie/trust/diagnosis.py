@@ -77,9 +77,10 @@ class DiagnosisMixin:
 def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
     """Membership of each sample in each cluster, n x c; rows sum to one.
 
-    A member that labelled a sample votes with the company it puts it in: the share of the sample's
-    base cluster that belongs to each cluster of the partition. The soft label is the mean vote,
-    weighted by ``member_weight``. A sample that no member labelled gets a uniform row.
+    A member that labelled a sample votes with the company it puts it in: of the other samples of its
+    base cluster, the share that belongs to each cluster of the partition. The soft label is the mean
+    vote, weighted by ``member_weight``. A sample that no member puts with another one gets a uniform
+    row.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
     >>> from coterie.trust import soft_labels
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> soft_labels(ensemble, [0, 0, 1, 1]).round(3).tolist()
-    [[0.833, 0.167], [0.833, 0.167], [0.333, 0.667], [0.0, 1.0]]
+    [[0.75, 0.25], [0.75, 0.25], [0.5, 0.5], [0.0, 1.0]]
     """
     return _soft_labels(ClusterVotes.of(ensemble, labels))
 
@@ -120,8 +121,9 @@ def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
       information.
     - ``rival``: the next best cluster, -1 where there is only one.
     - ``support``, ``rival_support``: membership in the sample's own and in the rival cluster.
-    - ``attachment``: mean co-association with the samples of its cluster, divided by the median over
-      all samples, at most 1; 0 for a sample that no member labelled.
+    - ``attachment``: mean co-association with the other samples of its cluster, times the weight of
+      the members that labelled it, divided by the median over all samples, at most 1; 0 for a sample
+      that no member puts with its cluster.
 
     Parameters
     ----------
@@ -136,9 +138,9 @@ def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> diagnose_samples(ensemble, [0, 0, 1, 1])
     sample  cluster  confidence  rival  support  rival_support  attachment
-         0        0         0.8      1   0.8333         0.1667           1
-         1        0         0.8      1   0.8333         0.1667           1
-         2        1         0.5      0   0.6667         0.3333           1
+         0        0      0.6667      1     0.75           0.25           1
+         1        0      0.6667      1     0.75           0.25           1
+         2        1           0      0      0.5            0.5           1
          3        1           1      0        1              0           1
     """
     return _sample_table(ClusterVotes.of(ensemble, labels))
