@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import EAC, LWEA, PCE, Ensemble
+from coterie import EAC, LWEA, PCE, ConsensusClustering, Ensemble, Result
 from coterie.trust import parties as module
+from coterie.trust import soft_labels
 from coterie.trust.parties import LINKS_PER_CLUSTER, Links, find_parties
 from tests.builders import samples_of_parties
 
@@ -193,3 +194,23 @@ def test_confidence_is_lowered_for_every_sample_alike():
     assert np.array_equal(model.diagnose_samples()["confidence"], model.sample_confidence_)
     assert model.explain(5).confidence == pytest.approx(model.sample_confidence_[5])
     assert model.verdict_.agreement <= model._links.agreement
+
+
+def test_soft_labels_are_mixed_with_a_uniform_row(tmp_path):
+    model = LWEA(4).fit(kmeans_parties(1)[0])
+    factor = model._links.agreement
+    assert factor < 1
+    alone = soft_labels(model.ensemble_, model.labels_)
+    mixed = model.soft_labels()
+    assert np.allclose(mixed, factor * alone + (1 - factor) / 4)
+    assert np.allclose(mixed.sum(axis=1), 1)
+    assert np.array_equal(mixed.argmax(axis=1), alone.argmax(axis=1))
+    Result.of(model).save(tmp_path / "r.npz")
+    assert np.allclose(Result.load(tmp_path / "r.npz").soft_labels(), mixed)
+
+
+def test_soft_labels_of_one_party_are_the_votes():
+    X = np.random.default_rng(0).normal(size=(120, 3))
+    model = ConsensusClustering(4, n_members=10, random_state=0).fit(X)
+    assert model.verdict_.share < 1
+    assert np.array_equal(model.soft_labels(), soft_labels(model.ensemble_, model.labels_))

@@ -20,6 +20,7 @@ from coterie.evidence.coassociation import share
 from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
+from coterie.trust.parties import find_parties
 from coterie.trust.votes import ClusterVotes
 
 # an outlier agrees less than the median member by this many scaled median absolute deviations,
@@ -45,7 +46,11 @@ class DiagnosisMixin:
         raise NotImplementedError
 
     def soft_labels(self) -> NDArray[np.float64]:
-        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`.
+
+        If few samples link groups of members, the rows are mixed with a uniform row, as far as the
+        links lower the confidence.
+        """
         return _soft_labels(self._diagnosed()[0])
 
     def diagnose_samples(self) -> Table:
@@ -106,7 +111,11 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
         f"Soft labels of {ensemble.n_samples:,} samples in {votes.n_clusters:,} clusters",
         "diagnose_samples() has the two best clusters of each sample instead.",
     )
-    return ensemble.expand(votes.soft())
+    soft = votes.soft()
+    if votes.agreement < 1 and find_parties(ensemble, votes.n_clusters).any():
+        # members agree inside their party, and do not know how the parties match
+        soft = votes.agreement * soft + (1 - votes.agreement) / votes.n_clusters
+    return ensemble.expand(soft)
 
 
 def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
