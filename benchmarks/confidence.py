@@ -19,7 +19,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
 from coterie import Ensemble
-from coterie.evaluate import Contingency
 from coterie.solvers.methods import find_method
 from coterie.trust import ClusterVotes
 
@@ -31,10 +30,9 @@ SIX = ("eac", "spce", "eccms", "trce", "pce", "ceshl")
 
 def wrong_samples(truth: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each sample is outside the class matched with its cluster; both are coded from 0."""
-    classes, clusters = linear_sum_assignment(
-        Contingency.of(truth, labels).table.toarray(), maximize=True
-    )
-    # rows and columns of a contingency table of whole numbers are in ascending order
+    table = np.zeros((truth.max() + 1, labels.max() + 1))
+    np.add.at(table, (truth, labels), 1)
+    classes, clusters = linear_sum_assignment(table, maximize=True)
     matched = np.full(labels.max() + 1, -1)
     matched[clusters] = classes
     return matched[labels] != truth

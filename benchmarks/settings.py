@@ -48,7 +48,7 @@ def pools() -> Iterator[tuple[str, Ensemble, int]]:
                 continue
             labels, classes = file["base"], len(np.unique(file["y"]))
         given = np.where(labels < 0, np.nan, labels.astype(float)).reshape(-1, *labels.shape[-2:])
-        yield path.stem, Ensemble.from_labels(given[0], blank_samples="keep"), classes
+        yield path.stem, Ensemble.from_labels(given[0]), classes
 
 
 def combinations(grid) -> list[dict]:

@@ -54,6 +54,23 @@ def noisy_members(
     return _with_gaps_and_repeats(rng, labels, truth, missing, repeats)
 
 
+def samples_of_parties(
+    n_parties: int, size: int, shared: int
+) -> tuple[list[NDArray[np.int64]], int]:
+    """The samples of each party, of which each pair of parties shares some, and how many there are."""
+    samples: list[list[int]] = [[] for _ in range(n_parties)]
+    n = 0
+    for p in range(n_parties):
+        own = size - shared * (n_parties - 1)
+        samples[p] += range(n, n + own)
+        n += own
+        for q in range(p):
+            for party in (p, q):
+                samples[party] += range(n, n + shared)
+            n += shared
+    return [np.array(mine) for mine in samples], n
+
+
 def members_of_sizes(
     seed: int,
     n: int = 60,

@@ -20,7 +20,7 @@ from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
 from coterie.core.text import listed
 from coterie.ensemble import Ensemble
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import default_method, solver_of
+from coterie.solvers.methods import choose_method, solver_of
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
 CONFIDENCE, SOFT = "_confidence", "_soft"
@@ -87,9 +87,9 @@ def combine(
         Number of clusters. None leaves the choice to the solver. The default solver is then EAC,
         which cuts its dendrogram at the longest lifetime.
     solver : solver of ``coterie.solvers`` or None, default None
-        How the members are combined. None is ``LWEA``; ``LWGP`` with more than 12,000 distinct label
-        rows; ``EAC`` if ``n_clusters`` is None. A number given here replaces the solver's own
-        ``n_clusters``.
+        How the members are combined. None is ``LWEA``, ``PCE`` if labels are missing, or ``EAC`` if
+        ``n_clusters`` is None; see :func:`coterie.solvers.methods.choose_method`. A number given here
+        replaces the solver's own ``n_clusters``.
     key_added : str, default "coterie"
         Name of the results in ``adata``.
     soft : bool, default False
@@ -158,7 +158,7 @@ def combine(
     own = (key_added, key_added + CONFIDENCE)
     members = _members(adata, keys, missing, member_weight, skip=own)
     if solver is None:
-        model = solver_of(default_method(n_clusters, members.n_microclusters))
+        model = solver_of(choose_method(members, n_clusters).name)
     else:
         model = clone(solver)
     if n_clusters is not None:

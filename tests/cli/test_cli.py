@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import coterie
-from coterie import EAC, LWEA, Ensemble
+from coterie import EAC, PCE, Ensemble
 from coterie.cli import main
 from tests.cli.conftest import CLASSES, POINTS
 
@@ -106,11 +106,25 @@ def test_columns_of_one_file_are_members(folder, capsys):
     rows = (folder / "out.tsv").read_text().splitlines()
     assert rows[0] == "row\tlabel\tconfidence"
     assert [row.split("\t")[0] for row in rows[1:]] == [str(i) for i in range(7)]
-    expected = LWEA(3).fit_predict(
+    expected = PCE(3, random_state=0).fit_predict(
         {"u": [0, 0, 0, 1, 1, 2, 2], "v": [*"aabbbcc"], "w": [1, 1, 1, 2, 2, None, 3]}
     )
     assert [int(row.split("\t")[1]) for row in rows[1:]] == expected.tolist()
-    assert "3 members" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "3 members" in out
+    assert "Method: PCE, because labels are missing.\n" in out
+
+
+def test_the_method_is_chosen_for_what_was_given(folder, capsys):
+    half = np.full((80, 2), -1)
+    half[:41, 0], half[39:, 1] = np.arange(41) % 2, np.arange(39, 80) % 2
+    np.savetxt("parties.csv", half, delimiter=",", header="a,b", comments="", fmt="%d")
+    assert main(["combine", "parties.csv", "-k", "2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Method: Voting, because few samples link the 2 groups of members" in out
+    assert "Only 2 samples link the 2 parties" in out
+    assert main(["combine", "parties.csv", "-k", "2", "--method", "lwea"]) == 0
+    assert "because" not in capsys.readouterr().out
 
 
 def test_files_side_by_side(folder, capsys):
@@ -562,7 +576,7 @@ def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
     def broken(*_):
         raise RuntimeError("an array\nof the wrong shape")
 
-    monkeypatch.setattr(LWEA, "_solve", broken)
+    monkeypatch.setattr(PCE, "_solve", broken)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 1
     err = capsys.readouterr().err
@@ -590,7 +604,7 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LWEA, "_solve", interrupted)
+    monkeypatch.setattr(PCE, "_solve", interrupted)
     before = sorted(os.listdir(folder))
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 130
     assert capsys.readouterr().err == "coterie: interrupted; nothing was written\n"
@@ -600,14 +614,14 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
 def test_warnings_are_one_line_each(folder, capsys, monkeypatch):
     import warnings
 
-    real = LWEA._solve
+    real = PCE._solve
 
     def warning(self, ensemble: Ensemble, rng: np.random.Generator):
         warnings.warn("did not converge;\nraise max_iter", UserWarning, stacklevel=1)
         warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
         return real(self, ensemble, rng)
 
-    monkeypatch.setattr(LWEA, "_solve", warning)
+    monkeypatch.setattr(PCE, "_solve", warning)
     assert main(["combine", "labels.csv", "-k", "2"]) == 0
     assert capsys.readouterr().err == "coterie: warning: did not converge; raise max_iter\n"
 

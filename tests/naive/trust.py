@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 
 def soft_labels(labels, partition, n_clusters, member_weight):
-    """Mean over members of the shares of the sample's base cluster in each cluster."""
+    """Mean over members of the shares of the other samples of its base cluster in each cluster."""
     n, m = labels.shape
     values = np.zeros((n, n_clusters))
     for i in range(n):
@@ -15,8 +15,8 @@ def soft_labels(labels, partition, n_clusters, member_weight):
         for j in range(m):
             if labels[i, j] < 0:
                 continue
-            said += member_weight[j]
-            company = [other for other in range(n) if labels[other, j] == labels[i, j]]
+            company = [o for o in range(n) if o != i and labels[o, j] == labels[i, j]]
+            said += member_weight[j] if company else 0.0
             for other in company:
                 values[i, partition[other]] += member_weight[j] / len(company)
         values[i] = values[i] / said if said else 1 / n_clusters
@@ -24,19 +24,22 @@ def soft_labels(labels, partition, n_clusters, member_weight):
 
 
 def attachment(labels, partition, member_weight):
-    """Mean co-association with the own cluster, itself included, over the median, at most 1."""
+    """Mean co-association with the rest of the cluster, times the weight of the members that labelled
+    the sample, over the median of what is not 0, at most 1.
+    """
     values = np.zeros(len(labels))
     for i, own in enumerate(partition):
-        fellows = np.flatnonzero(partition == own)
-        values[i] = np.nan_to_num(_together(labels, [(i, q) for q in fellows], member_weight))
-    known = sorted(value for i, value in enumerate(values) if (labels[i] >= 0).any())
-    return np.minimum(values / known[(len(known) - 1) // 2], 1.0)
+        others = [(i, q) for q in np.flatnonzero(partition == own) if q != i]
+        by = member_weight[labels[i] >= 0].sum()
+        values[i] = by * np.nan_to_num(_together(labels, others, member_weight))
+    known = sorted(values[values > 0])
+    return np.minimum(values / known[(len(known) - 1) // 2], 1.0) if known else values
 
 
 def confidence(labels, partition, soft, member_weight):
     """One minus the best rival's membership over the own, times the fourth root of the attachment.
 
-    It is 0 without any label, and 1 with one where there is no rival.
+    It is 0 without any label or support, and 1 with a label where there is no rival.
     """
     values = np.zeros(len(labels))
     attached = attachment(labels, partition, member_weight)
@@ -47,7 +50,8 @@ def confidence(labels, partition, soft, member_weight):
         if not rivals:
             values[i] = 1.0
             continue
-        values[i] = max(1 - max(rivals) / soft[i, own], 0.0) * attached[i] ** 0.25
+        if soft[i, own] > 0:
+            values[i] = max(1 - max(rivals) / soft[i, own], 0.0) * attached[i] ** 0.25
     return values
 
 

@@ -46,6 +46,10 @@ def test_an_explanation_equals_the_row_of_the_samples_table(case, data):
         company = partition[labels[:, j] == labels[row, j]]
         shares = np.bincount(company) / len(company)
         assert vote["label"] == labels[row, j]
+        if len(company) == 1:
+            assert (vote["agrees"], vote["goes_with"]) == (None, -1)
+            assert np.isnan(vote["share"])
+            continue
         assert vote["share"] == pytest.approx(shares.max())
         best = np.flatnonzero(np.isclose(shares, shares.max())).tolist()
         own = partition[row] in best
@@ -92,10 +96,15 @@ def test_loose_attachment_is_told_apart_from_a_rival():
     labels = [[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]]
     ensemble = Ensemble.from_labels(labels)
     loose = explain(ensemble, [0] * 8 + [1] * 7, 14)
-    assert loose.confidence == pytest.approx((10 / 28) ** 0.25)
+    # one member of four puts it with the six others
+    assert loose.confidence == pytest.approx((1 / 4) ** 0.25)
+    assert (
+        ": 1 of the 4 members that labelled it groups it mostly with cluster 1, 3 with no other"
+        in (loose.sentence)
+    )
     assert loose.sentence.endswith(
         "All samples they put it with are in cluster 1. It is loosely attached: members put it with "
-        "the samples of its cluster only 36 % as often as is typical, which lowers the confidence from 1.00."
+        "the samples of its cluster only 25 % as often as is typical, which lowers the confidence from 1.00."
     )
     # with one cluster nothing lowers it
     assert "loosely" not in explain(ensemble, [0] * 15, 14).sentence
@@ -120,16 +129,17 @@ def test_a_tie_is_no_agreement():
 def test_a_tie_between_other_clusters_is_disagreement():
     labels = [[0, 0, 0]] * 3 + [[0, 1, 1]] * 3 + [[0, 2, 2]]
     found = explain(Ensemble.from_labels(labels), [0, 0, 0, 1, 1, 1, 2], 6)
-    assert found.votes["agrees"].tolist() == [False, True, True]
-    assert found.votes["goes_with"].tolist() == [-1, 2, 2]
-    assert ", 1 elsewhere" in found.sentence
+    assert found.votes["agrees"].tolist() == [False, None, None]
+    assert found.votes["goes_with"].tolist() == [-1, -1, -1]
+    assert ", 1 elsewhere, 2 with no other sample" in found.sentence
 
 
 def test_ties_of_fractional_weights_are_ties():
     weights = [0.1, 0.2, 0.3]
     ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 2]], sample_weight=weights)
     found = explain(ensemble, [0, 0, 1], 0)
-    assert found.votes["agrees"].tolist() == [None, True]
+    assert found.votes["agrees"].tolist() == [None, None]
+    assert found.votes["share"][0] == pytest.approx(0.5)
 
 
 def test_one_cluster_and_no_label():
@@ -142,6 +152,17 @@ def test_one_cluster_and_no_label():
     found = explain(blank, [0, 1, 1], 2)
     assert "no member labelled it" in found.sentence
     assert found.confidence == 0
+
+
+def test_a_sample_that_every_member_leaves_alone():
+    labels = np.array([[0, 0]] * 5 + [[1, 1]] * 5 + [[2, -1]])
+    found = explain(Ensemble.from_labels(labels), [0] * 5 + [1] * 5 + [2], 10)
+    assert found.sentence == (
+        "Sample 10 is in cluster 2, but the one member that labelled it puts it with no other sample, "
+        "so its confidence is 0. 1 member did not label it."
+    )
+    assert (found.confidence, found.attachment) == (0, 0)
+    assert found.soft == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(

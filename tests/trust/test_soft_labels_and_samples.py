@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
 
-from coterie import EAC, ConsensusClustering, Ensemble
-from coterie.solvers.methods import all_methods, find_method
+from coterie import EAC, LWEA, PCE, ConsensusClustering, Ensemble
+from coterie.solvers.methods import all_methods, choose_method, find_method
 from coterie.trust import ClusterVotes, diagnose_samples, soft_labels
 from tests.naive import trust as naive
 from tests.trust.partitions import partitions
@@ -74,11 +75,11 @@ def test_a_sample_that_no_other_cluster_wants_is_unsure_if_its_own_hardly_does()
     labels = np.array([[0, 0, 0, 0]] * 8 + [[1, 1, 1, 1]] * 6 + [[1, 2, 2, 2]])
     table = diagnose_samples(Ensemble.from_labels(labels), [0] * 8 + [1] * 7)
     assert (table["rival_support"] == 0).all()
-    # one member of four puts it with its six fellows, and it is always with itself
-    cohesion = (4 + 6) / (4 * 7)
+    # one member of four puts it with its six fellows; it is not company for itself
+    cohesion = 1 / 4
     assert table["attachment"][-1] == pytest.approx(cohesion)
     assert table["confidence"][-1] == pytest.approx(cohesion**0.25)
-    assert table["attachment"][8:14] == pytest.approx((4 * 6 + 1) / (4 * 7))
+    assert table["attachment"][8:14] == pytest.approx((4 * 5 + 1) / (4 * 6))
     # what is usual is to be always with the own cluster, as the larger half is
     assert (table["confidence"][:8] == 1).all()
 
@@ -128,8 +129,43 @@ def test_a_sample_without_any_label_is_uniform_and_has_no_confidence():
     assert soft_labels(ensemble, [0, 1, 1])[2].tolist() == [0.5, 0.5]
     assert diagnose_samples(ensemble, [0, 1, 1])["confidence"].tolist()[2] == 0
     assert diagnose_samples(ensemble, [0, 0, 0])["confidence"].tolist() == [1, 1, 0]
-    # it has no part in what is usual
-    assert diagnose_samples(ensemble, [0, 1, 1])["attachment"].tolist() == [1, 1, 0]
+    # it has no part in what is usual, and neither have those without company
+    assert diagnose_samples(ensemble, [0, 1, 1])["attachment"].tolist() == [0, 0, 0]
+    twice = Ensemble.from_labels([[0, 0]] * 2 + [[1, 1]] * 2 + [[-1, -1]])
+    assert diagnose_samples(twice, [0, 0, 1, 1, 1])["attachment"].tolist() == [1, 1, 1, 1, 0]
+
+
+def test_two_samples_that_one_member_heard_alone():
+    # 90 % right: with two samples more, these methods only set the two apart
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 3
+    labels = np.where(rng.random((300, 10)) < 0.1, rng.integers(3, size=(300, 10)), truth[:, None])
+    labels[298:] = -1
+    labels[298, 0], labels[299, 1] = 7, 8
+    for model in (LWEA(3), EAC(3), find_method("spce")(3), find_method("lwgp")(3, random_state=0)):
+        model.fit(labels)
+        assert sorted(np.bincount(model.labels_).tolist()) == [1, 1, 298]
+        assert model.sample_confidence_[298:].tolist() == [0, 0]
+        assert model.soft_labels()[298:] == pytest.approx(1 / 3)
+        verdict = model.verdict_
+        assert not verdict.reliable
+        assert verdict.doubts == ("It only sets 2 samples of 300 samples apart from the rest.",)
+        assert verdict.text.endswith("Look at rows 298, 299.")
+        assert "puts it with no other sample" in model.explain(298).sentence
+    # the default for missing labels keeps the three clusters
+    assert choose_method(model.ensemble_, 3).name == "pce"
+    kept = PCE(3, random_state=0).fit(labels)
+    assert adjusted_rand_score(truth[:298], kept.labels_[:298]) > 0.95
+    assert kept.sample_confidence_[298:].tolist() == [0, 0]
+    assert kept.verdict_.doubts == ()
+
+
+def test_fewer_members_are_less_sure():
+    # both samples go with the first cluster whenever they are labelled
+    labels = np.array([[0] * 8] * 10 + [[1] * 8] * 10 + [[0] * 8, [0] + [-1] * 7])
+    table = diagnose_samples(Ensemble.from_labels(labels), [0] * 10 + [1] * 10 + [0, 0])
+    assert table["attachment"][[20, 21]].tolist() == [1, 1 / 8]
+    assert table["confidence"][[20, 21]] == pytest.approx([1, (1 / 8) ** 0.25])
 
 
 @pytest.mark.parametrize("name", sorted(all_methods()))

@@ -120,10 +120,13 @@ def test_many_distinct_rows_are_sampled(monkeypatch):
 def test_missing_labels():
     labels, _ = noisy_members(2, n=60, n_members=8, wrong=0.0, missing=0.3)
     assert verdict_of(labels).agreement > 0.8
-    # two members without a common sample say nothing about a second run
+    # halves without a common sample say nothing about a second run, and the parties say half of it
     apart = np.full((12, 2), -1)
     apart[:6, 0] = apart[6:, 1] = np.arange(6) % 2
-    assert math.isnan(verdict_of(apart, EAC(2)).agreement)
+    ensemble = Ensemble.from_labels(apart)
+    solve = EAC(2).fit(ensemble).partition_of
+    assert math.isnan(expected_agreement(ensemble, solve, np.random.default_rng(0)))
+    assert verdict_of(apart, EAC(2)).agreement == 0.5
 
 
 def test_halves_with_fewer_distinct_rows_than_clusters():

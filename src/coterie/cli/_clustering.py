@@ -36,7 +36,13 @@ from coterie.generate.tables import TableEncoder
 from coterie.io.table import FileTable
 from coterie.result import Result
 from coterie.solvers.base import LabelConsensus
-from coterie.solvers.methods import MANY_ROWS, default_method, find_method, solver_of
+from coterie.solvers.methods import (
+    MANY_ROWS,
+    choose_method,
+    default_method,
+    find_method,
+    solver_of,
+)
 
 if TYPE_CHECKING:
     from coterie.consensus import ConsensusClustering
@@ -247,8 +253,8 @@ def requested_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
     return solver.set_params(random_state=arguments.seed)
 
 
-def _default_solver(arguments: argparse.Namespace, n_rows: int) -> LabelConsensus:
-    solver = solver_of(default_method(arguments.clusters, n_rows))
+def _default_solver(arguments: argparse.Namespace, ensemble: Ensemble) -> LabelConsensus:
+    solver = solver_of(choose_method(ensemble, arguments.clusters).name)
     n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else None
     return solver.set_params(n_clusters=n_clusters, random_state=arguments.seed)
 
@@ -262,7 +268,7 @@ def combined(
     """The solver, fitted on an ensemble, and the choice of k if a range was given."""
     selection = chosen_k(arguments, ensemble, solver, stages)
     if solver is None:
-        solver = _default_solver(arguments, ensemble.n_microclusters)
+        solver = _default_solver(arguments, ensemble)
     if selection is not None:
         solver.set_params(n_clusters=selection.recommended)
     stages.begin("combining")
@@ -306,10 +312,13 @@ def chosen_k(
     from coterie.select import select_k
 
     low, high = arguments.clusters
-    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
-    if solver is None and arguments.command != "select" and most <= MANY_ROWS:
-        # with more rows, select_k cuts one dendrogram of a sample at every k
-        solver = _default_solver(arguments, most)
+    if isinstance(data, Ensemble):
+        most = data.n_microclusters
+        if solver is None and arguments.command != "select" and most <= MANY_ROWS:
+            # with more rows, select_k cuts one dendrogram of a sample at every k
+            solver = _default_solver(arguments, data)
+    else:
+        most = len(data)
     stages.begin("choosing the number of clusters")
     return select_k(
         data,
@@ -361,6 +370,8 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     )
     if result.selection is not None:
         screen.say(result.selection.reason)
+    if arguments.command == "combine" and arguments.method is None and not arguments.settings:
+        screen.say(f"Method: {choose_method(ensemble, arguments.clusters).reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
     mean = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""

@@ -346,6 +346,12 @@ class Ensemble:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(~self.has_label[self.inverse])
 
+    def listed_samples(self, samples: NDArray[np.int64]) -> str:
+        """The first five of some samples by id or row, in words."""
+        shown = samples[:5] if self.sample_ids is None else self.sample_ids[samples[:5]]
+        kind = "rows" if self.sample_ids is None else "ids"
+        return f"{kind} {', '.join(map(str, shown))}{', ...' if len(samples) > 5 else ''}"
+
     @cached_property
     def without_blank(self) -> Self:
         """The ensemble of the samples with a label; the other microclusters keep their order.

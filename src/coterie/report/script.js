@@ -802,6 +802,7 @@
       const sure = confidence[unit] / 65535;
       const degree = sure >= data.sure ? "Sure" : sure >= data.unsure ? "Fairly sure" : "Unsure";
       const percent = (value) => `${Math.round((value / 65535) * 100)} %`;
+      if (!attachment[unit] && support[unit] === rivalSupport[unit]) return "Unsure: the members that labelled it put it with no other sample.";
       const parts = [`${degree}: of the ${saw.length === 1 ? "one member" : `${count(saw.length)} members`} that labelled it, ${agree} ${agree === 1 ? "groups" : "group"} it mostly with cluster ${cluster[unit]}`];
       if (towards) parts.push(`${towards} with cluster ${rival[unit]}`);
       if (tied) parts.push(`${tied} equally with another cluster`);

@@ -37,6 +37,7 @@ from coterie.solvers._docstrings import completed, opening
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
+from coterie.trust.parties import Links
 from coterie.trust.verdict import expected_agreement, size_doubt
 
 if TYPE_CHECKING:
@@ -161,8 +162,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     sample_confidence_ : ndarray, shape (n,)
         One minus the ratio of the membership in the next best cluster to the membership in the
         sample's own cluster. Lower where members put the sample with its cluster less often than
-        usual. In [0, 1]; 0 for a sample that no member labelled. With a single cluster it is 1 and
-        carries no information.
+        usual. In [0, 1]; 0 for a sample that no member puts with another one. With a single cluster
+        it is 1 and carries no information. If few samples link groups of members, it is lowered by
+        what a test of these links gives; computed at the first use.
     cluster_votes_ : ClusterVotes
         How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
@@ -319,14 +321,37 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             rng = np.random.default_rng(0)
             agreement = expected_agreement(self.ensemble_, self.partition_of, rng)
             votes = self.cluster_votes_
-            doubt = size_doubt(votes.sums(self.ensemble_.sizes))
+            sizes = votes.sums(self.ensemble_.sizes)
+            doubts = [size_doubt(sizes)]
+            remarks = votes.remarks()
+            if doubts[0]:
+                apart = (self.labels_ >= 0) & (self.labels_ != np.argmax(sizes))
+                remarks.append(f"Look at {self.ensemble_.listed_samples(np.flatnonzero(apart))}.")
+            if self._links is not None:
+                agreement = float(np.fmin(agreement, self._links.agreement))
+                doubts.append(self._links.doubt)
             self._verdict = Verdict.of(
                 agreement,
-                [doubt] if doubt else [],
-                votes.remarks(),
+                [doubt for doubt in doubts if doubt],
+                remarks,
                 n_clusters=self.n_clusters_,
             )
         return self._verdict
+
+    @property
+    def sample_confidence_(self) -> NDArray[np.float64]:
+        """Confidence of each sample; see :func:`coterie.trust.diagnose_samples`.
+
+        If few samples link the parties, it is multiplied by the agreement that the links promise.
+        """
+        return self.ensemble_.expand(self._diagnosed()[0].confidence)
+
+    @property
+    def _links(self) -> Links | None:
+        """How well the parties are linked; None if all members are one party."""
+        if "_party_links" not in vars(self):
+            self._party_links = Links.of(self.ensemble_, self.partition_of, self.n_clusters_)
+        return self._party_links
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Find the partition of the microclusters. Every method must define this.
@@ -408,14 +433,14 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if weights is None:
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
-        vars(self).pop("_verdict", None)
+        for attribute in ("_verdict", "_party_links", "_lowered_votes"):
+            vars(self).pop(attribute, None)
         of_samples = ensemble.expand(ensemble.with_blank(labels, -1))
         self.labels_ = clusters_by_first_appearance(of_samples)
         renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
         renumbered[ensemble.inverse] = self.labels_
         self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
         self.n_clusters_ = self.cluster_votes_.n_clusters
-        self.sample_confidence_ = ensemble.expand(self.cluster_votes_.confidence)
         self.member_weights_ = weights[back] / weights.sum()
         self.converged_ = partition.converged
         self.history_ = [dict(record) for record in partition.history]
@@ -446,7 +471,10 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        return self.cluster_votes_, self.member_weights_
+        if "_lowered_votes" not in vars(self):
+            votes, links = self.cluster_votes_, self._links
+            self._lowered_votes = votes if links is None else votes.lowered(links.agreement)
+        return self._lowered_votes, self.member_weights_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from coterie.core.random import child_seeds
 if TYPE_CHECKING:
     import numpy as np
 
+    from coterie.ensemble import Ensemble
     from coterie.solvers.base import LabelConsensus
 
 # the type stub of the package does not declare __all__
@@ -59,6 +61,68 @@ def default_method(n_clusters: int | str | None, n_microclusters: int = 0) -> st
     if n_clusters is None:
         return "eac"
     return "lwea" if n_microclusters <= MANY_ROWS else "lwgp"
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """A method that was chosen for the user, and why.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method.
+    reason : str
+        The reason in one sentence.
+    """
+
+    name: str
+    reason: str
+
+
+def choose_method(
+    ensemble: Ensemble, n_clusters: int | str | tuple[int, int] | None
+) -> MethodChoice:
+    """The method to use for labels that a user gives, if the user does not choose one.
+
+    With complete labels it is :func:`default_method`. benchmarks/partial.py shows the evidence for the
+    others.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    n_clusters : int, str, tuple or None
+        Number of clusters; text or a range if it is still to be chosen, None if the method chooses it.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.solvers.methods import choose_method
+    >>> partial = Ensemble.from_labels([[0, 0], [0, 0], [1, -1], [1, 1]] * 5)
+    >>> choose_method(partial, 2)
+    MethodChoice(name='pce', reason='PCE, because labels are missing.')
+    """
+    from coterie.trust.parties import find_parties
+
+    ensemble = ensemble.without_blank
+    if n_clusters is None:
+        return MethodChoice("eac", "EAC, because it finds the number of clusters itself.")
+    if not ensemble.is_complete:
+        n_parties = (
+            find_parties(ensemble, n_clusters if isinstance(n_clusters, int) else 2).max() + 1
+        )
+        if n_parties > 1:
+            return MethodChoice(
+                "voting",
+                f"Voting, because few samples link the {n_parties} groups of members that label "
+                "different samples.",
+            )
+        return MethodChoice("pce", "PCE, because labels are missing.")
+    name = default_method("given", ensemble.n_microclusters)
+    if name == "lwgp":
+        return MethodChoice(
+            name, f"LWGP, because there are more than {MANY_ROWS:,} distinct label rows."
+        )
+    return MethodChoice(name, "LWEA, because no label is missing.")
 
 
 def solver_of(given: LabelConsensus | str) -> LabelConsensus:

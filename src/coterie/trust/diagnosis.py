@@ -20,6 +20,7 @@ from coterie.evidence.coassociation import share
 from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
+from coterie.trust.parties import find_parties
 from coterie.trust.votes import ClusterVotes
 
 # an outlier agrees less than the median member by this many scaled median absolute deviations,
@@ -45,7 +46,11 @@ class DiagnosisMixin:
         raise NotImplementedError
 
     def soft_labels(self) -> NDArray[np.float64]:
-        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`."""
+        """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`.
+
+        If few samples link groups of members, the rows are mixed with a uniform row, as far as the
+        links lower the confidence.
+        """
         return _soft_labels(self._diagnosed()[0])
 
     def diagnose_samples(self) -> Table:
@@ -77,10 +82,10 @@ class DiagnosisMixin:
 def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
     """Membership of each sample in each cluster, n x c; rows sum to one.
 
-    The vote of a member for a sample is given by the base cluster that it puts the sample in: the
-    share of that base cluster that belongs to each cluster of the partition. The soft label is the
-    mean vote of the members that labelled the sample, weighted by ``member_weight``. A sample that no
-    member labelled gets a uniform row.
+    The vote of a member for a sample is given by the base cluster that it puts the sample in: of the
+    other samples of that base cluster, the share that belongs to each cluster of the partition. The
+    soft label is the mean vote, weighted by ``member_weight``. A sample that no member puts with
+    another one gets a uniform row.
 
     Parameters
     ----------
@@ -94,7 +99,7 @@ def soft_labels(ensemble: Ensemble, labels: Any) -> NDArray[np.float64]:
     >>> from coterie.trust import soft_labels
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> soft_labels(ensemble, [0, 0, 1, 1]).round(3).tolist()
-    [[0.833, 0.167], [0.833, 0.167], [0.333, 0.667], [0.0, 1.0]]
+    [[0.75, 0.25], [0.75, 0.25], [0.5, 0.5], [0.0, 1.0]]
     """
     return _soft_labels(ClusterVotes.of(ensemble, labels))
 
@@ -106,7 +111,11 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
         f"Soft labels of {ensemble.n_samples:,} samples in {votes.n_clusters:,} clusters",
         "Use diagnose_samples(), which has each sample's own cluster and the best other one.",
     )
-    return ensemble.expand(votes.soft())
+    soft = votes.soft()
+    if votes.agreement < 1 and find_parties(ensemble, votes.n_clusters).any():
+        # members agree inside their party, and do not know how the parties match
+        soft = votes.agreement * soft + (1 - votes.agreement) / votes.n_clusters
+    return ensemble.expand(soft)
 
 
 def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
@@ -121,8 +130,9 @@ def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
       information.
     - ``rival``: the next best cluster, -1 where there is none.
     - ``support``, ``rival_support``: membership in the sample's own and in the rival cluster.
-    - ``attachment``: mean co-association with the samples of its cluster, divided by the median over
-      all samples, at most 1; 0 for a sample that no member labelled.
+    - ``attachment``: mean co-association with the other samples of its cluster, times the weight of
+      the members that labelled it, divided by the median over all samples, at most 1; 0 for a sample
+      that no member puts with its cluster.
 
     Parameters
     ----------
@@ -137,9 +147,9 @@ def diagnose_samples(ensemble: Ensemble, labels: Any) -> Table:
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [0, 1], [1, 1]])
     >>> diagnose_samples(ensemble, [0, 0, 1, 1])
     sample  cluster  confidence  rival  support  rival_support  attachment
-         0        0         0.8      1   0.8333         0.1667           1
-         1        0         0.8      1   0.8333         0.1667           1
-         2        1         0.5      0   0.6667         0.3333           1
+         0        0      0.6667      1     0.75           0.25           1
+         1        0      0.6667      1     0.75           0.25           1
+         2        1           0      0      0.5            0.5           1
          3        1           1      0        1              0           1
     """
     return _sample_table(ClusterVotes.of(ensemble, labels))

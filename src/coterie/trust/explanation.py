@@ -45,7 +45,8 @@ class Explanation:
         One row per member: ``member``; ``label``, its own label of the sample (None where missing);
         ``goes_with``, the consensus cluster that holds most of that base cluster (-1 if several tie),
         and ``share``, the share that it holds; ``agrees``, whether that is the sample's cluster (None
-        if the sample's cluster ties with others, or the label is missing).
+        if the sample's cluster ties with others, or the label is missing). If the sample is alone in
+        the base cluster, it goes with none (-1, NaN, None).
     sentence : str
     """
 
@@ -79,13 +80,13 @@ def explain(ensemble: Ensemble, labels: Any, sample: Any) -> Explanation:
     >>> from coterie.trust import explain
     >>> ensemble = Ensemble.from_labels(
     ...     {"a": [0, 0, 0, 1], "b": [0, 0, 1, 1]}, sample_ids=["ann", "bob", "cy", "dee"])
-    >>> print(explain(ensemble, [0, 0, 1, 1], "cy"))
-    Sample cy is in cluster 1, fairly sure (confidence 0.50): 1 of the 2 members that
-    labelled it groups it mostly with cluster 1, 1 with cluster 0. ...
+    >>> print(explain(ensemble, [0, 0, 1, 1], "bob"))
+    Sample bob is in cluster 0, fairly sure (confidence 0.67): 2 of the 2 members that
+    labelled it group it mostly with cluster 0. ...
     <BLANKLINE>
     member  label  agrees  goes_with   share
-    a           0  no              0  0.6667
-    b           1  yes             1       1
+    a           0  yes             0  0.6667
+    b           0  yes             0       1
     """
     return explanation(ClusterVotes.of(ensemble, labels), sample)
 
@@ -116,13 +117,16 @@ def _vote_table(votes: ClusterVotes, row: int) -> Table:
     for j in np.flatnonzero(ensemble.observed[row]).tolist():
         code = ensemble.labels[row, j]
         base = ensemble.cluster_offsets[j] + code
+        labels[j] = _plain_value(ensemble.categories[j][code])
+        if ensemble.cluster_sizes[base] <= votes.itself[row]:
+            # alone: a sample is not company for itself
+            continue
         entries = slice(shares.indptr[base], shares.indptr[base + 1])
         clusters, part = shares.indices[entries], shares.data[entries]
         # equal sums of float weights may differ in their last digits
         best = clusters[part >= part.max() * (1 - 1e-12)]
         tied = len(best) > 1
         own = cluster in best
-        labels[j] = _plain_value(ensemble.categories[j][code])
         agrees[j] = None if tied and own else own
         goes_with[j] = -1 if tied else best[0]
         share[j] = part.max()
@@ -155,15 +159,22 @@ def _sentence(
             f"Sample {name} is in cluster {cluster}, the only one. Without a rival, its confidence "
             f"of {confidence:.0f} carries no information."
         )
+    alone = with_label - int(np.isfinite(table["share"]).sum())
+    members = f"{with_label} members" if with_label > 1 else "one member"
+    if alone == with_label:
+        return (
+            f"Sample {name} is in cluster {cluster}, but the {members} that labelled it "
+            f"{'put' if alone > 1 else 'puts'} it with no other sample, so its confidence is 0."
+            f"{_silent(without_label)}"
+        )
     certainty = (
         "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
     )
     votes = table["agrees"].tolist()
     agree = votes.count(True)
-    tied = votes.count(None) - without_label
+    tied = votes.count(None) - without_label - alone
     to_rival = int((table["goes_with"] == rival).sum())
-    elsewhere = with_label - agree - tied - to_rival
-    members = f"{with_label} members" if with_label > 1 else "one member"
+    elsewhere = with_label - agree - tied - to_rival - alone
     parts = [
         f"Sample {name} is in cluster {cluster}, {certainty} (confidence {confidence:.2f}): {agree} of "
         f"the {members} that labelled it {'groups' if agree == 1 else 'group'} it mostly with "
@@ -175,6 +186,8 @@ def _sentence(
         parts.append(f", {tied} equally with another cluster")
     if elsewhere:
         parts.append(f", {elsewhere} elsewhere")
+    if alone:
+        parts.append(f", {alone} with no other sample")
     if soft[rival] > 0:
         parts.append(
             f". Of the samples they put it with, {_percent(soft[cluster])} are in cluster {cluster} "
@@ -186,9 +199,11 @@ def _sentence(
         parts.append(
             f" The members' votes favour cluster {rival}; the method decided against them."
         )
-    if without_label:
-        parts.append(f" {counted(without_label, 'member')} did not label it.")
-    return "".join(parts)
+    return "".join(parts) + _silent(without_label)
+
+
+def _silent(without_label: int) -> str:
+    return f" {counted(without_label, 'member')} did not label it." if without_label else ""
 
 
 def _looseness(lead: float, confidence: float, attachment: float) -> str:

@@ -45,9 +45,10 @@ class Support(NamedTuple):
 class ClusterVotes:
     """How each base cluster spreads over the clusters of a partition.
 
-    The vote of a member for a sample is given by the base cluster that it puts the sample in: the
-    share of that base cluster that belongs to each cluster of the partition. The mean over the
-    members that labelled the sample is its soft label.
+    The vote of a member for a sample is given by the base cluster that it puts the sample in: of the
+    other samples of that base cluster, the share that belongs to each cluster of the partition. The
+    mean over the members that put the sample with others is its soft label. A sample is not company
+    for itself. A microcluster of weight r is r samples, which are company for each other.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class ClusterVotes:
         ]
 
     def soft(self) -> NDArray[np.float64]:
-        """Soft labels of the microclusters, N x c; uniform where no member labelled one."""
+        """Soft labels of the microclusters, N x c; uniform where no member gives one company."""
         size = self.ensemble.n_microclusters
         require(
             8 * size * self.n_clusters,
@@ -135,16 +136,26 @@ class ClusterVotes:
 
     def soft_row(self, row: int) -> NDArray[np.float64]:
         """Soft label of one microcluster, in time linear in the number of members."""
-        ensemble, shares = self.ensemble, self.shares
+        ensemble, overlap, own = self.ensemble, self.overlap, self.labels[row]
         votes, weight = np.zeros(self.n_clusters), 0.0
         for j in self._member_order:
             code = ensemble.labels[row, j]
-            if code >= 0:
-                base = ensemble.cluster_offsets[j] + code
-                entries = slice(shares.indptr[base], shares.indptr[base + 1])
-                votes[shares.indices[entries]] += shares.data[entries] * ensemble.member_weight[j]
+            if code < 0:
+                continue
+            base = ensemble.cluster_offsets[j] + code
+            company = ensemble.cluster_sizes[base] - self.itself[row]
+            if company > 0:
+                entries = slice(overlap.indptr[base], overlap.indptr[base + 1])
+                share = ensemble.member_weight[j] / company
+                votes[overlap.indices[entries]] += overlap.data[entries] * share
+                votes[own] -= self.itself[row] * share
                 weight += ensemble.member_weight[j]
         return votes / weight if weight else np.full(self.n_clusters, 1 / self.n_clusters)
+
+    @cached_property
+    def itself(self) -> NDArray[np.float64]:
+        """What a sample of each microcluster adds to the weight of its base clusters: at most one."""
+        return np.minimum(self.ensemble.sizes, 1.0)
 
     @cached_property
     def support(self) -> Support:
@@ -185,11 +196,10 @@ class ClusterVotes:
 
     @cached_property
     def cohesion(self) -> NDArray[np.float64]:
-        """Mean co-association of each microcluster with its own cluster, itself included.
+        """Mean co-association of each microcluster with the other samples of its own cluster.
 
-        Of the (member, sample of the cluster) pairs in which the member labelled both the sample and
-        the microcluster, the weighted share in which it puts them together; 0 if no member labelled
-        the microcluster.
+        Of the (member, other sample of the cluster) pairs in which the member labelled both, the
+        weighted share in which it puts them together; 0 if there are none.
         """
         ensemble, overlap = self.ensemble, self.overlap
         starts = ensemble.cluster_offsets
@@ -202,18 +212,24 @@ class ClusterVotes:
             codes = ensemble.labels[rows, j].astype(np.int64)
             wanted = (starts[j] + codes) * self.n_clusters + own
             weight = ensemble.member_weight[j]
-            together[rows] += weight * overlap.data[np.searchsorted(pairs, wanted)]
-            seen[rows] += weight * self.labelled[j, own]
-        return np.divide(together, seen, out=together, where=seen > 0)
+            others = overlap.data[np.searchsorted(pairs, wanted)] - self.itself[rows]
+            together[rows] += weight * np.maximum(others, 0.0)
+            seen[rows] += weight * np.maximum(self.labelled[j, own] - self.itself[rows], 0.0)
+        return np.divide(together, seen, out=np.zeros_like(seen), where=seen > 0)
 
     @cached_property
     def attachment(self) -> NDArray[np.float64]:
-        """Cohesion of each microcluster divided by the median of all labelled samples, at most 1."""
-        known = self.cohesion > 0
+        """How often all members put each microcluster with its cluster, over the median, at most 1.
+
+        Its cohesion times the weight of the members that labelled it: those that did not have not
+        put it anywhere. Samples that are never put with their cluster do not count in the median.
+        """
+        often = self.cohesion * self._labelled_by
+        known = often > 0
         if not known.any():
-            return self.cohesion
-        typical = weighted_median(self.cohesion[known], self.ensemble.weights[known], lower=True)
-        return np.minimum(self.cohesion / typical, 1.0)
+            return often
+        typical = weighted_median(often[known], self.ensemble.weights[known], lower=True)
+        return np.minimum(often / typical, 1.0)
 
     @cached_property
     def lead(self) -> NDArray[np.float64]:
@@ -229,7 +245,9 @@ class ClusterVotes:
         It is also multiplied by ``agreement``.
         """
         # a single cluster has no rival, so loose attachment does not lower its confidence
-        attached = self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self.attachment > 0
+        attached = (
+            self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self._labelled_by > 0
+        )
         return self.lead * attached * self.agreement
 
     def lowered(self, agreement: float) -> ClusterVotes:
@@ -243,15 +261,18 @@ class ClusterVotes:
 
     def _blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Rows and soft labels of the microclusters, block by block."""
-        incidence, shares, labelled = self._canonical()
+        company, overlap, weight = self._canonical()
         step = max(1, BLOCK_VALUES // self.n_clusters)
         for begin in range(0, self.ensemble.n_microclusters, step):
             block = np.arange(begin, min(begin + step, self.ensemble.n_microclusters))
-            total = incidence[block] @ shares
+            part = company[block]
+            total = part @ overlap
             soft = np.asarray(total.toarray() if sparse.issparse(total) else total)
-            blank = labelled[block] == 0
-            soft[blank] = 1.0
-            soft /= np.where(blank, self.n_clusters, labelled[block])[:, None]
+            own = np.arange(len(block)), self.labels[block]
+            soft[own] = np.maximum(soft[own] - self.itself[block] * part.sum(axis=1), 0.0)
+            alone = weight[block] == 0
+            soft[alone] = 1.0
+            soft /= np.where(alone, self.n_clusters, weight[block])[:, None]
             yield block, soft
 
     @cached_property
@@ -262,23 +283,47 @@ class ClusterVotes:
         """
         return self.ensemble.canonical_member_order.tolist()
 
-    def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
-        """Incidence and weighted shares in canonical order, and the weight of the labelling members.
+    @cached_property
+    def _labelled_by(self) -> NDArray[np.float64]:
+        """Weight of the members that labelled each microcluster."""
+        return self._sum_over_members(self.ensemble.observed)
 
-        Products with these matrices add up each row from left to right. They are not cached, because
-        they are as large as the ensemble.
+    def _sum_over_members(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Weight of the chosen members of each microcluster, from an N x m mask."""
+        weight = np.zeros(len(chosen))
+        for j in self._member_order:
+            weight[chosen[:, j]] += self.ensemble.member_weight[j]
+        return weight
+
+    def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
+        """Base clusters of each microcluster in canonical order, their overlaps with the clusters, and
+        the weight of the members that give it company.
+
+        An entry of the first is the weight of the member divided by the weight of the company.
+        Products with it add up each row from left to right. Not kept: it is as large as the ensemble.
         """
-        ensemble, order = self.ensemble, self._member_order
+        ensemble, order = self.ensemble, np.array(self._member_order)
         starts = ensemble.cluster_offsets
         columns = np.concatenate([np.arange(starts[j], starts[j + 1]) for j in order])
-        weight = ensemble.weight_of_cluster
-        shares = sparse.csr_array(self.shares[columns].multiply(weight[columns][:, None]))
-        labelled = np.zeros(ensemble.n_microclusters)
-        for j in order:
-            labelled[ensemble.labels[:, j] >= 0] += ensemble.member_weight[j]
+        ordered = ensemble.reorder_members(order)
+        company = ordered.incidence.copy()
+        others = ensemble.cluster_sizes[columns][company.indices]
+        others -= np.repeat(self.itself, np.diff(company.indptr))
+        weight = ensemble.weight_of_cluster[columns][company.indices]
+        company.data = np.divide(weight, others, out=np.zeros_like(weight), where=others > 0)
+        has_company = np.zeros(ensemble.labels.shape, dtype=np.bool_)
+        has_company[:, order] = _filled(ordered.observed, others > 0)
+        overlap = sparse.csr_array(self.overlap[columns])
         is_small = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
-            ensemble.reorder_members(np.array(order)).incidence,
-            shares.toarray() if is_small else shares,
-            labelled,
+            company,
+            overlap.toarray() if is_small else overlap,
+            self._sum_over_members(has_company),
         )
+
+
+def _filled(observed: NDArray[np.bool_], values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The values of the observed entries, row by row, in a mask of the same shape."""
+    mask = np.zeros(observed.shape, dtype=np.bool_)
+    mask[observed] = values
+    return mask
