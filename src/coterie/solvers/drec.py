@@ -149,6 +149,7 @@ class DREC(LabelConsensus):
             converged=True,
             history=history,
             by_sample={"sample_residual_": mixture.residual / problem.lengths},
+            by_microcluster={},
             by_pair={"consensus_matrix_": affinity},
         )
 
