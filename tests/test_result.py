@@ -87,7 +87,7 @@ def test_of_features():
     result = Result.of(model, X=X)
     assert result.seed == 7
     assert result.parameters["n_members"] == 5
-    assert result.parameters["generator"] == "kmeans"
+    assert result.parameters["generator"] == "auto"
     assert result.parameters["linkage"] == "single"
     assert json.dumps(result.parameters)
     assert result.coordinates_name == "PCA of 3 features"

@@ -157,7 +157,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         None.
     outliers : {"assign", "noise"}, default "assign"
         What becomes of samples set aside. "assign" puts each into the cluster that fits it best;
-        "noise" labels them -1 with confidence 0. ``predict`` always returns a cluster.
+        "noise" labels them -1 with confidence 0. ``predict`` assigns them in both cases.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -206,8 +206,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ``predict`` labels new rows with every member and finds the nearest microclusters: the distinct
     label rows of the training samples that agree with most of these labels. A new row joins the
     cluster to which most samples of the nearest microclusters belong. Training rows without gaps get
-    their ``labels_`` back, unless these are -1. All members must be able to predict: k-means can,
-    spectral clustering cannot.
+    their ``labels_`` back, unless these are -1. A row that no member labels gets -1. All members must be
+    able to predict: k-means can, spectral clustering cannot.
 
     Examples
     --------

@@ -15,7 +15,7 @@ def voted(row, labels, member_weight, weights, clusters):
     share = np.divide(agreed, seen, out=np.zeros(len(labels)), where=seen > 0)
     nearest = share == share.max()
     votes = np.bincount(clusters[nearest], weights=(weights * seen)[nearest])
-    return int(np.argmax(votes))
+    return int(np.argmax(votes)) if votes.any() else -1
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -33,6 +33,13 @@ def test_equals_the_literal_vote(seed):
 
 def test_of_equal_votes_the_lower_cluster_wins():
     labels = np.array([[0, 0], [1, 1]], dtype=np.int32)
-    new = np.array([[0, 1], [-1, -1]], dtype=np.int32)
+    new = np.array([[0, 1]], dtype=np.int32)
     found = nearest_clusters(new, labels, np.ones(2), np.ones(2), np.array([1, 0]))
-    assert found.tolist() == [0, 0]
+    assert found.tolist() == [0]
+
+
+def test_a_row_that_no_member_labels_is_noise():
+    labels = np.array([[0, -1], [1, -1]], dtype=np.int32)
+    new = np.array([[-1, -1], [-1, 0], [1, 0]], dtype=np.int32)
+    found = nearest_clusters(new, labels, np.ones(2), np.ones(2), np.array([0, 1]))
+    assert found.tolist() == [-1, -1, 1]

@@ -179,10 +179,13 @@ class JoinedIds:
         for key, row in self._position.items():
             if isinstance(key, str):
                 alike.setdefault(key.casefold(), []).append(row)
+        held = np.zeros((len(self._tables), len(self.ids)), dtype=np.bool_)
+        for table, rows in zip(held, self._tables, strict=True):
+            table[rows] = True
         pairs = []
-        for rows in alike.values():
-            if len(rows) > 1 and all(np.isin(rows, table).sum() < 2 for table in self._tables):
-                pairs += [(self.ids[rows[0]], self.ids[row]) for row in rows[1:]]
+        for group in alike.values():
+            if len(group) > 1 and held[:, group].sum(axis=1).max() < 2:
+                pairs += [(self.ids[group[0]], self.ids[row]) for row in group[1:]]
         return pairs
 
 

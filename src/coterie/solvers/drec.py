@@ -139,6 +139,7 @@ class DREC(Method):
             converged=True,
             history=history,
             by_sample={"sample_residual_": mixture.residual / problem.lengths},
+            by_microcluster={},
             by_pair={"consensus_matrix_": affinity},
         )
 

@@ -144,6 +144,7 @@ class _RSEC(Method):
             history=history,
             advice=self._advice(rank, cut.n_components),
             by_sample={"sample_error_": error_shares(problem, state)},
+            by_microcluster={},
             by_pair={"consensus_matrix_": similarity},
             other={"rank_": rank},
         )
