@@ -134,10 +134,10 @@ def test_fitted_attributes_of_the_small_example():
     assert np.allclose(model.member_weights_, 1 / 3)
     assert model.n_features_in_ == 3
     assert model.ensemble_ == Ensemble.from_labels(T6)
-    # the lone sample: membership 3/4 in its cluster, 1/4 in the other; mean co-association 7/9
-    # with its cluster, where 8/9 is the median
-    lone = 2 / 3 * (7 / 8) ** 0.25
-    assert np.allclose(model.sample_confidence_, [1, 1, lone, 10 / 11, 10 / 11, 10 / 11])
+    # the lone sample: membership 2/3 in its cluster, 1/3 in the other; mean co-association 2/3 with
+    # the others of its cluster, where 5/6 is the median
+    lone = 1 / 2 * (4 / 5) ** 0.25
+    assert np.allclose(model.sample_confidence_, [1, 1, lone, 7 / 8, 7 / 8, 7 / 8])
 
 
 def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_attached():
