@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
-from coterie import EAC, LWEA, Ensemble, LabelError
+from coterie import EAC, PCE, Ensemble, LabelError
 from coterie.cli import main
 from coterie.result import Result
 from coterie.select import select_k
@@ -147,14 +147,14 @@ def test_summary_report_and_result_count_rows_by_weight(parts, capsys):
     command = ["combine", "pool", "--id", "who", "-k", 3, "--workers", 0]
     out = ran(capsys, *command, "--report", "r.html", "--save", "r.npz")
     whole = Ensemble.from_labels(labels())
-    expected = LWEA(3, random_state=0).fit(whole)
+    expected = PCE(3, random_state=0).fit(whole)
     sizes = np.bincount(expected.labels_)
     assert "pool: 600 samples, in 3 parquet files" in out
     shown = [line.split()[1] for line in out.splitlines() if line.strip()[:1] in ("0", "1", "2")]
     assert shown == [str(size) for size in sizes]
     assert f"mean confidence {expected.sample_confidence_.mean():.2f}" in out
     result = Result.load("r.npz")
-    assert repr(result).startswith("Result(lwea, 600 samples, 8 members, 3 clusters")
+    assert repr(result).startswith("Result(pce, 600 samples, 8 members, 3 clusters")
     assert result.diagnose_clusters()["size"].tolist() == sizes.tolist()
     page = Path("r.html").read_text()
     assert "3 clusters of 600 samples" in page
@@ -183,7 +183,7 @@ def test_without_an_id_rows_keep_their_order(parts, capsys):
     without_ids()
     out = ran(capsys, "combine", "bare", "-k", 3, "--workers", 0, "-o", "out")
     assert "labels written to out (label, confidence, distinct)" in out
-    found = LWEA(3, random_state=0).fit(Ensemble.from_labels(labels()))
+    found = PCE(3, random_state=0).fit(Ensemble.from_labels(labels()))
     assert read("out")["label"] == found.labels_.tolist()
 
 
@@ -319,7 +319,7 @@ def saved(parts, capsys):
         capsys, "combine", "pool", "--id", "who", "-k", 3, "--workers", 0,
         "-o", "out", "--save", "r.npz",
     )  # fmt: skip
-    return LWEA(3, random_state=0).fit(
+    return PCE(3, random_state=0).fit(
         Ensemble.from_labels(labels(), names=MEMBERS, sample_ids=[f"w{i}" for i in range(ROWS)])
     )
 
@@ -346,7 +346,7 @@ def test_a_sample_is_explained_by_its_id_in_the_written_labels(saved, capsys):
 def test_without_ids_a_sample_is_a_row_among_all(parts, capsys):
     without_ids()
     ran(capsys, "combine", "bare", "-k", 3, "--workers", 0, "-o", "out", "--save", "r.npz")
-    whole = Result.of(LWEA(3, random_state=0).fit(Ensemble.from_labels(labels())))
+    whole = Result.of(PCE(3, random_state=0).fit(Ensemble.from_labels(labels())))
     asked = ["0", "99", "100", "301", "599"]
     told = ran(capsys, "explain", "r.npz", *asked, "--labels", "out", "--json")
     for place, found in zip(asked, json.loads(told)["samples"], strict=True):

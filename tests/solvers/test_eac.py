@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import clone
 
-from coterie import EAC, Ensemble, LabelError, ParameterError
+from coterie import EAC, LWEA, Ensemble, LabelError, ParameterError
+from coterie.datasets import load
 from coterie.evaluate import ari
+from tests.builders import noisy_members
 from tests.naive import eac as naive
 from tests.naive import evidence, trust
 from tests.naive.rows import same_partition
@@ -131,10 +134,10 @@ def test_fitted_attributes_of_the_small_example():
     assert np.allclose(model.member_weights_, 1 / 3)
     assert model.n_features_in_ == 3
     assert model.ensemble_ == Ensemble.from_labels(T6)
-    # the lone sample: membership 3/4 in its cluster, 1/4 in the other; mean co-association 7/9
-    # with its cluster, where 8/9 is the median
-    lone = 2 / 3 * (7 / 8) ** 0.25
-    assert np.allclose(model.sample_confidence_, [1, 1, lone, 10 / 11, 10 / 11, 10 / 11])
+    # the lone sample: membership 2/3 in its cluster, 1/3 in the other; mean co-association 2/3 with
+    # the others of its cluster, where 5/6 is the median
+    lone = 1 / 2 * (4 / 5) ** 0.25
+    assert np.allclose(model.sample_confidence_, [1, 1, lone, 7 / 8, 7 / 8, 7 / 8])
 
 
 def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_attached():
@@ -281,3 +284,32 @@ def test_labels_are_numbered_by_first_appearance():
     found = EAC(6).fit_predict(rng.integers(0, 4, (80, 5)))
     _, first = np.unique(found, return_index=True)
     assert (np.diff(first) > 0).all()
+
+
+def test_more_clusters_than_any_member_has_are_a_warning():
+    # members that only agree by chance, as runs on noise do
+    noise = np.random.default_rng(0).integers(12, size=(700, 36))
+    with pytest.warns(
+        UserWarning, match=r"EAC chose (\d+) clusters, more than any member has"
+    ) as seen:
+        found = EAC().fit(noise)
+    assert len(seen) == 1
+    assert found.n_clusters_ > 12
+    assert f"EAC chose {found.n_clusters_} clusters" in str(seen[0].message)
+    assert not found.verdict_.reliable
+    # no word where the number is given, or the members agree
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        EAC(12).fit(noise)
+        EAC().fit(np.repeat(np.arange(60)[:, None] % 3, 5, axis=1))
+
+
+def test_features_given_as_labels_are_a_question():
+    digits = load("digits").X[:400].astype(float)
+    with pytest.warns(UserWarning, match="if they are features, use ConsensusClustering"):
+        LWEA(10).fit(digits)
+    # clusterings with whole floats as labels are not questioned
+    labels, _ = noisy_members(0, n=90, n_members=8, wrong=0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LWEA(3).fit(labels.astype(float))
