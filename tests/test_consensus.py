@@ -36,7 +36,7 @@ def test_finds_five_blobs(generator):
     # half of two features is one coordinate, in which some of the blobs overlap
     assert adjusted_rand_score(BLOBS.y, labels) > (0.5 if generator == "features" else 0.95)
     assert len(np.unique(labels)) == 5
-    assert model.ensemble_.n_members == 50
+    assert model.ensemble_.n_members == 60
 
 
 def test_same_seed_same_labels_on_any_number_of_jobs():

@@ -123,8 +123,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         a pair (low, high) from that range; both choose one cluster if the data have no structure. None
         leaves the choice to the solver. The default solver is then EAC, which cuts its dendrogram at
         the longest lifetime.
-    n_members : int, default 50
-        Number of clusterings to generate. With 50, two runs on the same table differ less than half as
+    n_members : int, default 60
+        Number of clusterings to generate. With 60, two runs on the same table differ less than half as
         much as two starts of k-means.
     generator : {"auto", "kmeans", "subsample", "features", "spectral"} or list of clusterers
         How members are generated. "auto" takes k-means from random starts for 40 % of the members,
@@ -270,7 +270,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self,
         n_clusters: int | Literal["auto"] | tuple[int, int] | None = None,
         *,
-        n_members: int = 50,
+        n_members: int = 60,
         generator: str | list[Any] = "auto",
         share: float | None = None,
         clusterer: Any = None,

@@ -240,9 +240,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--seed": {"type": _whole(0), "default": 0, "metavar": "N", "help": "random seed (default: 0)"},
     "--members": {
         "type": _whole(1),
-        "default": 50,
+        "default": 60,
         "metavar": "M",
-        "help": "number of clusterings to generate (default: 50)",
+        "help": "number of clusterings to generate (default: 60)",
     },
     "--scale": {
         "choices": ("auto", "standard", "robust", "none"),
