@@ -91,7 +91,7 @@ class Result(DiagnosisMixin):
     >>> from coterie.result import Result
     >>> result = Result.of(EAC(2).fit([[0, 0], [0, 0], [0, 1], [1, 1]]))
     >>> result
-    Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.82)
+    Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.50)
     >>> result.diagnose_clusters()["size"].tolist()
     [3, 1]
     """

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import EAC, LWEA, PCE, ConsensusClustering, Ensemble, Result
 from coterie.trust import parties as module
 from coterie.trust import soft_labels
-from coterie.trust.parties import LINKS_PER_CLUSTER, Links, find_parties
+from coterie.trust.parties import FEW_LINKS, Links, find_parties
 from tests.builders import samples_of_parties
 
 
@@ -74,7 +74,7 @@ def test_more_links_do_not_lower_the_confidence():
         models = [PCE(3, random_state=0).fit(customers(seed, count)[0]) for seed in seeds]
         means.append(np.mean([model.sample_confidence_.mean() for model in models]))
         doubts = [" ".join(model.verdict_.doubts) for model in models]
-        few = count < 3 * LINKS_PER_CLUSTER
+        few = count < 3 * FEW_LINKS
         assert all((f"Only {count} sample" in doubt) == few for doubt in doubts)
         if few:
             assert not any(model.verdict_.reliable for model in models)
@@ -87,9 +87,9 @@ def test_more_links_do_not_lower_the_confidence():
 
 def test_members_with_enough_common_samples_are_one_party():
     k = 3
-    for shared in (3 * LINKS_PER_CLUSTER - 1, 3 * LINKS_PER_CLUSTER):
+    for shared in (3 * FEW_LINKS - 1, 3 * FEW_LINKS):
         labels, _ = customers(0, shared)
-        expected = [0, 1] if shared < 3 * LINKS_PER_CLUSTER else [0, 0]
+        expected = [0, 1] if shared < 3 * FEW_LINKS else [0, 0]
         assert find_parties(Ensemble.from_labels(labels), k).tolist() == expected
     assert find_parties(Ensemble.from_labels(np.arange(6).reshape(3, 2)), k).tolist() == [0, 0]
 

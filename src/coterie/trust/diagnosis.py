@@ -20,7 +20,7 @@ from coterie.evidence.coassociation import share
 from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
-from coterie.trust.parties import find_parties
+from coterie.trust.parties import TESTED_LINKS, find_parties
 from coterie.trust.votes import ClusterVotes
 
 # an outlier agrees less than the median member by this many scaled median absolute deviations,
@@ -112,7 +112,7 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
         "Use diagnose_samples(), which has each sample's own cluster and the best other one.",
     )
     soft = votes.soft()
-    if votes.agreement < 1 and find_parties(ensemble, votes.n_clusters).any():
+    if votes.agreement < 1 and find_parties(ensemble, votes.n_clusters, TESTED_LINKS).any():
         # members agree inside their party, and do not know how the parties match
         soft = votes.agreement * soft + (1 - votes.agreement) / votes.n_clusters
     return ensemble.expand(soft)

@@ -20,9 +20,11 @@ from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
-# samples for each cluster that two groups of members must share to count as one party; checked in
-# benchmarks/partial.py
-LINKS_PER_CLUSTER = 5
+# links for each cluster, below which a party is weakly linked: a doubt
+FEW_LINKS = 5
+# links for each cluster, below which the links are tested; from there on, the confidence of the
+# members is off by as little as with many links (docs/partial_labels.md)
+TESTED_LINKS = 10
 # parts of the links that are cut in turn
 N_FOLDS = 10
 # distinct label rows that are combined again; a sample of those that are no links where there are more
@@ -39,7 +41,8 @@ class Links:
     count : int or float
         Number of links, counted by weight.
     few : bool
-        Whether a party has fewer links to all the others than two groups need to be joined.
+        Whether a party has fewer links to all the others than :data:`FEW_LINKS` per cluster, and fewer
+        than half of its samples.
     matched : float
         Share of the cut links whose parts were in the same cluster; NaN without links.
     agreement : float
@@ -65,7 +68,7 @@ class Links:
         n_clusters : int
             Clusters of the partition.
         """
-        party = find_parties(ensemble, n_clusters)
+        party = find_parties(ensemble, n_clusters, TESTED_LINKS)
         n_parties = int(party.max()) + 1
         if n_parties == 1 or n_clusters == 1:
             return None
@@ -74,7 +77,7 @@ class Links:
         weight = ensemble.sizes
         count = float(weight[is_link].sum())
         linked = (weight * is_link) @ heard
-        few = bool((linked < _enough(weight @ heard, n_clusters)).any())
+        few = bool((linked < _enough(weight @ heard, FEW_LINKS * n_clusters)).any())
         rows = _some_rows(weight, is_link)
         labels, weight, heard = ensemble.labels[rows], weight[rows], heard[rows]
         matched, kappa = _cut(labels, weight, heard, party, ensemble.member_weight, solve)
@@ -102,11 +105,13 @@ class Links:
         )
 
 
-def find_parties(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int64]:
+def find_parties(
+    ensemble: Ensemble, n_clusters: int, links_per_cluster: int = FEW_LINKS
+) -> NDArray[np.int64]:
     """The party of each member, numbered by first appearance.
 
-    Groups of members are joined if they share :data:`LINKS_PER_CLUSTER` samples per cluster, or half of
-    the samples of the smaller group, and the joined groups again, until none share that many.
+    Groups of members are joined if they share so many samples per cluster, or half of the samples of
+    the smaller group, and the joined groups again, until none share that many.
 
     Examples
     --------
@@ -123,16 +128,16 @@ def find_parties(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int64]:
         heard = _heard(ensemble, party).astype(np.float64)
         shared = heard.T @ (heard * ensemble.sizes[:, None])
         sizes = np.diag(shared)
-        enough = _enough(np.minimum(sizes, sizes[:, None]), n_clusters)
+        enough = _enough(np.minimum(sizes, sizes[:, None]), links_per_cluster * n_clusters)
         n_parties, joined = connected_components(shared >= enough)
         if n_parties == len(shared):
             return party
         party = joined.astype(np.int64)[party]
 
 
-def _enough(size: NDArray[np.float64], n_clusters: int) -> NDArray[np.float64]:
+def _enough(size: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     """Number of links from which a group of so many samples is well linked."""
-    return np.minimum(size / 2, LINKS_PER_CLUSTER * n_clusters)
+    return np.minimum(size / 2, most)
 
 
 def _heard(ensemble: Ensemble, party: NDArray[np.int64]) -> NDArray[np.bool_]:
