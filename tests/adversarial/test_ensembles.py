@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coterie import LabelError
+from coterie import EAC, LabelError
 from coterie.solvers.methods import all_methods
 from tests.adversarial import solvers
 from tests.adversarial.ensembles import (
@@ -48,14 +48,11 @@ def test_a_number_gives_the_same_case_again():
     assert solvers.fingerprint([one.labels, one.fit]) == solvers.fingerprint([two.labels, two.fit])
 
 
-class Model:
-    """An answer that breaks a promise."""
-
-    def __init__(self, labels):
-        from coterie import EAC
-
-        self.__dict__.update(vars(EAC(2).fit([[0], [0], [1], [1]])))
-        self.labels_ = np.array(labels)
+def broken_model(labels):
+    """A fitted model whose labels break a promise."""
+    model = EAC(2).fit([[0], [0], [1], [1]])
+    model.labels_ = np.array(labels)
+    return model
 
 
 @pytest.mark.parametrize(
@@ -69,11 +66,11 @@ class Model:
 )
 def test_a_broken_promise_is_seen(labels, says):
     with pytest.raises(Violation, match=says):
-        solvers.check_answer(Model(labels), 2)
+        solvers.check_answer(broken_model(labels), 2)
 
 
 def test_not_a_number_is_seen():
-    model = Model([0, 0, 1, 1])
+    model = broken_model([0, 0, 1, 1])
     model.history_ = [{"objective": float("nan")}]
     with pytest.raises(Violation, match="history_"):
         solvers.check_answer(model, 2)

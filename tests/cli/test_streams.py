@@ -100,7 +100,7 @@ def test_a_signal_lets_the_command_put_things_in_order(monkeypatch, capsys, numb
         signal.signal(number, before)
     assert cleared == [signal.SIG_DFL]
     said = capsys.readouterr().err
-    assert said == f"coterie: ended by {number.name}; complete files: labels.csv\n"
+    assert said == f"coterie: ended by {number.name}; already written: labels.csv\n"
 
 
 def test_signals_that_have_an_answer_keep_it(monkeypatch):

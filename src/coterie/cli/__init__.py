@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             else "interrupted"
         )
         complete = ", ".join(str(path) for _, path in written)
-        _print(f"{cause}; {f'complete files: {complete}' if complete else 'nothing was written'}")
+        _print(f"{cause}; {f'already written: {complete}' if complete else 'nothing was written'}")
         return 128 + number
     except BrokenPipeError:
         # the reader closed the pipe (coterie methods | head), which is not an error

@@ -350,7 +350,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def _links(self) -> Links | None:
         """How well the parties are linked; None if all members are one party."""
         if "_party_links" not in vars(self):
-            self._party_links = Links.of(self.ensemble_, self.partition_of, self.n_clusters_)
+            self._party_links = Links.of(
+                self.ensemble_.without_blank, self.partition_of, self.n_clusters_
+            )
         return self._party_links
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:

@@ -112,7 +112,10 @@ def _soft_labels(votes: ClusterVotes) -> NDArray[np.float64]:
         "Use diagnose_samples(), which has each sample's own cluster and the best other one.",
     )
     soft = votes.soft()
-    if votes.agreement < 1 and find_parties(ensemble, votes.n_clusters, TESTED_LINKS).any():
+    if (
+        votes.agreement < 1
+        and find_parties(ensemble.without_blank, votes.n_clusters, TESTED_LINKS).any()
+    ):
         # members agree inside their party, and do not know how the parties match
         soft = votes.agreement * soft + (1 - votes.agreement) / votes.n_clusters
     return ensemble.expand(soft)

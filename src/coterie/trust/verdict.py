@@ -27,7 +27,7 @@ N_SPLITS = 10
 MOST_ROWS = 1_000
 # smallest expected agreement for each wording
 NEARLY_THE_SAME = 0.95
-MOSTLY_THE_SAME = 0.85
+MOSTLY_THE_SAME = 0.9
 PARTLY_THE_SAME = 0.5
 # a partition in which at most one cluster has this share of the samples says little
 TINY_SHARE = 0.02
@@ -44,7 +44,7 @@ class Verdict:
         partition: 1 is the same partition, 0 is chance. NaN where it cannot be estimated, for example
         with a single member.
     reliable : bool
-        Whether a second run would give at least mostly the same partition (0.85), and nothing else
+        Whether a second run would give at least mostly the same partition (0.9), and nothing else
         speaks against it.
     text : str
         The verdict in words.
