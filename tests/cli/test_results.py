@@ -113,7 +113,7 @@ def test_explain_names_members_and_cluster(saved, capsys):
     assert main(["explain", str(saved), "s5", "--json"]) == 0
     (sample,) = json.loads(capsys.readouterr().out)["samples"]
     assert sample["cluster"] == 0
-    assert len(sample["votes"]) == 50
+    assert len(sample["votes"]) == 60
     assert sum(sample["memberships"]) == pytest.approx(1)
     assert 0 < sample["attachment"] <= 1
 
