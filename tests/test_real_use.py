@@ -178,3 +178,10 @@ def test_the_default_for_missing_labels_is_said_and_better_than_lwea(command):
     default, other = (adjusted_rand_score(truth, one) for one in (combined, lwea.labels_))
     assert default > other + 0.1
     assert not lwea.verdict_.reliable
+
+
+def test_few_distinct_rows_suffice_for_fewer_clusters():
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 15, dtype=float)
+    for k in (2, 3, 4):
+        labels = ConsensusClustering(k, random_state=0).fit(X).labels_
+        assert len(np.unique(labels)) == k

@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
-from coterie.generate.members import make_pool
+from coterie.generate.members import TooFewRows, make_pool
 from coterie.trust import ClusterVotes
 
 # maximum number of rows on which small clusters are tried
@@ -88,7 +88,11 @@ def _pool_shows_gap(
     rows = np.arange(n)
     if n > MOST_ROWS:
         rows = np.sort(rng.choice(n, MOST_ROWS, replace=False))
-    fine = make_pool(X[rows], "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
+    try:
+        fine = make_pool(X[rows], "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
+    except TooFewRows:
+        # So few distinct rows have no small clusters.
+        return False
     if fine.n_microclusters < n_clusters:
         return False
     labels = LWEA(n_clusters).fit(fine).labels_
