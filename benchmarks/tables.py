@@ -86,7 +86,7 @@ LATER_TABLES = (
 )
 SKLEARN_TABLES = ("iris", "wine", "breast_cancer", "digits")
 # a mixture with full covariances is not defined for much wider tables
-MOST_COLUMNS_OF_MIXTURE = 600
+MAX_COLUMNS_OF_MIXTURE = 600
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def baselines(table: RealTable, n_seeds: int) -> dict[str, list[float]]:
         ),
         "Ward": scores(lambda _: AgglomerativeClustering(k).fit_predict(features), 1),
     }
-    if features.shape[1] <= MOST_COLUMNS_OF_MIXTURE:
+    if features.shape[1] <= MAX_COLUMNS_OF_MIXTURE:
         found["mixture"] = scores(
             lambda s: GaussianMixture(k, reg_covar=1e-3, random_state=s).fit_predict(features), 3
         )

@@ -62,8 +62,8 @@ CHOOSING_MEMBERS = 30
 # Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
 SMALL_SHARE = 0.01
 # How often the members may be fitted again without outliers, and which share may be set aside.
-MOST_ROUNDS = 5
-MOST_ASIDE = 0.1
+MAX_ROUNDS = 5
+MAX_ASIDE = 0.1
 
 
 @runtime_checkable
@@ -384,14 +384,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return pool, ensemble, solver
         first = pool, ensemble, solver
         aside = self.set_aside_
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             clusters = np.maximum(solver.labels_, 0)
             small = (solver.labels_ >= 0) & (np.bincount(clusters)[clusters] < least)
             if not small.any():
                 self.set_aside_ = aside
                 return pool, ensemble, solver
             aside = aside | small
-            if aside.sum() > MOST_ASIDE * n:
+            if aside.sum() > MAX_ASIDE * n:
                 warnings.warn(
                     f"{type(self).__name__}: clusters of at least {least} samples would leave out "
                     f"{aside.sum() / n:.0%} of the samples as outliers, so smaller clusters are kept; "

@@ -27,7 +27,7 @@ Generator = Literal["kmeans", "spectral", "subsample", "features"]
 # numbers are stored in 64 bits
 LARGEST = 2**63
 # all runs are listed in memory before the first one starts
-MOST_REPETITIONS = 1_000_000
+MAX_REPETITIONS = 1_000_000
 # bytes; specs are written by hand, and the toml parser needs seconds for larger hostile files
 LARGEST_FILE = 2**16
 # set by the runs themselves, or impossible to write in a file
@@ -272,9 +272,9 @@ def _protocol(reader: _Reader) -> Protocol:
                 "missing", f"is a share of labels in [0, 1), but is {share:g}{percent}"
             )
     repetitions = reader.whole("repetitions", 20, 1)
-    if repetitions > MOST_REPETITIONS:
+    if repetitions > MAX_REPETITIONS:
         raise reader.error(
-            "repetitions", f"must be at most {MOST_REPETITIONS:,}, but is {repetitions:,}"
+            "repetitions", f"must be at most {MAX_REPETITIONS:,}, but is {repetitions:,}"
         )
     columns = _inside(reader, "columns", reader.text("columns", ""))
     reader.finish()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 LABELS, LABEL_ERROR, PARAMETER_ERROR = "labels", "LabelError", "ParameterError"
 
 WIDEST = 12
-MOST_MEMBERS = 6
+MAX_MEMBERS = 6
 
 
 class Draws(Protocol):
@@ -81,7 +81,7 @@ def matrix(
     draws: Draws,
     *,
     samples: tuple[int, int] = (1, WIDEST),
-    members: tuple[int, int] = (1, MOST_MEMBERS),
+    members: tuple[int, int] = (1, MAX_MEMBERS),
     clusters: tuple[int, int] = (1, 5),
     missing: bool = False,
 ) -> np.ndarray:
@@ -107,18 +107,18 @@ def one_member(draws: Draws) -> Any:
 
 
 def every_sample_alone(draws: Draws) -> Any:
-    n, m = draws.whole(2, WIDEST), draws.whole(1, MOST_MEMBERS)
+    n, m = draws.whole(2, WIDEST), draws.whole(1, MAX_MEMBERS)
     return np.column_stack([np.argsort(draws.wholes(0, 99, n), kind="stable") for _ in range(m)])
 
 
 def alone_in_one_member(draws: Draws) -> Any:
-    labels = matrix(draws, samples=(2, WIDEST), members=(2, MOST_MEMBERS))
+    labels = matrix(draws, samples=(2, WIDEST), members=(2, MAX_MEMBERS))
     labels[:, draws.whole(0, labels.shape[1] - 1)] = np.arange(len(labels))
     return labels
 
 
 def one_label_a_sample(draws: Draws) -> Any:
-    n, m = draws.whole(2, WIDEST), draws.whole(2, MOST_MEMBERS)
+    n, m = draws.whole(2, WIDEST), draws.whole(2, MAX_MEMBERS)
     labels = np.full((n + m, m), -1)
     kept = draws.wholes(0, m - 1, n)
     labels[np.arange(n), kept] = draws.wholes(0, 3, n)
@@ -128,7 +128,7 @@ def one_label_a_sample(draws: Draws) -> Any:
 
 def one_label_a_member(draws: Draws) -> Any:
     """A full member, and others that know one sample each."""
-    n, m = draws.whole(2, WIDEST), draws.whole(2, MOST_MEMBERS)
+    n, m = draws.whole(2, WIDEST), draws.whole(2, MAX_MEMBERS)
     labels = np.full((n, m), -1)
     labels[:, 0] = draws.wholes(0, 3, n)
     labels[draws.wholes(0, n - 1, m - 1), np.arange(1, m)] = 7
@@ -191,7 +191,7 @@ def byte_strings(draws: Draws) -> Any:
 
 def mixed_types(draws: Draws) -> Any:
     kinds = [0, 1, True, False, "1", "True", 1.0, 2.0, b"1", (1, 2), None, np.int8(3), np.nan]
-    labels = matrix(draws, clusters=(2, len(kinds)), members=(2, MOST_MEMBERS)).tolist()
+    labels = matrix(draws, clusters=(2, len(kinds)), members=(2, MAX_MEMBERS)).tolist()
     rows = [[kinds[code] for code in row] for row in labels]
     # no sample and no member without any label
     return [["first", *row[1:]] for row in rows[:-1]] + [["last", *[0] * (len(rows[0]) - 1)]]
@@ -263,7 +263,7 @@ def contradictory(draws: Draws) -> Any:
 
 
 def one_cluster_members(draws: Draws) -> Any:
-    labels = matrix(draws, members=(2, MOST_MEMBERS), missing=coin(draws))
+    labels = matrix(draws, members=(2, MAX_MEMBERS), missing=coin(draws))
     labels[:, : draws.whole(1, labels.shape[1])] = 0
     return labels
 

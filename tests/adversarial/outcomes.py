@@ -29,7 +29,7 @@ _WARNED_OF = (
 )
 
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 class Violation(AssertionError):
@@ -66,9 +66,9 @@ class Tally:
         line = f"{self.group}: {self.cases:,} cases; {kinds or 'no exceptions'}; "
         found = [f"{line}violations: {len(self.violations)}"]
         found += [f"  {note}" for note in self.notes]
-        found += [f"  VIOLATION {text}" for text in self.violations[:MOST_SHOWN]]
-        if len(self.violations) > MOST_SHOWN:
-            found.append(f"  ... and {len(self.violations) - MOST_SHOWN} more")
+        found += [f"  VIOLATION {text}" for text in self.violations[:MAX_SHOWN]]
+        if len(self.violations) > MAX_SHOWN:
+            found.append(f"  ... and {len(self.violations) - MAX_SHOWN} more")
         return found
 
 

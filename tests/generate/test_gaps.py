@@ -98,7 +98,7 @@ def test_a_new_row_without_any_value_gets_some():
 
 
 def test_donors_come_from_a_sample_of_many_rows(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CANDIDATES", 10)
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 10)
     X = matrix(3, n=200)
     gaps = gaps_of(X)
     assert len(gaps.candidates) == 10
@@ -108,7 +108,7 @@ def test_donors_come_from_a_sample_of_many_rows(monkeypatch):
 
 
 def test_a_value_that_no_candidate_has(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CANDIDATES", 10)
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 10)
     X = matrix(4, n=200, share=0.0)
     X[:, 2] = np.nan
     X[[17, 90], 2] = 5.0, 6.0

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import ConsensusClustering
 from coterie.generate.members import make_pool
-from coterie.generate.mixtures import MOST_COMPONENTS, MOST_ROWS, MixtureClusterer
+from coterie.generate.mixtures import MAX_COMPONENTS, MAX_ROWS, MixtureClusterer
 
 
 def stretched(n=300):
@@ -36,7 +36,7 @@ def test_units_and_shifts_do_not_change_the_labels(covariance):
 
 
 def test_rows_of_the_fit_keep_their_labels_and_pickles_predict():
-    X = np.random.default_rng(0).normal(size=(MOST_ROWS + 500, 3)) + 4.0
+    X = np.random.default_rng(0).normal(size=(MAX_ROWS + 500, 3)) + 4.0
     clusterer = MixtureClusterer(3, "full", 0).fit(X)
     assert (clusterer.predict(X) == clusterer.labels_).all()
     assert (pickle.loads(pickle.dumps(clusterer)).predict(X) == clusterer.labels_).all()
@@ -46,7 +46,7 @@ def test_wide_tables_are_projected():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 500)) + 3.0 * (np.arange(40) % 2)[:, None]
     clusterer = MixtureClusterer(2, "full", 0).fit(X)
-    assert clusterer.components_.shape[1] <= min(MOST_COMPONENTS, 39)
+    assert clusterer.components_.shape[1] <= min(MAX_COMPONENTS, 39)
     assert adjusted_rand_score(np.arange(40) % 2, clusterer.labels_) == 1.0
 
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from coterie import DataError
 from coterie.generate import TableEncoder
 from coterie.generate.columns import is_table
-from coterie.generate.scaling import MOST_DEVIATIONS
+from coterie.generate.scaling import MAX_DEVIATIONS
 from coterie.generate.tables import Preparation, table_features
 
 N = 40
@@ -190,8 +190,8 @@ def test_scales():
 def test_auto_clips_wild_values_and_scales_without_them():
     wild = np.append(HEIGHT[1:], 1e6)
     X = features({"x": wild, "y": HEIGHT})
-    assert np.abs(X).max() == MOST_DEVIATIONS
-    assert np.abs(features({"x": wild, "y": HEIGHT}, scale="standard")).max() > MOST_DEVIATIONS
+    assert np.abs(X).max() == MAX_DEVIATIONS
+    assert np.abs(features({"x": wild, "y": HEIGHT}, scale="standard")).max() > MAX_DEVIATIONS
     # the other values keep their spread
     assert 0.9 < X[:-1, 0].std() < 1.1
     assert features({"x": wild, "y": HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3

@@ -176,7 +176,7 @@ def test_same_seed_same_selection_whatever_the_order_and_the_threads(five, selec
 
 def test_more_rows_than_are_used_say_so(monkeypatch):
 
-    monkeypatch.setattr(compare, "MOST_ROWS", 100)
+    monkeypatch.setattr(compare, "MAX_ROWS", 100)
     X, y = blobs(5, 600, seed=1)
     ensemble = kmeans_pool(X, 16, random_state=0)
     assert ensemble.n_microclusters > 100

@@ -52,7 +52,7 @@ def test_many_rows_are_sampled(monkeypatch):
         return make_pool(X, *arguments)
 
     coarse = make_pool(moons, "kmeans", 20, 2, np.random.default_rng(0), None, None).ensemble()
-    monkeypatch.setattr(resolution, "MOST_ROWS", 400)
+    monkeypatch.setattr(resolution, "MAX_ROWS", 400)
     monkeypatch.setattr(resolution, "make_pool", counting)
     assert shows_gap(moons, coarse, 2, np.random.default_rng(0), None)
     assert sizes == [400] * 4

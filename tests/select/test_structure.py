@@ -63,7 +63,7 @@ def test_what_cannot_be_compared_is_not_doubted():
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(structure, "MOST_ROWS", 100)
+    monkeypatch.setattr(structure, "MAX_ROWS", 100)
     X, labels = make_blobs(2000, centers=3, random_state=0)
     assert cloud_doubt(X, labels, np.random.default_rng(0)) is None
     cloud = np.random.default_rng(0).normal(size=(2000, 3))

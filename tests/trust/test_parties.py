@@ -172,7 +172,7 @@ def test_many_rows_are_sampled_but_every_link_is_kept(monkeypatch):
     every = LWEA(4).fit(labels)
     observed = every.ensemble_.observed.reshape(-1, 3, 5).any(axis=2)
     n_links = int((observed.sum(axis=1) > 1).sum())
-    monkeypatch.setattr(module, "MOST_ROWS", n_links + 5)
+    monkeypatch.setattr(module, "MAX_ROWS", n_links + 5)
     assert every.ensemble_.n_microclusters > n_links + 5
     sizes = []
 

@@ -90,7 +90,7 @@ def test_renaming_and_permuting_change_nothing(seed, missing):
 @settings(max_examples=15)
 @given(st.integers(0, 1000))
 def test_weights_are_repeated_samples(seed):
-    # up to MOST_ROWS distinct rows; above, a sample of them is drawn, which has other rows
+    # up to MAX_ROWS distinct rows; above, a sample of them is drawn, which has other rows
     labels, _ = noisy_members(seed, n=30, n_members=6, wrong=0.4)
     counts = np.random.default_rng(seed).integers(1, 5, size=len(labels))
     weighted = verdict_of(labels, sample_weight=counts)
@@ -102,7 +102,7 @@ def test_weights_are_repeated_samples(seed):
 def test_many_distinct_rows_are_sampled(monkeypatch):
     labels, _ = noisy_members(0, n=300, n_members=10, wrong=0.3)
     every = verdict_of(labels).agreement
-    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "MAX_ROWS", 100)
     ensemble = Ensemble.from_labels(labels)
     assert ensemble.n_microclusters > 100
     sizes = []

@@ -31,10 +31,10 @@ from coterie.core.text import printable
 
 __all__ = ["main"]
 
-MOST_WARNINGS = 3
+MAX_WARNINGS = 3
 THREADS = "NUMBA_NUM_THREADS"
 # more threads than a process may start on most machines
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 # longer lines are hard to read
 WIDEST = 100
 # sent when the system shuts down, or when the terminal is closed
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always")
             messages = _run(sys.argv[1:] if argv is None else [*argv], caught, written)
         sys.stdout.flush()
-        for message in messages[:MOST_WARNINGS]:
+        for message in messages[:MAX_WARNINGS]:
             _print(f"warning: {message}")
         return 0
     except KeyboardInterrupt as interrupt:
@@ -160,9 +160,9 @@ def _run(
 def _check_threads(setting: str) -> None:
     """Refuse a number of threads that numba would reject later, in the middle of the work."""
     text = setting.strip()
-    if text and not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MOST_THREADS):
+    if text and not (text.isascii() and text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
         raise UsageError(
-            f"the environment variable {THREADS} must be a whole number from 1 to {MOST_THREADS}, "
+            f"the environment variable {THREADS} must be a whole number from 1 to {MAX_THREADS}, "
             f"but is {setting!r}; correct or unset it"
         )
 

@@ -54,7 +54,7 @@ SAMPLE_NAME = re.compile(
     r"|GSM\d|[SED]RR\d|SAM[NED]|TCGA-|[ACGT]{12,}-?\d*$",
     re.IGNORECASE,
 )
-FEWEST_SAMPLE_NAMES = 4
+MIN_SAMPLE_NAMES = 4
 # with fewer members, two halves of them differ too much to choose k
 CHOOSING_MEMBERS = 30
 
@@ -94,7 +94,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
 def _ask_about_columns(columns: list[str], n_rows: int) -> None:
     """Warn about columns that are named like samples, as in a table of genes by samples."""
     named = sum(bool(SAMPLE_NAME.match(column)) for column in columns)
-    if named >= FEWEST_SAMPLE_NAMES and named == len(columns):
+    if named >= MIN_SAMPLE_NAMES and named == len(columns):
         warnings.warn(
             f"the {n_rows} rows are clustered, and the {len(columns)} columns are named like samples "
             f"({columns[0]}, {columns[1]}, ...); if the samples are columns, use --transpose",

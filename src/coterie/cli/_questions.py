@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 # rows of an explanation to print
-MOST_VOTES = 40
+MAX_VOTES = 40
 
 
 def select(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -166,7 +166,7 @@ def _show_votes(screen: Screen, explanation: Explanation) -> None:
         share = f"{100 * vote['share']:.0f} %"
         rows.append([str(vote["member"]), str(vote["label"]), agrees, goes_with, share])
     rows.sort(key=lambda row: ["no", "tie", "yes", "-"].index(row[2]))
-    shown = rows[:MOST_VOTES]
+    shown = rows[:MAX_VOTES]
     screen.table(["member", "its label", "agrees", "goes with", "share"], shown, text=(0, 1))
     if len(rows) > len(shown):
         more = counted(len(rows) - len(shown), "member")

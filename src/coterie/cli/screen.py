@@ -22,7 +22,7 @@ from rich.text import Text
 
 from coterie.core.text import counted, printable, shown_count
 
-MOST_CLUSTERS = 20
+MAX_CLUSTERS = 20
 # shorter work shows no bar
 PATIENCE_SECONDS = 1.0
 # longer lines of prose are hard to read
@@ -125,7 +125,7 @@ class Screen:
         sizes = np.bincount(labels, weights=counts)
         means = np.bincount(labels, weights=confidence * counts) / sizes
         total = sizes.sum() + noise
-        shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_CLUSTERS])
+        shown = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
         rows = []
         for cluster in shown.tolist():
             share = f"{100 * sizes[cluster] / total:.1f} %"

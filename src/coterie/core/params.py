@@ -186,12 +186,10 @@ SEED = Kind(
 # weight of one term of an objective relative to another; beyond it, the smaller term is lost to rounding
 STRENGTH = Real(1e-12, 1e12)
 # joblib doubles the number and writes it into a short text
-MOST_JOBS = 100_000
+MAX_JOBS = 100_000
 JOBS = Kind(
-    lambda value: (
-        value is None or (Integer(-MOST_JOBS, MOST_JOBS).admits(value) and int(value) != 0)
-    ),
-    f"None or a whole number other than 0, at most {MOST_JOBS}",
+    lambda value: value is None or (Integer(-MAX_JOBS, MAX_JOBS).admits(value) and int(value) != 0),
+    f"None or a whole number other than 0, at most {MAX_JOBS}",
     read=int,
 )
 CALLBACK = Kind(lambda value: value is None or callable(value), "None or a callable")

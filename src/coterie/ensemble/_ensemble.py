@@ -33,7 +33,7 @@ from coterie.ensemble.read import (
 )
 
 # methods treat a weight as a number of copies; above this total, one copy would be lost to rounding
-MOST_COPIES = 2.0**40
+MAX_COPIES = 2.0**40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -563,7 +563,7 @@ class Ensemble:
         >>> ensemble.with_fewer_copies().weights.tolist() == [2.0**39, 2.0**38]
         True
         """
-        excess = self.weights.sum(dtype=np.float64) / MOST_COPIES
+        excess = self.weights.sum(dtype=np.float64) / MAX_COPIES
         if excess <= 1.0:
             return self
         return replace(self, weights=self.weights * 2.0 ** -np.ceil(np.log2(excess)))

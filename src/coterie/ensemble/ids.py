@@ -32,7 +32,7 @@ from coterie.ensemble.missing import is_missing
 ZERO_WIDTH = dict.fromkeys([0x200B, 0x2060, 0xFEFF, 0x00AD])
 WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 # with fewer rows, a clustering may give each sample its own label
-FEWEST_ROWS_OF_IDS = 8
+MIN_ROWS_OF_IDS = 8
 # rows checked before the whole column: a clustering hardly ever differs in each of them
 FIRST_ROWS = 100
 
@@ -246,7 +246,7 @@ def kind_of_ids(ids: Sequence[Any]) -> str:
 
 def differs_in_every_row(values: Sequence[Any] | NDArray[Any]) -> bool:
     """Whether a column has a different value in every row, and enough rows to be ids."""
-    if len(values) < FEWEST_ROWS_OF_IDS or len({*islice(values, FIRST_ROWS)}) < min(
+    if len(values) < MIN_ROWS_OF_IDS or len({*islice(values, FIRST_ROWS)}) < min(
         len(values), FIRST_ROWS
     ):
         return False
@@ -269,7 +269,7 @@ def refuse_id_columns(
     stacklevel : int
         As in :func:`warnings.warn`.
     """
-    if n_rows < FEWEST_ROWS_OF_IDS:
+    if n_rows < MIN_ROWS_OF_IDS:
         return
     suspects = []
     for name, values in categories.items():

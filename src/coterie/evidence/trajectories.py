@@ -22,7 +22,7 @@ from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 
 # upper limit in the authors' program, for any number of microclusters
-MOST_BY_DEFAULT = 20
+MAX_BY_DEFAULT = 20
 # bytes per pair of microclusters
 TRAJECTORY_BYTES = 40
 # above this share of links a dense product is faster
@@ -84,7 +84,7 @@ def trajectory_similarity(
 
 
 def _by_default(n_microclusters: int) -> int:
-    return min(max(isqrt(n_microclusters) // 2, 1), MOST_BY_DEFAULT)
+    return min(max(isqrt(n_microclusters) // 2, 1), MAX_BY_DEFAULT)
 
 
 def _strongest_links(share: NDArray[np.float64], n_neighbors: int) -> NDArray[np.float64]:

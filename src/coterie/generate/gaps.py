@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import nan_euclidean_distances
 # number of rows from which the value of a gap is drawn
 N_DONORS = 5
 # number of rows among which donors are searched; with more, donors are hardly nearer
-MOST_CANDIDATES = 2_000
+MAX_CANDIDATES = 2_000
 # number of distances held in memory at the same time
 BLOCK_CELLS = 4_000_000
 
@@ -50,8 +50,8 @@ class Gaps:
     def of(cls, X: NDArray[np.float64], rng: np.random.Generator) -> Gaps:
         """The gaps of X (NaN), with donors among its own rows."""
         chosen = np.arange(len(X))
-        if len(X) > MOST_CANDIDATES:
-            chosen = np.sort(rng.choice(len(X), MOST_CANDIDATES, replace=False))
+        if len(X) > MAX_CANDIDATES:
+            chosen = np.sort(rng.choice(len(X), MAX_CANDIDATES, replace=False))
         candidates = X[chosen]
         empty = np.flatnonzero(np.isnan(candidates).all(axis=0))
         for column in empty:

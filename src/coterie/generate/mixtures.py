@@ -11,10 +11,10 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 # rows that a mixture is fitted on; it labels all rows
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 # principal components that a mixture sees: those that hold this share of the variance, up to a limit
 VARIANCE = 0.95
-MOST_COMPONENTS = 50
+MAX_COMPONENTS = 50
 # smallest variance of a cluster in any direction, as a share of the mean variance of the columns
 LEAST_VARIANCE = 0.01
 # rows projected at the same time
@@ -47,8 +47,8 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         """Fit the mixture on a sample of the rows, and label all rows."""
         rng = np.random.default_rng(self.random_state)
         sample = np.asarray(X, dtype=np.float64)
-        if len(X) > MOST_ROWS:
-            sample = sample[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))]
+        if len(X) > MAX_ROWS:
+            sample = sample[np.sort(rng.choice(len(X), MAX_ROWS, replace=False))]
         seed = int(rng.integers(2**31))
         self._project_onto_components(sample, seed)
         mixture = GaussianMixture(
@@ -76,7 +76,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
             # A sample of a nearly constant matrix.
             self.mean_, self.components_ = sample[0], np.zeros((sample.shape[1], 1))
             return
-        width = min(MOST_COMPONENTS, len(sample) - 1, sample.shape[1])
+        width = min(MAX_COMPONENTS, len(sample) - 1, sample.shape[1])
         components = PCA(width, random_state=seed).fit(sample)
         reached = np.cumsum(components.explained_variance_ratio_)
         width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)

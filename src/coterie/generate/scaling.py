@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 # with "auto", values are clipped to this many standard deviations, so that a single extreme value does not
 # dominate; docs/tables.md compares it with other limits
-MOST_DEVIATIONS = 3.0
+MAX_DEVIATIONS = 3.0
 # a value this many interquartile ranges beyond the quartiles is wild: it would decide the standard deviation
 WILD_RANGES = 20.0
 
@@ -45,7 +45,7 @@ class ClippedScaler(StandardScaler):
 
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Columns around 0, in standard deviations."""
-        return np.clip(super().transform(X), -MOST_DEVIATIONS, MOST_DEVIATIONS)
+        return np.clip(super().transform(X), -MAX_DEVIATIONS, MAX_DEVIATIONS)
 
 
 def is_wild(X: NDArray[np.float64]) -> NDArray[np.bool_]:

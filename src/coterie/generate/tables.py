@@ -25,7 +25,7 @@ from coterie.core.errors import DataError
 from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
-from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS
+from coterie.ensemble.ids import MIN_ROWS_OF_IDS
 from coterie.generate.columns import Column, days_of_texts, read_columns, require_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.scaling import (
@@ -41,9 +41,9 @@ Imputation = Literal["donors", "median"]
 IMPUTATIONS: tuple[Imputation, ...] = ("donors", "median")
 ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "empty"]
 # a column with a larger share of missing values is left out
-MOST_MISSING = 0.5
+MAX_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
-MOST_LEVELS = 30
+MAX_LEVELS = 30
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
 _MISSING_LEVEL = "(missing)"
@@ -373,7 +373,7 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
         form = values.date_format if kind == "date" else ""
         return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
-    if distinct == 0 or (missing > MOST_MISSING * n and not requested):
+    if distinct == 0 or (missing > MAX_MISSING * n and not requested):
         return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
     if distinct == 1:
         return plan("constant", "left out: the same value in every row")
@@ -382,14 +382,14 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     if values.is_date:
         return plan("date")
     if values.numbers is not None:
-        if looks_like_id_name(name) and not requested and distinct > MOST_LEVELS:
+        if looks_like_id_name(name) and not requested and distinct > MAX_LEVELS:
             return plan("id", "left out: named like an id")
         return plan("number")
-    if _all_differ(values) and n >= FEWEST_ROWS_OF_IDS and not requested:
+    if _all_differ(values) and n >= MIN_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
     if looks_like_id_name(name) and not requested:
         return plan("id", "left out: named like an id")
-    if distinct > MOST_LEVELS and not requested:
+    if distinct > MAX_LEVELS and not requested:
         return plan("text", f"left out: {distinct} different texts")
     return plan("category", levels=_levels(values))
 
@@ -428,7 +428,7 @@ def _whole_and_different(values: Column) -> bool:
     numbers = values.numbers
     return (
         numbers is not None
-        and len(numbers) >= FEWEST_ROWS_OF_IDS
+        and len(numbers) >= MIN_ROWS_OF_IDS
         and bool(np.all(numbers == np.round(numbers)))
         and _all_differ(values)
     )

@@ -36,9 +36,9 @@ _NUMERIC = range(6, 16)
 _OPAQUE = 17
 _OTHERS = {2: "struct", 3: "object", 16: "function", _OPAQUE: "opaque object"}
 # MATLAB's own limit
-MOST_DIMENSIONS = 32
+MAX_DIMENSIONS = 32
 # an array that claims more entries means a damaged file
-MOST_ENTRIES = 2**48
+MAX_ENTRIES = 2**48
 # bytes that hold the flags, dimensions and name of a variable
 _FIRST_PARTS = 4096
 
@@ -197,9 +197,9 @@ class _Reader:
         shape = shape.astype(np.int64) if shape.dtype.kind in "iu" else shape[:0]
         # an empty array may claim any length in its other dimensions, more than numpy can count
         if (
-            not 2 <= len(shape) <= MOST_DIMENSIONS
+            not 2 <= len(shape) <= MAX_DIMENSIONS
             or (shape < 0).any()
-            or math.prod(max(1, length) for length in shape.tolist()) > MOST_ENTRIES
+            or math.prod(max(1, length) for length in shape.tolist()) > MAX_ENTRIES
         ):
             raise MatError("the dimensions of a variable are damaged")
         _, name, after = self._element(content, after)

@@ -26,12 +26,12 @@ _DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # rows of a block; larger ones are slower: they outlive the garbage collector's young generation
 _BLOCK = 2_000
 # fewer rows where rows are long
-_MOST_CELLS = 4_000_000
+_MAX_CELLS = 4_000_000
 _LONGEST_LINE = 2**26
 # floats are exact for whole numbers up to this one
 _EXACT = 2**53
 # a first line 0, 1, 2, ... with at least this many cells is taken as names, not as labels
-FEWEST_COUNTED = 3
+MIN_COUNTED = 3
 # digits and sign of the longest 64-bit integer
 _LONGEST = 20
 
@@ -59,7 +59,7 @@ def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[FileTab
                 _refuse_row_of_data(path, header, first[1])
                 rows = chain([first], rows)
             budget = memory_budget()
-            height = max(1, min(_BLOCK, _MOST_CELLS // len(header)))
+            height = max(1, min(_BLOCK, _MAX_CELLS // len(header)))
             while block := [*islice(rows, height)]:
                 lines += [line for line, _ in block]
                 for column, cells in zip(
@@ -129,7 +129,7 @@ def _refuse_row_of_data(path: Path, names: Sequence[str], below: Sequence[str]) 
     below_whole = all(_is_whole_or_no_number(cell) for cell in below)
     counts = header[0] in (0, 1) and all(right - left == 1 for left, right in pairwise(header))
     ascends = header[0] >= 0 and all(left < right for left, right in pairwise(header))
-    if counts and (len(names) >= FEWEST_COUNTED or not below_whole):
+    if counts and (len(names) >= MIN_COUNTED or not below_whole):
         return
     if ascends and not whole and below_whole:
         return

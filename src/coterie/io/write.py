@@ -22,7 +22,7 @@ WRITABLE = (".csv", ".tsv", ".parquet")
 RESULT = (".npz",)
 PAGE = (".html", ".htm")
 # characters of the name in a temporary name: a name may take 255 bytes, a character up to four
-MOST_CHARACTERS = 40
+MAX_CHARACTERS = 40
 
 Made = TypeVar("Made")
 
@@ -178,7 +178,7 @@ def make_beside(path: Path, make: Callable[[Path], Made]) -> tuple[Made, Path]:
     """
     for attempt in count():
         # cut, because the longest possible name would become too long
-        name = f".{path.name[:MOST_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
+        name = f".{path.name[:MAX_CHARACTERS]}.{os.getpid()}-{attempt}.tmp"
         temporary = path.with_name(name)
         # a killed process with the same id may have left this name
         with suppress(FileExistsError):

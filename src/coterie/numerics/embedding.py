@@ -19,7 +19,7 @@ from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 # up to this order a dense symmetric eigenproblem is quick; above, Lanczos on products is used
 DENSE = 1000
 # more groups than this cannot be distinguished on a circle
-MOST_GROUPS = 20
+MAX_GROUPS = 20
 # how far a row may be moved from the centre of its group, as a share of half the way to the next group
 ROOM = 0.7
 # number of rows of features that are centred at once
@@ -134,7 +134,7 @@ def _spectrum(
     links = sparse.csr_array(incidence.multiply(column_weights))
     by_row = np.asarray(links.sum(axis=1)) * row_weights
     total = by_row.sum()
-    return bipartite_spectrum(links, row_weights / total, MOST_GROUPS + 1), by_row / total
+    return bipartite_spectrum(links, row_weights / total, MAX_GROUPS + 1), by_row / total
 
 
 def _two_coordinates(spectrum: BipartiteSpectrum) -> FloatArray:
@@ -149,7 +149,7 @@ def _groups(values: FloatArray) -> int:
     """Number of groups, at least two: the values drop most after this many."""
     if len(values) <= 2:
         return len(values)
-    if len(values) <= MOST_GROUPS:
+    if len(values) <= MAX_GROUPS:
         # all values are known, so the last drop is the one to zero
         values = np.append(values, 0.0)
     return 2 + int(np.argmax(values[1:-1] - values[2:]))

@@ -63,7 +63,7 @@ RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
 SHIFT = 1e-6
 # usual number of steps with a new factor, matrix order per step that making a factor costs, steps after
 # which an old factor is judged, and most steps with a new one before giving up
-USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MOST_STEPS = 8, 200, 3, 60
+USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MAX_STEPS = 8, 200, 3, 60
 # a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2
 # rows of the symmetric part that are computed at once, which keeps working copies small
@@ -437,7 +437,7 @@ def _davidson(
             progress.clear()
             if not inverse.renew(laplacian):
                 return None
-        if len(progress) > MOST_STEPS or not np.isfinite(errors).all():
+        if len(progress) > MAX_STEPS or not np.isfinite(errors).all():
             return None
         width = basis.shape[1]
         if width + count > BASIS_WIDTH * count:

@@ -50,7 +50,7 @@ LARGEST_TOTAL = 1e8
 # a larger imbalance no longer restricts anything, and its products would overflow
 LOOSEST = 1e12
 # passes over the vertices of a hypergraph after Mt-KaHyPar, and the least gain that counts in them
-MOST_PASSES, NEGLIGIBLE = 4, 1e-9
+MAX_PASSES, NEGLIGIBLE = 4, 1e-9
 # orders of the vertices in which Mt-KaHyPar divides a hypergraph; the best partition is returned
 N_ORDERS = 4
 
@@ -423,7 +423,7 @@ def _settle_ties(
         move(best, before)
         return best != vertex
 
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         changed = False
         for vertex in range(len(labels)):
             worth, whole = gains(vertex)

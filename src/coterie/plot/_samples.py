@@ -23,7 +23,7 @@ FAINTEST = 0.12
 # height of a cluster's tallest bar, as a share of its row
 ROW_HEIGHT = 0.86
 # more bars are slow to draw, and a screen could not show them
-MOST_BARS = 10_000
+MAX_BARS = 10_000
 
 
 def confidence(
@@ -62,7 +62,7 @@ def confidence(
     >>> [int(bar.get_height()) for bar in ax.containers[0]]
     [1, 3]
     """
-    check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1, MOST_BARS)})
+    check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1, MAX_BARS)})
     refuse_records("plot.confidence: values", values, "sample_confidence")
     sure = shares("plot.confidence: values", values, None)
     weight = weights("plot.confidence: sample_weight", sample_weight, len(sure))

@@ -43,7 +43,7 @@ APART_BESIDE_RIVAL = 2.0
 # but never if it is above this,
 APART_LIMIT = 0.5
 # and at least this share of the members keeps them apart.
-MOST_MEMBERS = 0.75
+MAX_MEMBERS = 0.75
 # only the heaviest rows of the largest clusters are examined
 MERGED_ROWS = 600
 MERGED_CLUSTERS = 60
@@ -256,7 +256,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
                 limit = min(limit, APART_LIMIT)
         asked = np.isfinite(cosine)
         apart = asked & (cosine <= limit)
-        if not asked.any() or apart.sum() < MOST_MEMBERS * asked.sum():
+        if not asked.any() or apart.sum() < MAX_MEMBERS * asked.sum():
             continue
         # from the examined rows to the whole cluster
         scale = float(sizes[cluster] / weight[rows].sum())

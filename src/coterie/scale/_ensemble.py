@@ -17,7 +17,7 @@ from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.compress import DistinctRows
-from coterie.ensemble.ids import FEWEST_ROWS_OF_IDS, refuse_id_columns
+from coterie.ensemble.ids import MIN_ROWS_OF_IDS, refuse_id_columns
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.scale._table import LabelTable, is_plain_integer, merge_tables
@@ -186,7 +186,7 @@ class _Watch:
             f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self.budget)}"
         )
         unique = np.flatnonzero(self.merged.labels == self.merged.rows)
-        if unique.size and self.merged.rows >= FEWEST_ROWS_OF_IDS:
+        if unique.size and self.merged.rows >= MIN_ROWS_OF_IDS:
             name = self.layout.names[unique[0]]
             return MemoryBudgetError(
                 f"{text}. Column {name!r} differs in every row, as an id does",

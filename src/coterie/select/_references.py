@@ -24,7 +24,7 @@ PERMUTED_ROWS = 400
 # points of the uniform square; more points do not make the cells more stable
 SQUARE_ROWS = 5000
 # above this many samples numpy cannot draw without replacement; repeated draws are rare there
-MOST_WITHOUT_REPLACEMENT = 10**9
+MAX_WITHOUT_REPLACEMENT = 10**9
 
 
 def n_counted(ensemble: Ensemble) -> int:
@@ -54,7 +54,7 @@ class Sample:
         counts = np.bincount(whole.inverse, minlength=n)
         if whole.has_whole_weights:
             counts = np.rint(whole.weights).astype(np.int64)
-        if counts.sum() < MOST_WITHOUT_REPLACEMENT:
+        if counts.sum() < MAX_WITHOUT_REPLACEMENT:
             drawn = rng.multivariate_hypergeometric(counts, most_rows, method="marginals")
         else:
             drawn = rng.multinomial(most_rows, counts / counts.sum())

@@ -50,7 +50,7 @@ from coterie.solvers.methods import configured, solver_of
 
 DEFAULT_KS = range(2, 11)
 # maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
-MOST_ROWS = 1500
+MAX_ROWS = 1500
 # number of references without structure; fewer if each takes long, as with more than MANY_ROWS samples
 REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
 # references on which every criterion is measured; on the others, only the deciding ones are
@@ -270,17 +270,17 @@ def select(
         )
     ks = ks[reachable]
     n_samples = n_counted(ensemble)
-    is_large = n_samples > MANY_ROWS or ensemble.n_microclusters > MOST_ROWS
+    is_large = n_samples > MANY_ROWS or ensemble.n_microclusters > MAX_ROWS
     n_references = FEW_REFERENCES if is_large else REFERENCES
     if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
         n_references = FULL_REFERENCES
     dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
     fits = len(ks) if solver is not None else 0
     steps = _Steps(callback, (n_references + 2) * dendrograms + n_references + fits)
-    sample = Sample.of(ensemble, rng, MOST_ROWS)
+    sample = Sample.of(ensemble, rng, MAX_ROWS)
     partial = sample.ensemble is not ensemble
     if partial:
-        drawn = f"{MOST_ROWS:,} of {n_samples:,} samples, drawn at random"
+        drawn = f"{MAX_ROWS:,} of {n_samples:,} samples, drawn at random"
         others = "; the others were assigned to the cluster they agree with most"
         notes.append(f"The criteria were computed on {drawn}{'' if solver else others}.")
     solved, complaints = None, {}
@@ -302,7 +302,7 @@ def select(
             X, generate = features
             reference = generate(in_the_box(X, source))
         steps.one()
-        part = Sample.of(reference, source, MOST_ROWS).ensemble
+        part = Sample.of(reference, source, MAX_ROWS).ensemble
         measured = plan if i < FULL_REFERENCES else deciding
         references.append(measured.profile(part, ks, source, steps.one).criteria)
     source = np.random.default_rng(seeds[1])

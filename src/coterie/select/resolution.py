@@ -19,15 +19,15 @@ from coterie.generate.members import TooFewRows, make_pool
 from coterie.trust import ClusterVotes
 
 # maximum number of rows on which small clusters are tried
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 # members in each pool that is tried
 TRIED_MEMBERS = 20
 # number of pools that must show a gap, and number of pools without one after which the search ends
 N_POOLS = 4
-FEWEST_POOLS = 2
+MIN_POOLS = 2
 # small clusters cross a gap at most this often, relative to how often they cross the partition by members
 # with k clusters
-MOST_CROSSING = 0.25
+MAX_CROSSING = 0.25
 # every cluster beside a gap has at least this share of the mean cluster size; smaller ones are outliers
 LEAST_SHARE = 0.3
 
@@ -60,7 +60,7 @@ def shows_gap(
         None if some pools show a gap and others do not.
     """
     n = X.shape[0]
-    low, high = many_clusters(n_clusters, min(n, MOST_ROWS))
+    low, high = many_clusters(n_clusters, min(n, MAX_ROWS))
     if n_clusters < 2 or low >= n:
         return False
     shown: list[bool] = []
@@ -69,7 +69,7 @@ def shows_gap(
         shown.append(_pool_shows_gap(X, coarse, n_clusters, (low, high), pool_rng, n_jobs))
         if len(set(shown)) > 1:
             return None
-        if len(shown) == FEWEST_POOLS and not shown[0]:
+        if len(shown) == MIN_POOLS and not shown[0]:
             return False
     return True
 
@@ -86,8 +86,8 @@ def _pool_shows_gap(
 
     n = X.shape[0]
     rows = np.arange(n)
-    if n > MOST_ROWS:
-        rows = np.sort(rng.choice(n, MOST_ROWS, replace=False))
+    if n > MAX_ROWS:
+        rows = np.sort(rng.choice(n, MAX_ROWS, replace=False))
     try:
         fine = make_pool(X[rows], "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
     except TooFewRows:
@@ -102,7 +102,7 @@ def _pool_shows_gap(
     # samples of one fine microcluster may be in different coarse clusters: the first one decides for all
     coarse_labels = LWEA(n_clusters).fit(coarse).labels_[rows]
     by_row = coarse_labels[np.unique(fine.inverse, return_index=True)[1]]
-    return crossing(fine, labels) < MOST_CROSSING * crossing(fine, by_row[fine.inverse])
+    return crossing(fine, labels) < MAX_CROSSING * crossing(fine, by_row[fine.inverse])
 
 
 def crossing(ensemble: Ensemble, labels: Any) -> float:

@@ -19,20 +19,20 @@ from coterie.core.text import counted, listed
 from coterie.core.threads import one_thread
 
 # maximum number of rows on which clusters are compared with clusters of clouds
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 N_CLOUDS = 10
 # clusters are tighter if their scatter is below the mean of the clouds by this many standard deviations
 DEVIATIONS = 2.0
 # columns decide alone if a tenth of them, or one, carries this share of the squared distances
 NEARLY_ALL = 0.95
-FEWEST_COLUMNS = 3
+MIN_COLUMNS = 3
 
 
 def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> str | None:
     """The doubt about clusters that are not tighter than clusters of a single cloud."""
     rows = np.arange(X.shape[0])
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))
+    if len(rows) > MAX_ROWS:
+        rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
     codes = np.unique(labels[rows], return_inverse=True)[1]
     n_clusters = int(codes.max()) + 1
     sample = X[rows].toarray() if sparse.issparse(X) else np.asarray(X[rows])
@@ -74,7 +74,7 @@ def deciding_columns(X: Any) -> tuple[NDArray[np.int64], float]:
     Empty if more columns are needed, for sparse matrices, and with fewer than three columns.
     """
     no_columns = np.empty(0, dtype=np.int64), 0.0
-    if sparse.issparse(X) or X.shape[1] < FEWEST_COLUMNS:
+    if sparse.issparse(X) or X.shape[1] < MIN_COLUMNS:
         return no_columns
     spread = np.nanvar(np.asarray(X, dtype=np.float64), axis=0)
     if not spread.sum() > 0:

@@ -59,10 +59,10 @@ else:
 FEW_SAMPLES = 50
 MANY_TIMES = 10
 # columns of decimal numbers are compared if there are enough of them; those of clusterings agree more
-FEWEST_FEATURES = 5
+MIN_FEATURES = 5
 FEATURES_AGREE = 0.1
-MOST_COMPARED_ROWS = 1_000
-MOST_COMPARED_MEMBERS = 30
+MAX_COMPARED_ROWS = 1_000
+MAX_COMPARED_MEMBERS = 30
 
 # the type of the parameter ``callback``
 Callback = Callable[[Pass], object] | None
@@ -539,11 +539,11 @@ def _question(labels: Any, ensemble: Ensemble) -> None:
     elif (
         isinstance(labels, np.ndarray)
         and labels.dtype.kind == "f"
-        and m >= FEWEST_FEATURES
+        and m >= MIN_FEATURES
         and ensemble.is_complete
     ):
-        part = ensemble.subset(np.arange(min(n, MOST_COMPARED_ROWS)))
-        few = part.select(np.arange(min(m, MOST_COMPARED_MEMBERS)))
+        part = ensemble.subset(np.arange(min(n, MAX_COMPARED_ROWS)))
+        few = part.select(np.arange(min(m, MAX_COMPARED_MEMBERS)))
         agreement = member_agreements(few)
         mean = (agreement.sum() - np.trace(agreement)) / (len(agreement) * (len(agreement) - 1))
         if mean < FEATURES_AGREE:

@@ -28,7 +28,7 @@ TESTED_LINKS = 10
 # parts of the links that are cut in turn
 N_FOLDS = 10
 # distinct label rows that are combined again; a sample of those that are no links where there are more
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -149,13 +149,13 @@ def _heard(ensemble: Ensemble, party: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _some_rows(weight: NDArray[np.float64], is_link: NDArray[np.bool_]) -> NDArray[np.int64]:
     """All microclusters where there are few; else the links, and a sample of the others."""
-    if len(weight) <= MOST_ROWS:
+    if len(weight) <= MAX_ROWS:
         return np.arange(len(weight))
     # the same rows always get the same answer
     rng = np.random.default_rng(0)
     chosen: list[NDArray[np.int64]] = []
     for rows in (np.flatnonzero(is_link), np.flatnonzero(~is_link)):
-        room = MOST_ROWS - sum(map(len, chosen))
+        room = MAX_ROWS - sum(map(len, chosen))
         if len(rows) > room:
             share = weight[rows] / weight[rows].sum()
             rows = rng.choice(rows, room, replace=False, p=share)

@@ -24,7 +24,7 @@ Solve = Callable[[Ensemble], NDArray[np.int64]]
 # number of splits into halves; the agreement varies, and the mean of ten is steady enough
 N_SPLITS = 10
 # maximum number of distinct label rows to combine the halves on; a sample represents more rows
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 # smallest expected agreement for each wording
 NEARLY_THE_SAME = 0.95
 MOSTLY_THE_SAME = 0.9
@@ -184,9 +184,9 @@ def expected_agreement(
 def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
     """The microclusters as samples with their weights; a random sample if there are many."""
     rows = np.arange(ensemble.n_microclusters)
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MAX_ROWS:
         share = ensemble.weights / ensemble.weights.sum()
-        rows = np.sort(rng.choice(len(rows), MOST_ROWS, replace=False, p=share))
+        rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False, p=share))
     return Ensemble.from_labels(
         ensemble.labels[rows],
         sample_weight=ensemble.weights[rows],
