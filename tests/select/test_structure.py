@@ -64,18 +64,68 @@ def test_what_cannot_be_compared_is_not_doubted():
 
 def test_many_rows_are_sampled(monkeypatch):
     monkeypatch.setattr(structure, "MAX_ROWS", 100)
-    X, labels = make_blobs(2000, centers=3, random_state=0)
+    X, labels = make_blobs(2000, centers=3, cluster_std=0.5, random_state=0)
     assert cloud_doubt(X, labels, np.random.default_rng(0)) is None
     cloud = np.random.default_rng(0).normal(size=(2000, 3))
     assert doubt(cloud, 3) is not None
 
 
-@given(st.integers(0, 1000))
-def test_scatter_is_the_inertia_of_k_means(seed):
-    X = np.random.default_rng(seed).normal(size=(30, 3)) + 5
-    means = KMeans(3, n_init=1, random_state=seed).fit(X)
-    scatter = structure._scatter(X, means.labels_.astype(np.int64), 3)
-    assert scatter == pytest.approx(means.inertia_)
+NOISE = {
+    "uniform": lambda rng, d: rng.random((300, d)),
+    "normal": lambda rng, d: rng.normal(size=(300, d)),
+    "exponential": lambda rng, d: rng.exponential(size=(300, d)),
+    "lognormal": lambda rng, d: rng.lognormal(size=(300, d)),
+    "heavy tails": lambda rng, d: rng.standard_t(3, size=(300, d)),
+    "yes and no": lambda rng, d: (rng.random((300, d)) < 0.4).astype(float),
+    "marks": lambda rng, d: rng.integers(1, 6, (300, d)).astype(float),
+}
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_noise_of_any_kind_is_doubted(kind):
+    rng = np.random.default_rng(1)
+    cases = [(d, k) for d in (3, 8, 30) for k in (2, 3, 5)]
+    doubted = []
+    for d, k in cases:
+        X = NOISE[kind](rng, d)
+        doubted.append(doubt((X - X.mean(axis=0)) / X.std(axis=0), k) is not None)
+    # the doubt is a test with an error of a few per cent
+    assert sum(doubted) >= len(cases) - 1
+
+
+def test_separation_grows_with_the_distance_and_with_the_number_of_samples():
+    def measured(n, distance):
+        rng = np.random.default_rng(0)
+        labels = np.arange(n) % 2
+        X = rng.normal(size=(n, 4))
+        X[:, 0] += distance * labels
+        return structure.separation(X, labels, rng)
+
+    assert measured(200, 0) < 0 < measured(200, 4) < measured(200, 6) < measured(800, 6)
+
+
+def test_separation_of_two_far_points_can_be_counted():
+    # all samples lie at the two centres: (n/4 - 0) / sqrt(n/4) for each half, and sqrt(2) for two halves
+    labels = np.repeat([0, 1], 50)
+    X = np.stack([10.0 * labels, np.zeros(100)], axis=1)
+    value = structure.separation(X, labels, np.random.default_rng(0))
+    assert value == pytest.approx(np.sqrt(2) * np.sqrt(25))
+
+
+def test_a_cluster_counts_with_its_nearest_neighbour():
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % 3
+    # the first two touch, the third is far away
+    X = rng.normal(size=(600, 2)) + np.array([[0, 0], [1, 0], [30, 0]])[labels]
+    touching = structure.separation(X[labels < 2], labels[labels < 2], rng)
+    together = structure.separation(X, (labels == 2).astype(int), rng)
+    assert touching < structure.separation(X, labels, rng) < together
+
+
+def test_separation_is_unknown_without_two_large_clusters():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    labels = np.r_[np.zeros(22, dtype=int), np.full(8, 1)]
+    assert np.isnan(structure.separation(X, labels, np.random.default_rng(0)))
 
 
 # ---------------------------------------------------------------------- columns

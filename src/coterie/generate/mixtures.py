@@ -10,15 +10,35 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
+from coterie.generate.steps import fill_steps
+
 # rows that a mixture is fitted on; it labels all rows
 MAX_ROWS = 2_000
-# principal components that a mixture sees: those that hold this share of the variance, up to a limit
+# principal components that are used: those that hold this share of the variance, up to a limit
 VARIANCE = 0.95
 MAX_COMPONENTS = 50
 # smallest variance of a cluster in any direction, as a share of the mean variance of the columns
 LEAST_VARIANCE = 0.01
 # rows projected at the same time
 BLOCK_ROWS = 65_536
+
+
+def principal_components(
+    sample: NDArray[np.float64], seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean, and the components with nearly all of the variance as columns.
+
+    The components are divided by the mean spread of the columns, so that units do not matter.
+    """
+    spread = np.sqrt(sample.var(axis=0).mean())
+    if spread == 0:
+        # A sample of a nearly constant matrix.
+        return sample[0], np.zeros((sample.shape[1], 1))
+    width = min(MAX_COMPONENTS, len(sample) - 1, sample.shape[1])
+    components = PCA(width, random_state=seed).fit(sample)
+    reached = np.cumsum(components.explained_variance_ratio_)
+    width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)
+    return components.mean_, components.components_[:width].T / spread
 
 
 class MixtureClusterer(ClusterMixin, BaseEstimator):
@@ -50,7 +70,9 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         if len(X) > MAX_ROWS:
             sample = sample[np.sort(rng.choice(len(X), MAX_ROWS, replace=False))]
         seed = int(rng.integers(2**31))
-        self._project_onto_components(sample, seed)
+        # otherwise a component would shrink to a single value of a discrete column
+        sample = fill_steps(sample, rng)
+        self.mean_, self.components_ = principal_components(sample, seed)
         mixture = GaussianMixture(
             self.n_clusters,
             covariance_type=self.covariance,
@@ -68,20 +90,6 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
             block = slice(begin, begin + BLOCK_ROWS)
             labels[block] = self.mixture_.predict(self._projected(X[block]))
         return labels
-
-    def _project_onto_components(self, sample: NDArray[np.float64], seed: int) -> None:
-        """Set the mean and the components, which are divided by the mean spread of the columns."""
-        spread = np.sqrt(sample.var(axis=0).mean())
-        if spread == 0:
-            # A sample of a nearly constant matrix.
-            self.mean_, self.components_ = sample[0], np.zeros((sample.shape[1], 1))
-            return
-        width = min(MAX_COMPONENTS, len(sample) - 1, sample.shape[1])
-        components = PCA(width, random_state=seed).fit(sample)
-        reached = np.cumsum(components.explained_variance_ratio_)
-        width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)
-        self.mean_ = components.mean_
-        self.components_ = components.components_[:width].T / spread
 
     def _projected(self, X: NDArray[Any]) -> NDArray[np.float64]:
         projected: NDArray[np.float64] = (X - self.mean_) @ self.components_

@@ -59,6 +59,16 @@ def is_wild(X: NDArray[np.float64]) -> NDArray[np.bool_]:
     return wild
 
 
+def weigh_levels(X: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """Standardised columns of 0 and 1, weighted by (L - 1) / L for a category with L values.
+
+    The columns of a category depend on each other: L columns have L - 1 dimensions. So a category with
+    two values counts as one number, not as two.
+    """
+    weights = [np.full(size, np.sqrt(1 - 1 / size)) for size in sizes]
+    return X * np.concatenate([*weights, np.empty(0)])
+
+
 def share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
     """Whether at least half of the columns, and at least two, reach both ends of the common range."""
     if not columns:

@@ -18,7 +18,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import DataError
@@ -33,6 +38,7 @@ from coterie.generate.scaling import (
     JointScaler,
     is_wild,
     share_range,
+    weigh_levels,
 )
 
 Scale = Literal["auto", "standard", "robust", "none"]
@@ -313,6 +319,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         steps: list[Any] = [one_hot]
         if self.scale != "none":
             steps.append(ClippedScaler() if self.scale == "auto" else StandardScaler())
+            sizes = [len(values) for values in levels]
+            steps.append(FunctionTransformer(weigh_levels, kw_args={"sizes": sizes}))
         return ColumnTransformer(
             [
                 ("numbers", numbers, np.flatnonzero(~kinds)),

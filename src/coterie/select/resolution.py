@@ -12,10 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.generate.members import TooFewRows, make_pool
+from coterie.generate.steps import fill_steps
 from coterie.trust import ClusterVotes
 
 # maximum number of rows on which small clusters are tried
@@ -88,8 +90,10 @@ def _pool_shows_gap(
     rows = np.arange(n)
     if n > MAX_ROWS:
         rows = np.sort(rng.choice(n, MAX_ROWS, replace=False))
+    # the space between two values of a discrete column is not a gap between clusters
+    tried = X[rows] if sparse.issparse(X) else fill_steps(X[rows], rng)
     try:
-        fine = make_pool(X[rows], "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
+        fine = make_pool(tried, "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
     except TooFewRows:
         # So few distinct rows have no small clusters.
         return False

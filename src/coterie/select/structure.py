@@ -1,8 +1,9 @@
-"""Doubts about a partition of features: no structure at this k, or distances that few columns decide.
+"""Doubts about a partition of features: no border between its clusters, or few columns that decide.
 
-K-means always finds clusters, even in a single cloud. So the clusters are compared with k-means clusters
-of clouds that have the same spread but no structure: normal distributions with the covariance of the
-data. Clusters that are not tighter may be slices of a continuum.
+Two clusters are separated if fewer samples lie at the border between them than on both sides of it. K-means
+always finds clusters, even in a single cloud, but there the border runs through the samples. So the
+clusters are compared with k-means clusters of uniform clouds that are as wide as the data in each principal
+direction. Clusters that are not better separated may be slices of a continuum.
 """
 
 from __future__ import annotations
@@ -14,58 +15,132 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.covariance import ledoit_wolf
 
 from coterie.core.text import counted, listed
 from coterie.core.threads import one_thread
+from coterie.generate.mixtures import principal_components
+from coterie.generate.steps import fill_steps
 
 # maximum number of rows on which clusters are compared with clusters of clouds
 MAX_ROWS = 1_000
-N_CLOUDS = 10
-# clusters are tighter if their scatter is below the mean of the clouds by this many standard deviations
+N_CLOUDS = 20
+# clusters are separated if they score above the mean of the clouds by this many standard deviations
 DEVIATIONS = 2.0
+# number of times that the samples are split into halves
+N_SPLITS = 3
+# fewer samples of a cluster in one half cannot show a border
+MIN_TESTED = 5
 # columns decide alone if a tenth of them, or one, carries this share of the squared distances
 NEARLY_ALL = 0.95
 MIN_COLUMNS = 3
 
 
 def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> str | None:
-    """The doubt about clusters that are not tighter than clusters of a single cloud."""
+    """The doubt about clusters that are not better separated than clusters of a single cloud."""
     rows = np.arange(X.shape[0])
     if len(rows) > MAX_ROWS:
         rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
-    codes = np.unique(labels[rows], return_inverse=True)[1]
+    codes = np.unique(labels[rows], return_inverse=True)[1].astype(np.int64)
     n_clusters = int(codes.max()) + 1
     sample = X[rows].toarray() if sparse.issparse(X) else np.asarray(X[rows])
-    centred = sample.astype(np.float64) - sample.mean(axis=0, dtype=np.float64)
-    total = float((centred**2).sum())
-    if n_clusters < 2 or n_clusters >= len(rows) or total == 0.0:
+    sample = fill_steps(sample.astype(np.float64), rng)
+    if n_clusters < 2 or n_clusters >= len(rows) or not sample.std(axis=0).any():
         return None
-    own = _scatter(centred, codes, n_clusters) / total
-    clouds = [_cloud_scatter(centred, n_clusters, rng) for _ in range(N_CLOUDS)]
-    if own < np.mean(clouds) - DEVIATIONS * np.std(clouds):
+    mean, components = principal_components(sample, int(rng.integers(2**31)))
+    scores = (sample - mean) @ components
+    own = separation(scores, codes, rng)
+    # of all clouds with one peak, a uniform one has the most samples away from the middle
+    widths = np.sqrt(3) * scores.std(axis=0)
+    references = []
+    for _ in range(N_CLOUDS):
+        points = rng.uniform(-widths, widths, scores.shape)
+        means = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
+        with one_thread():
+            clusters = means.fit(points).labels_.astype(np.int64)
+        references.append(separation(points, clusters, rng))
+    if np.isnan(own) or np.isnan(references).all():
+        return None
+    if own > np.nanmean(references) + DEVIATIONS * np.nanstd(references):
         return None
     return (
-        "The clusters are not tighter than those of a single cloud with the same spread, so they "
-        "may be slices of a continuum."
+        "The clusters are not better separated than those of a single cloud with the same spread, so "
+        "they may be slices of a continuum."
     )
 
 
-def _scatter(X: NDArray[np.float64], labels: NDArray[np.int64], n_clusters: int) -> float:
-    """Sum of squared distances to the means of the clusters."""
-    sizes = np.bincount(labels, minlength=n_clusters)
-    sums = np.zeros((n_clusters, X.shape[1]))
-    np.add.at(sums, labels, X)
-    return float((X**2).sum() - (sums**2 / sizes[:, None]).sum())
+def separation(
+    X: NDArray[np.float64], labels: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """How much sparser the borders between clusters are than both of their sides.
+
+    The samples are split into halves. One half gives, for each two clusters, the line through their
+    centres; the other half gives the counts of samples near either centre and in the middle between
+    them. Their difference, divided by its standard deviation, is about 0 or less in a single cloud, and
+    grows with the depth of the valley between the clusters and with the number of samples. A cluster
+    counts with the neighbour that it is least separated from.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    labels : ndarray of int, shape (n,)
+        From 0 to the number of clusters minus 1.
+    rng : numpy Generator
+
+    Returns
+    -------
+    float
+        The mean over samples and splits; NaN if fewer than two clusters have at least five samples in
+        each half.
+    """
+    values = []
+    for _ in range(N_SPLITS):
+        order = rng.permutation(len(X))
+        # every second sample of each cluster
+        order = order[np.argsort(labels[order], kind="stable")]
+        first, second = order[::2], order[1::2]
+        one = _half_separation(X[first], labels[first], X[second], labels[second])
+        other = _half_separation(X[second], labels[second], X[first], labels[first])
+        values.append((one + other) / np.sqrt(2))
+    return float(np.mean(values))
 
 
-def _cloud_scatter(X: NDArray[np.float64], n_clusters: int, rng: np.random.Generator) -> float:
-    """The share of the scatter of a normal cloud that lies within its k-means clusters."""
-    # normal combinations of the rows have the covariance of the rows
-    cloud = rng.standard_normal((len(X), len(X))) @ X / np.sqrt(len(X))
-    cloud -= cloud.mean(axis=0)
-    means = KMeans(n_clusters, n_init=3, random_state=int(rng.integers(2**31)))
-    with one_thread():
-        return float(means.fit(cloud).inertia_ / (cloud**2).sum())
+def _half_separation(
+    known: NDArray[np.float64],
+    known_labels: NDArray[np.int64],
+    tested: NDArray[np.float64],
+    tested_labels: NDArray[np.int64],
+) -> float:
+    """The separation of the clusters of ``tested`` along lines through the centres of ``known``."""
+    sizes = np.bincount(known_labels)
+    large = np.flatnonzero(sizes >= MIN_TESTED)
+    if len(large) < 2:
+        return float("nan")
+    centres = np.stack([known[known_labels == label].mean(axis=0) for label in large])
+    kept = np.isin(known_labels, large)
+    deviations = known[kept] - centres[np.searchsorted(large, known_labels[kept])]
+    within = ledoit_wolf(deviations, assume_centered=True)[0]
+    # clusters of identical samples have no spread
+    within += np.eye(len(within)) * (1e-9 * np.trace(within) or 1.0)
+    # in this metric all directions within clusters are equally wide, as in linear discriminant analysis
+    weighted = np.linalg.solve(within, centres.T)
+    products = centres @ weighted
+    own = np.diag(products)
+    distances = own[:, None] + own[None, :] - 2 * products
+    near_own, middle, near_other = np.zeros((3, len(large), len(large)))
+    for i, label in enumerate(large):
+        projected = tested[tested_labels == label] @ weighted
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # 0 at the own centre, 1 at the other
+            place = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
+        near_own[i] = (np.abs(place) <= 0.25).sum(axis=0)
+        middle[i] = (np.abs(place - 0.5) < 0.25).sum(axis=0)
+        near_other[i] = (np.abs(place - 1) <= 0.25).sum(axis=0)
+    beside, between = near_own + near_other.T, middle + middle.T
+    depth = (beside - between) / np.sqrt(np.maximum(beside + between, 1))
+    depth = np.minimum(depth, depth.T)
+    np.fill_diagonal(depth, np.inf)
+    return float(np.average(depth.min(axis=1), weights=sizes[large]))
 
 
 def deciding_columns(X: Any) -> tuple[NDArray[np.int64], float]:

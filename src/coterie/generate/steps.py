@@ -1,0 +1,40 @@
+"""Columns with few different values, such as yes/no or marks from 1 to 5, as if they were continuous."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def fill_steps(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Spread equal values evenly over the space up to the next smaller and the next larger value.
+
+    A gap between two values of a column is a property of the scale, not of the samples. Where density
+    matters, it would be taken for a gap between two clusters. Columns in which most values occur only
+    once stay as they are.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    rng : numpy Generator
+
+    Returns
+    -------
+    ndarray, shape (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.generate.steps import fill_steps
+    >>> filled = fill_steps(np.array([[0.0], [0.0], [1.0], [1.0]]), np.random.default_rng(0))
+    >>> bool((filled[:2] < 0.5).all() and (filled[2:] > 0.5).all())
+    True
+    """
+    filled = np.array(X, dtype=np.float64)
+    n_values = (np.diff(np.sort(filled, axis=0), axis=0) > 0).sum(axis=0) + 1
+    for j in np.flatnonzero((n_values > 1) & (2 * n_values <= len(filled))):
+        values, codes = np.unique(filled[:, j], return_inverse=True)
+        half = np.diff(values) / 2
+        below, above = np.r_[half[0], half], np.r_[half, half[-1]]
+        filled[:, j] = rng.uniform((values - below)[codes], (values + above)[codes])
+    return filled
