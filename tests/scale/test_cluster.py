@@ -302,19 +302,6 @@ def test_joblib_has_the_members_fitted_on_the_workers(cluster):
     assert {member.process_ for member in model.members_} == {os.getpid()}
 
 
-def test_batches_follow_the_rows_on_the_workers(cluster):
-    X = features(2000)
-
-    def labels(chunk: int) -> np.ndarray:
-        array = da.from_array(X, chunks=(chunk, 3))
-        pool = kmeans_pool_dask(array, 3, 5, sample=100, batch=300, random_state=0)
-        return pool.labels.compute()
-
-    there = labels(450)
-    with dask.config.set(scheduler="synchronous"):
-        np.testing.assert_array_equal(labels(2000), there)
-
-
 @pytest.mark.parametrize("bokeh", [None, SimpleNamespace(origin=None), SimpleNamespace(origin="x")])
 def test_the_dashboard_has_an_address(cluster, monkeypatch, bokeh):
     monkeypatch.setattr("coterie.scale.engine.find_spec", lambda name: bokeh)

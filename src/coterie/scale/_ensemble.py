@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,17 +17,15 @@ from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.compress import DistinctRows
-from coterie.ensemble.ids import MIN_ROWS_OF_IDS, refuse_id_columns
+from coterie.ensemble.ids import refuse_id_columns
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
-from coterie.scale._table import LabelTable, is_plain_integer, merge_tables
+from coterie.scale._table import LabelTable, merge_tables
 from coterie.scale.engine import compute
 from coterie.scale.source import Layout, Source, is_array, open_labels, read_blocks
 
 # Tables merged in one task.
 SPLIT_EVERY = 8
-# Hashes of a sketch: 32 KiB, and a standard error of 1.6 %.
-SKETCHED = 2**12
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -67,8 +65,8 @@ def ensemble_from_dask(
     member_weight : array, optional
         Positive weight of each member.
     memory_budget : int, str or None, default None
-        Bytes that the distinct rows may take in this process. Their number is estimated while
-        partitions are read, from a sketch of 32 KiB per partition. Too many raise an error at once.
+        Bytes that the distinct rows may take in this process. Too many raise an error as soon as
+        one task holds them.
     split_every : int, default 8
         Number of tables merged in one task.
     client : distributed.Client, optional
@@ -121,21 +119,27 @@ def _compressed(
     client: Any,
     callback: Progress | None,
 ) -> LabelTable:
-    """The distinct rows of all partitions; too many raise an error as soon as that is known."""
+    """The distinct rows of all partitions; a merged table of too many raises an error."""
     from dask import delayed
 
+    layout, budget = source.layout, bytes_allowed(memory_budget)
     level = [
-        delayed(collapse)(part, source.layout, part_name) for part, part_name in source.named_parts
+        delayed(collapse)(part, layout, part_name, budget) for part, part_name in source.named_parts
     ]
-    sketches = [delayed(Sketch.of)(table) for table in level]
+    counts = [delayed(attrgetter("n_rows"))(table) for table in level]
     while len(level) > 1:
         level = [
-            delayed(merge_tables)(level[begin : begin + split_every])
+            delayed(_merge)(level[begin : begin + split_every], layout, budget)
             for begin in range(0, len(level), split_every)
         ]
-    watch = _Watch(source.layout, len(sketches), bytes_allowed(memory_budget), callback)
+    done = itertools.count(1)
+
+    def report(_: int) -> None:
+        if callback is not None:
+            callback(next(done), len(counts))
+
     try:
-        table: LabelTable = compute(sketches, level[0], watch, client)
+        table: LabelTable = compute(counts, level[0], report, client)
     except KeyError:
         # Dask selects the columns of a dataframe, and its error does not name the partition.
         source.blame(client)
@@ -143,130 +147,36 @@ def _compressed(
     return table
 
 
-def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
+def collapse(part: Any, layout: Layout, part_name: str, budget: int) -> LabelTable:
     """The distinct rows of one partition."""
     table = LabelTable.empty(len(layout.names))
     for _, rows, _ in read_blocks(part, layout, part_name):
         block = LabelTable.of(rows)
-        table = block if len(table.codes) == 0 else merge_tables([table, block])
+        table = _merge([block] if len(table.codes) == 0 else [table, block], layout, budget)
     return table
 
 
-@dataclass
-class _Watch:
-    """Merges the sketches as they arrive, and raises an error once the estimate is too large."""
-
-    layout: Layout
-    parts: int
-    budget: int
-    callback: Progress | None
-    done: int = 0
-    merged: Sketch | None = None
-
-    def __call__(self, sketch: Sketch) -> None:
-        self.merged = sketch if self.merged is None else self.merged.merge(sketch)
-        self.done += 1
-        estimate = self.merged.estimate()
-        # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
-        needed = estimate * (10 * len(self.layout.names) + 80)
-        if needed > self.budget:
-            raise self._refusal(estimate, needed)
-        if self.callback is not None:
-            self.callback(self.done, self.parts)
-
-    def _refusal(self, estimate: float, needed: float) -> MemoryBudgetError:
-        assert self.merged is not None
-        read = (
-            f"the {self.parts} partitions"
-            if self.done == self.parts
-            else f"{self.done} of {self.parts} partitions"
+def _merge(tables: Sequence[LabelTable], layout: Layout, budget: int) -> LabelTable:
+    """The distinct rows of several tables; raises MemoryBudgetError if they are too many."""
+    table = merge_tables(tables)
+    # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
+    needed = len(table.codes) * (10 * len(layout.names) + 80)
+    if needed <= budget:
+        return table
+    text = (
+        f"{len(table.codes):,} distinct label rows among the first {table.n_rows:,} rows that were "
+        f"compressed need {shown_bytes(needed)}, but the memory budget is {shown_bytes(budget)}"
+    )
+    widest = int(np.argmax([len(values) for values in table.categories]))
+    if len(table.categories[widest]) == table.n_rows:
+        raise MemoryBudgetError(
+            f"{text}. Column {layout.names[widest]!r} differs in every row, as an id does",
+            "name it with {id}, or leave it out with {columns}",
         )
-        text = (
-            f"about {estimate:,.0f} distinct label rows in {read} ({self.merged.rows:,} rows) need "
-            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self.budget)}"
-        )
-        unique = np.flatnonzero(self.merged.labels == self.merged.rows)
-        if unique.size and self.merged.rows >= MIN_ROWS_OF_IDS:
-            name = self.layout.names[unique[0]]
-            return MemoryBudgetError(
-                f"{text}. Column {name!r} differs in every row, as an id does",
-                "name it with {id}, or leave it out with {columns}",
-            )
-        widest = self.layout.names[int(np.argmax(self.merged.labels))]
-        return MemoryBudgetError(
-            f"{text}. Give fewer members, or members with fewer clusters (the most are in "
-            f"{widest!r}), or raise memory_budget."
-        )
-
-
-# ---------------------------------------------------------------------- number of distinct rows
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """An estimate of the number of distinct rows, from a few kilobytes per partition.
-
-    Bottom-k sketch (Beyer, Haas, Reinwald, Sismanis and Gemulla, 2007): the smallest hashes of the
-    rows. The more distinct rows there are, the closer to zero they lie. The sketch of several
-    partitions holds the smallest of their hashes, whatever the order or the number of partitions.
-
-    Attributes
-    ----------
-    smallest : ndarray of uint64
-        The smallest hashes, ascending. If there are fewer than SKETCHED, these are all.
-    rows : int
-        Rows of the partitions, including repeated ones.
-    labels : ndarray of int64, shape (m,)
-        Distinct labels of each member, summed over partitions.
-    """
-
-    smallest: NDArray[np.uint64]
-    rows: int
-    labels: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, table: LabelTable) -> Self:
-        """The sketch of one partition."""
-        labels = np.array([len(values) for values in table.categories], dtype=np.int64)
-        return cls(np.unique(row_hashes(table))[:SKETCHED], table.n_rows, labels)
-
-    def merge(self, other: Sketch) -> Sketch:
-        """The sketch of the rows of both."""
-        return Sketch(
-            np.union1d(self.smallest, other.smallest)[:SKETCHED],
-            self.rows + other.rows,
-            self.labels + other.labels,
-        )
-
-    def estimate(self) -> float:
-        """Approximate number of distinct rows."""
-        if len(self.smallest) < SKETCHED:
-            return len(self.smallest)
-        return (SKETCHED - 1) * 2.0**64 / float(self.smallest[-1])
-
-
-def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
-    """One hash per distinct row, computed from labels because codes differ between partitions."""
-    hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
-    for j, categories in enumerate(table.categories):
-        # A missing label has the code -1 and selects the last entry.
-        of_label = np.append(_label_hashes(categories), np.uint64(1))
-        hashes = mix_bits(hashes * GOLDEN ^ of_label[table.codes[:, j]])
-    return hashes
-
-
-def _label_hashes(categories: NDArray[Any]) -> NDArray[np.uint64]:
-    if is_plain_integer(categories):
-        return mix_bits(categories.astype(np.int64).view(np.uint64) + GOLDEN)
-    return np.array([_label_hash(value) for value in categories.tolist()], dtype=np.uint64)
-
-
-def _label_hash(value: object) -> int:
-    if type(value) is int and -(2**63) <= value < 2**63:
-        return int(_label_hashes(np.array([value]))[0])
-    # Python's own hash of a text differs between processes.
-    text = f"{type(value).__name__} {value!r}"
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+    raise MemoryBudgetError(
+        f"{text}. Give fewer members, or members with fewer clusters (the most are in "
+        f"{layout.names[widest]!r}), or raise memory_budget."
+    )
 
 
 def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
