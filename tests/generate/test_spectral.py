@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances
 
 from coterie.generate import spectral_pool
@@ -35,3 +36,11 @@ def test_members_with_the_same_bandwidth_share_their_eigenvectors():
 
 def test_fewer_members_than_bandwidths():
     assert spectral_pool(X, 2, 3, random_state=0).n_members == 2
+
+
+def test_clusters_of_many_samples():
+    many = np.concatenate([X + 20 * i for i in range(7)])
+    pool = spectral_pool(many, 9, 7, random_state=0)
+    labels = pool.expand(pool.labels)
+    assert len(labels) == 630
+    assert max(adjusted_rand_score(np.repeat(np.arange(7), 90), member) for member in labels.T) == 1

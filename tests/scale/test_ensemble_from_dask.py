@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -50,8 +51,9 @@ def test_any_partitioning_gives_the_ensemble_in_memory(rows, cuts, split_every):
         labels[0, j] = max(labels[0, j], 0)
     edges = sorted({0, len(labels), *(cut for cut in cuts if cut < len(labels))})
     array = da.from_array(labels, chunks=(tuple(np.diff(edges)), 4))
-    with dask.config.set(scheduler="synchronous"):
-        found = ensemble_from_dask(array, split_every=split_every)
+    merged = patch("coterie.scale._ensemble.SPLIT_EVERY", split_every)
+    with dask.config.set(scheduler="synchronous"), merged:
+        found = ensemble_from_dask(array)
     same_rows(found, Ensemble.from_labels(labels))
 
 

@@ -55,8 +55,6 @@ SAMPLE_NAME = re.compile(
     re.IGNORECASE,
 )
 MIN_SAMPLE_NAMES = 4
-# with fewer members, two halves of them differ too much to choose k
-CHOOSING_MEMBERS = 30
 
 
 def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -309,6 +307,7 @@ def chosen_k(
     """The choice of k if a range was given, else None."""
     if not isinstance(arguments.clusters, tuple):
         return None
+    from coterie.consensus import CHOOSING_MEMBERS
     from coterie.select import select_k
 
     low, high = arguments.clusters

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
 from coterie.core.errors import LabelError, MemoryBudgetError
-from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
+from coterie.core.params import BUDGET, CALLBACK, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.compress import DistinctRows
@@ -37,7 +37,6 @@ def ensemble_from_dask(
     missing: Missing = -1,
     member_weight: ArrayLike | None = None,
     memory_budget: Budget = None,
-    split_every: int = SPLIT_EVERY,
     client: Any = None,
     callback: Progress | None = None,
 ) -> Ensemble:
@@ -67,8 +66,6 @@ def ensemble_from_dask(
     memory_budget : int, str or None, default None
         Bytes that the distinct rows may take in this process. Too many raise an error as soon as
         one task holds them.
-    split_every : int, default 8
-        Number of tables merged in one task.
     client : distributed.Client, optional
         The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
@@ -90,12 +87,12 @@ def ensemble_from_dask(
     """
     check_parameters(
         "ensemble_from_dask",
-        {"split_every": split_every, "memory_budget": memory_budget, "callback": callback},
-        {"split_every": Integer(2), "memory_budget": BUDGET, "callback": CALLBACK},
+        {"memory_budget": memory_budget, "callback": callback},
+        {"memory_budget": BUDGET, "callback": CALLBACK},
     )
     source = open_labels(labels, columns, id, missing)
     weight = checked_weights(member_weight, len(source.layout.names))
-    table = _compressed(source, split_every, memory_budget, client, callback)
+    table = _compressed(source, memory_budget, client, callback)
     if table.n_rows == 0:
         raise LabelError("no samples: the partitions are empty")
     if not is_array(source.collection):
@@ -114,7 +111,6 @@ def ensemble_from_dask(
 
 def _compressed(
     source: Source,
-    split_every: int,
     memory_budget: Budget,
     client: Any,
     callback: Progress | None,
@@ -129,8 +125,8 @@ def _compressed(
     counts = [delayed(attrgetter("n_rows"))(table) for table in level]
     while len(level) > 1:
         level = [
-            delayed(_merge)(level[begin : begin + split_every], layout, budget)
-            for begin in range(0, len(level), split_every)
+            delayed(_merge)(level[begin : begin + SPLIT_EVERY], layout, budget)
+            for begin in range(0, len(level), SPLIT_EVERY)
         ]
     done = itertools.count(1)
 
