@@ -103,8 +103,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         ``n_clusters``. None is k-means.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
-        members with ``n_clusters`` clusters. If members with many small clusters show a gap that these
-        cut across, as between two moons, None takes members with many clusters instead: about half
+        members with ``n_clusters`` clusters. If members with many small clusters show a border that
+        these cut across, as between two moons, None takes members with many clusters instead: about half
         the square root of n to the square root of n. Such members, and those of a sparse matrix, are
         k-means. Generators other than "auto" and "kmeans" draw from
         (n_clusters, max(2 n_clusters, sqrt n)).
@@ -309,7 +309,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                         f"{type(self).__name__}: {name} is only used with generator='subsample' or "
                         f"'features', but generator is {self.generator!r}"
                     )
-        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
+        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_border"):
             self.__dict__.pop(attribute, None)
 
     def _combined(
@@ -394,9 +394,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
-        if self._gap is None:
+        if self._border is None:
             doubts.append(
-                "Members with many small clusters sometimes show a gap that the partition cuts across, "
+                "Members with many small clusters sometimes show a border that the partition cuts across, "
                 "and sometimes not."
             )
         X = self._complete(self._features)
@@ -407,7 +407,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             # of rows in partitions, only a sample is in memory
             kept = np.ones(X.shape[0], dtype=bool)
             labels = clusters_of_rows(ensemble, solver.cluster_votes_.labels, pool.predict(X))
-        if self._takes_few_clusters and not self._gap:
+        if self._takes_few_clusters and not self._border:
             # outliers would widen the cloud
             doubts.append(cloud_doubt(X[kept], labels[kept], rng))
         if count := int((~kept).sum()):
@@ -540,8 +540,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self._features = self._prepared(rows, np.random.default_rng(seeds[0]))
         self._n_clusters = self._chosen_n_clusters(np.random.default_rng(seeds[1]))
         pool = self._make_members(seeds[0])
-        self._gap = self._shows_gap(pool, np.random.default_rng(seeds[0]))
-        return self._make_members(seeds[0]) if self._gap else pool
+        self._border = self._shows_border(pool, np.random.default_rng(seeds[0]))
+        return self._make_members(seeds[0]) if self._border else pool
 
     def _complete(self, X: Any) -> Any:
         return X if self._gaps is None else self._gaps.filled_by_mean(X)
@@ -595,11 +595,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     @property
     def _takes_few_clusters(self) -> bool:
-        """Whether the members have as many clusters as the consensus, unless there is a gap."""
+        """Whether the members have as many clusters as the consensus, unless they cut across a border."""
         return self.generator in ("auto", "kmeans") and self.member_clusters is None
 
-    def _shows_gap(self, pool: Pool, rng: np.random.Generator) -> bool | None:
-        """Whether many small clusters show a gap that the members cut across; None if unsure."""
+    def _shows_border(self, pool: Pool, rng: np.random.Generator) -> bool | None:
+        """Whether many small clusters show a border that the members cut across; None if unsure."""
         if self._n_clusters is None or not self._takes_few_clusters:
             return False
         X = self._complete(self._features)
@@ -646,7 +646,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return "sqrt"
         if n_clusters == 1:
             return 2, max(20, int(np.sqrt(n)))
-        if getattr(self, "_gap", False):
+        if getattr(self, "_border", False):
             return many_clusters(n_clusters, n)
         if self._takes_few_clusters:
             return n_clusters
