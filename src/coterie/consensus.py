@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -31,6 +31,7 @@ from coterie.core.params import (
 from coterie.core.random import child_seeds, generator
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
+from coterie.ensemble.ids import index_ids
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table
 from coterie.generate.features import explained_errors, refuse_not_finite
@@ -45,7 +46,7 @@ from coterie.generate.members import (
     is_clusterer,
     make_pool,
 )
-from coterie.generate.sources import FeatureSource, InMemory, is_lazy
+from coterie.generate.sources import FeatureSource, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
 from coterie.select.resolution import many_clusters, shows_gap
 from coterie.select.structure import cloud_doubt, column_doubt
@@ -65,6 +66,24 @@ SMALL_SHARE = 0.01
 # How often the members may be fitted again without outliers, and which share may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """Features in memory: their rows are the samples of the ensemble."""
+
+    X: Any
+
+    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
+        return fit(self.X)
+
+    def ensemble(self, pool: Any) -> Ensemble:
+        ids = index_ids(self.X)
+        # A copy would compute the order of its members again.
+        return pool.ensemble() if ids is None else replace(pool.ensemble(), sample_ids=ids)
+
+    def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
+        return values
 
 
 def _is_range(value: object) -> bool:
@@ -277,7 +296,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         seeds = child_seeds(rng, 4)
         pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
         ensemble, solver = self._combined(source, pool, seeds)
-        if isinstance(source, InMemory):
+        if isinstance(source, _InMemory):
             pool, ensemble, solver = self._without_outliers(source, pool, ensemble, solver, seeds)
         self.solver_: LabelConsensus = solver
         self.pool_ = pool
@@ -329,7 +348,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _without_outliers(
         self,
-        source: InMemory,
+        source: _InMemory,
         pool: Pool,
         ensemble: Ensemble,
         solver: LabelConsensus,
@@ -474,7 +493,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "adata.obsm['X_pca'] or adata.to_df()"
             )
         if not is_lazy(X) and not isinstance(X, FeatureSource):
-            return InMemory(X)
+            return _InMemory(X)
         self._refuse_noise("needs rows in memory")
         if not _predicts(self):
             raise ParameterError(
