@@ -177,7 +177,7 @@ def test_too_many_distinct_rows_are_refused_early():
 
     blocks = [da.from_delayed(delayed(part)(i), (1000, 8), labels.dtype) for i in range(20)]
     with pytest.raises(
-        MemoryBudgetError, match=r"\d,\d+ distinct label rows among the first \d,000 rows"
+        MemoryBudgetError, match=r"\d,\d+ distinct label rows among \d,000 rows"
     ) as caught:
         ensemble_from_dask(da.concatenate(blocks), memory_budget="1MB")
     assert "fewer members" in str(caught.value)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +64,7 @@ def ensemble_from_dask(
         Positive weight of each member.
     memory_budget : int, str or None, default None
         Bytes that the distinct rows may take in this process. Too many raise an error as soon as
-        one task holds them.
+        a table on a worker has them.
     client : distributed.Client, optional
         The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
@@ -115,27 +114,27 @@ def _compressed(
     client: Any,
     callback: Progress | None,
 ) -> LabelTable:
-    """The distinct rows of all partitions; a merged table of too many raises an error."""
+    """The distinct rows of all partitions; the first table with too many raises an error."""
     from dask import delayed
 
     layout, budget = source.layout, bytes_allowed(memory_budget)
-    level = [
-        delayed(collapse)(part, layout, part_name, budget) for part, part_name in source.named_parts
-    ]
-    counts = [delayed(attrgetter("n_rows"))(table) for table in level]
+    level = [delayed(collapse)(part, layout, part_name) for part, part_name in source.named_parts]
+    sizes = [delayed(_Size.of)(table, True) for table in level]
     while len(level) > 1:
         level = [
-            delayed(_merge)(level[begin : begin + SPLIT_EVERY], layout, budget)
+            delayed(merge_tables)(level[begin : begin + SPLIT_EVERY])
             for begin in range(0, len(level), SPLIT_EVERY)
         ]
-    done = itertools.count(1)
+        sizes += [delayed(_Size.of)(table, False) for table in level]
+    partitions_read = itertools.count(1)
 
-    def report(_: int) -> None:
-        if callback is not None:
-            callback(next(done), len(counts))
+    def watch(size: _Size) -> None:
+        _refuse_too_many(size, layout, budget)
+        if size.is_partition and callback is not None:
+            callback(next(partitions_read), len(source.parts))
 
     try:
-        table: LabelTable = compute(counts, level[0], report, client)
+        table: LabelTable = compute(sizes, level[0], watch, client)
     except KeyError:
         # Dask selects the columns of a dataframe, and its error does not name the partition.
         source.blame(client)
@@ -143,28 +142,41 @@ def _compressed(
     return table
 
 
-def collapse(part: Any, layout: Layout, part_name: str, budget: int) -> LabelTable:
+def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
     """The distinct rows of one partition."""
     table = LabelTable.empty(len(layout.names))
     for _, rows, _ in read_blocks(part, layout, part_name):
         block = LabelTable.of(rows)
-        table = _merge([block] if len(table.codes) == 0 else [table, block], layout, budget)
+        table = block if len(table.codes) == 0 else merge_tables([table, block])
     return table
 
 
-def _merge(tables: Sequence[LabelTable], layout: Layout, budget: int) -> LabelTable:
-    """The distinct rows of several tables; raises MemoryBudgetError if they are too many."""
-    table = merge_tables(tables)
+class _Size(NamedTuple):
+    """What this process learns of a table before the last one arrives."""
+
+    is_partition: bool
+    n_rows: int
+    n_distinct: int
+    n_labels: list[int]
+
+    @classmethod
+    def of(cls, table: LabelTable, is_partition: bool) -> Self:
+        n_labels = [len(values) for values in table.categories]
+        return cls(is_partition, table.n_rows, len(table.codes), n_labels)
+
+
+def _refuse_too_many(size: _Size, layout: Layout, budget: int) -> None:
+    """Raise MemoryBudgetError if the distinct rows of a table exceed the budget."""
     # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
-    needed = len(table.codes) * (10 * len(layout.names) + 80)
+    needed = size.n_distinct * (10 * len(layout.names) + 80)
     if needed <= budget:
-        return table
+        return
     text = (
-        f"{len(table.codes):,} distinct label rows among the first {table.n_rows:,} rows that were "
-        f"compressed need {shown_bytes(needed)}, but the memory budget is {shown_bytes(budget)}"
+        f"{size.n_distinct:,} distinct label rows among {size.n_rows:,} rows need "
+        f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(budget)}"
     )
-    widest = int(np.argmax([len(values) for values in table.categories]))
-    if len(table.categories[widest]) == table.n_rows:
+    widest = int(np.argmax(size.n_labels))
+    if size.n_labels[widest] == size.n_rows:
         raise MemoryBudgetError(
             f"{text}. Column {layout.names[widest]!r} differs in every row, as an id does",
             "name it with {id}, or leave it out with {columns}",
