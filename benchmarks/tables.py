@@ -252,7 +252,7 @@ def compare(half: str | None, n_seeds: int, n_jobs: int) -> None:
 
 
 def calibrated(table: RealTable, n_seeds: int) -> dict[str, Any]:
-    """Promised and measured agreement of each of several runs with the other runs."""
+    """Expected and measured agreement of each of several runs with the other runs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         models = [
