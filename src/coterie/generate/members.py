@@ -354,16 +354,18 @@ def spectral_plans(
     The members with the same bandwidth share its eigenvectors: one with k clusters uses the first k.
     """
     n = X.shape[0]
+    bandwidths = BANDWIDTHS[:n_members]
+    jobs = min(effective_n_jobs(n_jobs), len(bandwidths))
+    # the distances, and per job a kernel and the copy that LAPACK works on
     require(
-        8 * (1 + 2 * effective_n_jobs(n_jobs)) * n * n,
+        8 * (1 + 2 * jobs) * n * n,
         f"Spectral clustering of n = {n:,} samples",
-        "Use kmeans_pool, which needs no n x n matrix.",
+        "Use fewer jobs, or kmeans_pool, which needs no n x n matrix.",
         memory_budget,
     )
     drawn = draw_counts(X, n_members, n_clusters, rng)
-    bandwidths = BANDWIDTHS[:n_members]
     widths = [max(k for k, _ in drawn[b :: len(BANDWIDTHS)]) for b in range(len(bandwidths))]
-    vectors = gaussian_eigenvectors(X, bandwidths, widths, n_jobs)
+    vectors = gaussian_eigenvectors(X, bandwidths, widths, jobs)
     first = np.cumsum([0, *widths])
     plans = []
     for j, (k, seed) in enumerate(drawn):
