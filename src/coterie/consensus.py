@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from coterie.core.random import child_seeds, generator
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
+from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.gaps import Gaps
@@ -45,6 +46,7 @@ from coterie.generate.members import (
     is_clusterer,
     make_pool,
 )
+from coterie.generate.sources import FeatureSource, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
 from coterie.select.resolution import many_clusters, shows_gap
 from coterie.select.structure import cloud_doubt, column_doubt
@@ -64,23 +66,6 @@ SMALL_SHARE = 0.01
 # How often the members may be fitted again without outliers, and which share may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
-
-
-@runtime_checkable
-class FeatureSource(Protocol):
-    """Features that ``fit`` takes besides arrays, such as rows in Dask.
-
-    :func:`coterie.scale.features_from_dask` makes one.
-    """
-
-    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
-        """Call ``fit`` on rows held in memory, and return the pool that labels all rows."""
-
-    def ensemble(self, pool: Any) -> Ensemble:
-        """The labels of all rows, compressed."""
-
-    def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
-        """Values per sample of the ensemble, copied to all rows."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +88,6 @@ class _InMemory:
 
 def _is_range(value: object) -> bool:
     return isinstance(value, tuple) and COUNT.admits(value)
-
-
-def _is_lazy(X: object) -> bool:
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def _predicts(estimator: ConsensusClustering) -> bool:
@@ -141,8 +122,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         ``n_clusters``. None is k-means.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
-        members with ``n_clusters`` clusters. If members with many small clusters show a gap that these
-        cut across, as between two moons, None takes members with many clusters instead: about half
+        members with ``n_clusters`` clusters. If members with many small clusters show a border that
+        these cut across, as between two moons, None takes members with many clusters instead: about half
         the square root of n to the square root of n. Such members, and those of a sparse matrix, are
         k-means. Generators other than "auto" and "kmeans" draw from
         (n_clusters, max(2 n_clusters, sqrt n)).
@@ -309,22 +290,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         y : None
             Ignored. Present for API consistency.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
-        if isinstance(self.solver, str):
-            # Reject an unknown method before generating members.
-            find_method(self.solver)
-        if self.generator not in ("subsample", "features"):
-            for name in ("share", "clusterer"):
-                if getattr(self, name) is not None:
-                    raise ParameterError(
-                        f"{type(self).__name__}: {name} is only used with generator='subsample' or "
-                        f"'features', but generator is {self.generator!r}"
-                    )
+        self._check()
         source = self._source_of(X)
         rng = generator(self.random_state)
-        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_gap"):
-            # An earlier fit may have left it.
-            self.__dict__.pop(attribute, None)
         seeds = child_seeds(rng, 4)
         pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
         ensemble, solver = self._combined(source, pool, seeds)
@@ -346,6 +314,22 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.n_iter_: int = solver.n_iter_
         del self._features
         return self
+
+    def _check(self) -> None:
+        """Check the parameters before any work, and forget an earlier fit."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        if isinstance(self.solver, str):
+            # Reject an unknown method before generating members.
+            find_method(self.solver)
+        if self.generator not in ("subsample", "features"):
+            for name in ("share", "clusterer"):
+                if getattr(self, name) is not None:
+                    raise ParameterError(
+                        f"{type(self).__name__}: {name} is only used with generator='subsample' or "
+                        f"'features', but generator is {self.generator!r}"
+                    )
+        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_border"):
+            self.__dict__.pop(attribute, None)
 
     def _combined(
         self, source: FeatureSource, pool: Pool, seeds: NDArray[np.int64]
@@ -401,7 +385,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 )
                 break
             try:
-                pool = self._make_members(self._features, self._n_clusters, seeds[0], aside)
+                pool = self._make_members(seeds[0], aside)
                 ensemble, solver = self._combined(source, pool, seeds)
             except ParameterError:
                 # too few distinct rows are left
@@ -429,9 +413,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
-        if self._gap is None:
+        if self._border is None:
             doubts.append(
-                "Members with many small clusters sometimes show a gap that the partition cuts across, "
+                "Members with many small clusters sometimes show a border that the partition cuts across, "
                 "and sometimes not."
             )
         X = self._complete(self._features)
@@ -441,8 +425,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         else:
             # of rows in partitions, only a sample is in memory
             kept = np.ones(X.shape[0], dtype=bool)
-            labels = _clusters_of(ensemble, solver.cluster_votes_.labels, pool.predict(X))
-        if self._takes_few_clusters and not self._gap:
+            labels = clusters_of_rows(ensemble, solver.cluster_votes_.labels, pool.predict(X))
+        if self._takes_few_clusters and not self._border:
             # outliers would widen the cloud
             doubts.append(cloud_doubt(X[kept], labels[kept], rng))
         if count := int((~kept).sum()):
@@ -473,8 +457,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             raise ParameterError(
                 f"predict needs members that can predict; these cannot: {', '.join(unable[:5])}"
             )
-        clusters = partial(_clusters_of, self.ensemble_, self.solver_.cluster_votes_.labels)
-        if _is_lazy(X):
+        clusters = partial(clusters_of_rows, self.ensemble_, self.solver_.cluster_votes_.labels)
+        if is_lazy(X):
             from coterie.scale import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
@@ -508,7 +492,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 f"{type(self).__name__}: X is an AnnData object; give its features, such as "
                 "adata.obsm['X_pca'] or adata.to_df()"
             )
-        if not _is_lazy(X) and not isinstance(X, FeatureSource):
+        if not is_lazy(X) and not isinstance(X, FeatureSource):
             return _InMemory(X)
         self._refuse_noise("needs rows in memory")
         if not _predicts(self):
@@ -517,7 +501,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 "outside of a sample; for dask collections use 'kmeans', 'subsample', 'features' "
                 "or clusterers that can predict"
             )
-        if not _is_lazy(X):
+        if not is_lazy(X):
             return X
         from coterie.scale import features_from_dask
 
@@ -568,28 +552,27 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return gaps if gaps is not None and gaps.any else None
 
     def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
-        """Fit the members on rows in memory, after choosing the number of clusters if it is not given.
+        """Prepare rows in memory, choose the number of clusters, and make the members.
 
         The members have their own seed, so that they are the same whether k is given or chosen.
         """
-        X = self._prepared(rows, np.random.default_rng(seeds[0]))
-        self._features = X
-        if isinstance(self.n_clusters, str | tuple):
-            self.selection_: Selection = self._choose(X, np.random.default_rng(seeds[1]))
-            self._n_clusters: int | None = self.selection_.recommended
-            _warn_of_choice(self.selection_)
-        else:
-            self._n_clusters = self.n_clusters
-        pool = self._make_members(X, self._n_clusters, seeds[0], None)
-        self._gap: bool | None = False
-        if isinstance(self._n_clusters, int) and self._takes_few_clusters:
-            gap_rng = np.random.default_rng(seeds[0])
-            complete = self._complete(X)
-            self._gap = shows_gap(complete, pool.ensemble(), self._n_clusters, gap_rng, self.n_jobs)
-        return self._make_members(X, self._n_clusters, seeds[0], None) if self._gap else pool
+        self._features = self._prepared(rows, np.random.default_rng(seeds[0]))
+        self._n_clusters = self._chosen_n_clusters(np.random.default_rng(seeds[1]))
+        pool = self._make_members(seeds[0])
+        self._border = self._shows_border(pool, np.random.default_rng(seeds[0]))
+        return self._make_members(seeds[0]) if self._border else pool
 
     def _complete(self, X: Any) -> Any:
         return X if self._gaps is None else self._gaps.filled_by_mean(X)
+
+    def _chosen_n_clusters(self, rng: np.random.Generator) -> int | None:
+        """The given number of clusters, or the one that is recommended."""
+        if not isinstance(self.n_clusters, str | tuple):
+            # Members are chosen by the type int, which numpy's whole numbers do not have.
+            return None if self.n_clusters is None else int(self.n_clusters)
+        self.selection_: Selection = self._choose(self._features, rng)
+        _warn_of_choice(self.selection_)
+        return self.selection_.recommended
 
     def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
         """The comparison of numbers of clusters, on members of many sizes."""
@@ -631,22 +614,24 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     @property
     def _takes_few_clusters(self) -> bool:
-        """Whether the members have as many clusters as the consensus, unless there is a gap."""
+        """Whether the members have as many clusters as the consensus, unless they cut across a border."""
         return self.generator in ("auto", "kmeans") and self.member_clusters is None
 
-    def _make_members(
-        self,
-        X: Any,
-        n_clusters: int | None,
-        seed: int,
-        aside: NDArray[np.bool_] | None,
-    ) -> Pool:
+    def _shows_border(self, pool: Pool, rng: np.random.Generator) -> bool | None:
+        """Whether many small clusters show a border that the members cut across; None if unsure."""
+        if self._n_clusters is None or not self._takes_few_clusters:
+            return False
+        X = self._complete(self._features)
+        return shows_gap(X, pool.ensemble(), self._n_clusters, rng, self.n_jobs)
+
+    def _make_members(self, seed: int, aside: NDArray[np.bool_] | None = None) -> Pool:
+        """The members, fitted without the samples set aside."""
         with self._explained_rows():
             pool = make_pool(
-                X,
+                self._features,
                 self.generator,
                 self.n_members,
-                self._member_clusters(n_clusters, X.shape[0]),
+                self._member_clusters(self._n_clusters, self._features.shape[0]),
                 np.random.default_rng(seed),
                 self.n_jobs,
                 self.callback,
@@ -680,7 +665,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             return "sqrt"
         if n_clusters == 1:
             return 2, max(20, int(np.sqrt(n)))
-        if getattr(self, "_gap", False):
+        if getattr(self, "_border", False):
             return many_clusters(n_clusters, n)
         if self._takes_few_clusters:
             return n_clusters
@@ -699,31 +684,7 @@ def _warn_of_choice(selection: Selection) -> None:
             f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
             "selection_.labels; the confidence with one cluster is always 1 and carries no information",
             UserWarning,
-            stacklevel=3,
+            stacklevel=7,
         )
     elif not selection.tested:
-        warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=3)
-
-
-def _clusters_of(
-    ensemble: Ensemble, cluster_of: NDArray[np.int64], labels: NDArray[Any]
-) -> NDArray[np.int64]:
-    """Clusters of new rows, from the labels that the members give them."""
-    from coterie.numerics.nearest import nearest_clusters
-
-    columns = [_codes(labels[:, j], known) for j, known in enumerate(ensemble.categories)]
-    cluster_of, ensemble = cluster_of[ensemble.has_label], ensemble.without_blank
-    # Rows with the same labels are looked up once.
-    rows, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    clusters = nearest_clusters(
-        rows, ensemble.labels, ensemble.member_weight, ensemble.sizes, cluster_of
-    )
-    return clusters[inverse.reshape(-1)]
-
-
-def _codes(labels: NDArray[Any], known: NDArray[Any]) -> NDArray[np.int32]:
-    """A member's labels of new rows as codes of the ensemble, -1 for an unknown label."""
-    order = np.argsort(known)
-    rank = np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)
-    codes = order[rank]
-    return np.where(known[codes] == labels, codes, -1).astype(np.int32)
+        warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=7)

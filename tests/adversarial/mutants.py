@@ -72,6 +72,7 @@ _OF = {
     "evidence.enhancement.kernels": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.given": "evidence/test_given.py",
     "evidence.links": "evidence/test_links.py evidence/test_budget.py",
+    "evidence.new_rows": "evidence/test_new_rows.py",
     "evidence.propagation": (
         "evidence/test_propagation.py evidence/test_budget.py solvers/test_ecpcs.py"
     ),

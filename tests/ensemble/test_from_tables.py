@@ -174,7 +174,7 @@ def tables_of(*columns):
 
 @pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
 def test_ids_that_look_the_same_are_joined_and_said(one, other):
-    with pytest.warns(UserWarning, match=r"^1 id differs .* and were joined") as caught:
+    with pytest.warns(UserWarning, match=r"^1 id differs .* and they were joined") as caught:
         ensemble = Ensemble.from_tables(tables_of([one, "bob"], ["bob", other]), id="id")
     assert ascii(other) in str(caught[0].message)
     assert len(caught) == 1
@@ -218,7 +218,7 @@ def test_series_with_ids_that_look_the_same_are_aligned():
     labels = [ensemble.categories[1][code] for code in ensemble.labels[ensemble.inverse, 1]]
     assert labels == ["y", "y", "x"]
     with (
-        pytest.warns(UserWarning, match="1 id .* upper and lower case"),
+        pytest.warns(UserWarning, match="1 id .* differs .* upper and lower case"),
         pytest.raises(LabelError, match="2 ids are in only one of their indexes"),
     ):
         Ensemble.from_labels({"rna": one, "meth": one.rename({"ann": "Ann"})})

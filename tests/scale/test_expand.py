@@ -209,17 +209,15 @@ def test_a_failure_leaves_nothing(tmp_path, labels, monkeypatch):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_existing_directory_is_replaced_only_when_asked(tmp_path, labels):
+def test_an_existing_directory_must_be_empty(tmp_path, labels):
     array = da.from_array(labels, chunks=(1000, 6))
     ensemble = ensemble_from_dask(array)
     target = tmp_path / "out"
     target.mkdir()
     values = {"label": np.arange(ensemble.n_samples)}
     labels_to_parquet(target, ensemble, values, array)
-    (target / "old.parquet").write_bytes(b"")
     with pytest.raises(DataError, match="is not empty"):
         labels_to_parquet(target, ensemble, values, array)
-    labels_to_parquet(target, ensemble, values, array, overwrite=True)
     assert sorted(file.name for file in target.iterdir()) == [
         "part-00000.parquet",
         "part-00001.parquet",

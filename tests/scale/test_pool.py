@@ -247,64 +247,6 @@ def test_features_that_are_no_numbers_are_told_with_their_partition(X):
         kmeans_pool_dask(X)
 
 
-# ---------------------------------------------------------------------- mini-batches
-
-
-def test_batches_by_definition(X):
-    array = da.from_array(X, chunks=(700, 3))
-    start = kmeans_pool_dask(array, 2, 6, sample=200, random_state=1)
-    found = kmeans_pool_dask(array, 2, 6, sample=200, batch=450, random_state=1)
-    for before, after in zip(start.members, found.members, strict=True):
-        given = [[before.cluster_centers_[q], 1.0 * (before.labels_ == q).sum()] for q in range(6)]
-        for begin in range(0, 3000, 450):
-            rows = X[begin : begin + 450]
-            centres = np.array([centre for centre, _ in given])
-            nearest = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-            for q, (centre, count) in enumerate(given):
-                own = rows[nearest == q]
-                total = count + len(own)
-                given[q] = [(centre * count + own.sum(axis=0)) / total, total]
-        expected = np.array([centre for centre, _ in given])
-        np.testing.assert_allclose(after.cluster_centers_, expected, rtol=1e-10)
-        assert not hasattr(after, "labels_")
-        distances = ((X[:, None] - after.cluster_centers_) ** 2).sum(axis=2)
-        np.testing.assert_array_equal(after.predict(X), distances.argmin(axis=1))
-
-
-@pytest.mark.parametrize("batch", [64, 1000, 5000])
-def test_batches_do_not_depend_on_the_partitions(X, monkeypatch, batch):
-    # several tasks, also of these few rows
-    monkeypatch.setattr("coterie.scale.features.TASK_CELLS", 1200)
-
-    def labels(collection: object) -> np.ndarray:
-        pool = kmeans_pool_dask(collection, 3, 6, sample=300, batch=batch, random_state=1)
-        assert pool.sampled == 300
-        return np.asarray(pool.labels.compute())
-
-    first = labels(da.from_array(X, chunks=(3000, 3)))
-    for chunk in (700, 31):
-        np.testing.assert_array_equal(labels(da.from_array(X, chunks=(chunk, 3))), first)
-    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=5)
-    np.testing.assert_array_equal(labels(frame), first)
-
-
-def test_batches_bring_the_centres_of_a_small_sample_closer_to_all_rows(X):
-    def spread(batch: int | None) -> float:
-        pool = kmeans_pool_dask(da.from_array(X), 10, 8, sample=40, batch=batch, random_state=0)
-        squares = [
-            ((X[:, None] - member.cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
-            for member in pool.members
-        ]
-        return float(np.mean(squares))
-
-    assert spread(500) < 0.9 * spread(None)
-
-
-def test_a_batch_has_rows(X):
-    with pytest.raises(ParameterError, match="batch"):
-        kmeans_pool_dask(da.from_array(X), 2, 3, batch=0)
-
-
 # ---------------------------------------------------------------------- tables
 
 

@@ -55,8 +55,6 @@ SAMPLE_NAME = re.compile(
     re.IGNORECASE,
 )
 MIN_SAMPLE_NAMES = 4
-# with fewer members, two halves of them differ too much to choose k
-CHOOSING_MEMBERS = 30
 
 
 def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -136,7 +134,7 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
             files, arguments.id, arguments.label, arguments.truth, arguments.transpose, stages
         )
         ensemble, arguments.id = read.ensemble, read.id
-        model, selection = combined(arguments, ensemble, solver, stages)
+        model, selection = combined(arguments, log, ensemble, solver, stages)
         n = ensemble.n_samples
         result = log.result(
             model,
@@ -253,22 +251,24 @@ def requested_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
     return solver.set_params(random_state=arguments.seed)
 
 
-def _default_solver(arguments: argparse.Namespace, ensemble: Ensemble) -> LabelConsensus:
-    solver = solver_of(choose_method(ensemble, arguments.clusters).name)
-    n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else None
-    return solver.set_params(n_clusters=n_clusters, random_state=arguments.seed)
-
-
 def combined(
     arguments: argparse.Namespace,
+    log: RunLog,
     ensemble: Ensemble,
     solver: LabelConsensus | None,
     stages: Stages,
 ) -> tuple[LabelConsensus, Selection | None]:
     """The solver, fitted on an ensemble, and the choice of k if a range was given."""
-    selection = chosen_k(arguments, ensemble, solver, stages)
+    compared = solver
     if solver is None:
-        solver = _default_solver(arguments, ensemble)
+        choice = choose_method(ensemble, arguments.clusters)
+        log.method_reason = choice.reason
+        n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else None
+        solver = solver_of(choice.name)
+        solver.set_params(n_clusters=n_clusters, random_state=arguments.seed)
+        # with more rows, select_k cuts one dendrogram of a sample at every k
+        compared = solver if ensemble.n_microclusters <= MANY_ROWS else None
+    selection = chosen_k(arguments, ensemble, compared, stages)
     if selection is not None:
         solver.set_params(n_clusters=selection.recommended)
     stages.begin("combining")
@@ -309,16 +309,11 @@ def chosen_k(
     """The choice of k if a range was given, else None."""
     if not isinstance(arguments.clusters, tuple):
         return None
+    from coterie.consensus import CHOOSING_MEMBERS
     from coterie.select import select_k
 
     low, high = arguments.clusters
-    if isinstance(data, Ensemble):
-        most = data.n_microclusters
-        if solver is None and arguments.command != "select" and most <= MANY_ROWS:
-            # with more rows, select_k cuts one dendrogram of a sample at every k
-            solver = _default_solver(arguments, data)
-    else:
-        most = len(data)
+    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
     stages.begin("choosing the number of clusters")
     return select_k(
         data,
@@ -370,8 +365,8 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     )
     if result.selection is not None:
         screen.say(result.selection.reason)
-    if arguments.command == "combine" and arguments.method is None and not arguments.settings:
-        screen.say(f"Method: {choose_method(ensemble, arguments.clusters).reason}")
+    if log.method_reason:
+        screen.say(f"Method: {log.method_reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
     mean = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""

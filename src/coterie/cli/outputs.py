@@ -30,11 +30,15 @@ DISTINCT = "distinct"
 
 @dataclass
 class RunLog:
-    """What a command has done so far: warnings, complete files, and the time it began."""
+    """What a command has done so far: warnings, complete files, and the time it began.
+
+    ``method_reason`` says why a method was chosen, if the user did not choose one.
+    """
 
     caught: Sequence[warnings.WarningMessage] = ()
     written: list[tuple[str, Path]] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
+    method_reason: str = ""
 
     def warnings(self) -> list[str]:
         """The warnings for the user, each once; other kinds of warning are for programmers."""

@@ -88,7 +88,7 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
 
     def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
         ensemble = _read_partitions(files, arguments.label, arguments, client, stages)
-        model, selection = combined(arguments, ensemble, solver, stages)
+        model, selection = combined(arguments, log, ensemble, solver, stages)
         return Labelled(files, arguments.label, model, ensemble.n_members), selection
 
     _carry_out(arguments, log, arguments.files, work)

@@ -22,7 +22,7 @@ from coterie.ensemble.compress import (
     distinct_rows_of_columns,
     distinct_rows_of_matrix,
 )
-from coterie.ensemble.ids import id_vector, index_ids
+from coterie.ensemble.ids import id_vector
 from coterie.ensemble.missing import Missing
 from coterie.ensemble.read import (
     aligned,
@@ -146,8 +146,6 @@ class Ensemble:
         ['ann', 'bob', 'cy']
         """
         labels, ids = aligned(labels)
-        if ids is None:
-            ids = index_ids(labels)
         return cls._from_read(
             members_of_labels(labels, names, missing),
             sample_weight,

@@ -96,9 +96,9 @@ def checked_ids(
 
 
 def join_key(value: Any) -> Any:
-    """What an id is joined by: text in Unicode's normal form NFC, without what cannot be seen.
+    """The form by which an id is joined: text in Unicode's normal form NFC, without invisible characters.
 
-    Zero-width characters and space at the ends are dropped, and "7.0" is "7".
+    Zero-width characters and spaces at the ends are dropped, and "7.0" becomes "7".
 
     Examples
     --------
@@ -154,21 +154,22 @@ class JoinedIds:
         return self._tables[-1]
 
     def warn(self, stacklevel: int) -> None:
-        """Warn about ids that were joined though written differently, and about those that were not."""
+        """Warn about ids that were joined although they are written differently, or differ only in case."""
         if self._rewritten:
             count = len(self._rewritten)
             warnings.warn(
                 f"{counted(count, 'id')} {'differs' if count == 1 else 'differ'} between tables only in "
                 "characters that cannot be seen, in the way accents are stored, or as 7 and 7.0 do, "
-                f"and were joined ({_pairs(self._rewritten)})",
+                f"and they were joined ({_pairs(self._rewritten)})",
                 UserWarning,
                 stacklevel=stacklevel,
             )
         if doubtful := self._in_other_case():
+            verb = "differs" if len(doubtful) == 1 else "differ"
             warnings.warn(
-                f"{counted(len(doubtful), 'id')} of one table differ from an id of another only in "
-                f"upper and lower case, and were not joined ({_pairs(doubtful)}); if they are the same "
-                "samples, write them in the same way, for example in lower case",
+                f"{counted(len(doubtful), 'id')} of one table {verb} from an id of another only in "
+                f"upper and lower case, and they were not joined ({_pairs(doubtful)}); if they are the "
+                "same samples, write them in the same way, for example in lower case",
                 UserWarning,
                 stacklevel=stacklevel,
             )

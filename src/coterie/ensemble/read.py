@@ -68,7 +68,7 @@ def members_of_labels(
 
 
 def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
-    """Labels with all series in the same order of samples, and the ids from their index.
+    """Labels with all series in the same order of samples, and the ids from the index, if it has any.
 
     A list of arrays or series is a list of members, and becomes a mapping. Series whose index only
     counts the rows keep their order.
@@ -79,7 +79,7 @@ def aligned(labels: object) -> tuple[object, NDArray[Any] | None]:
         ]
         labels = dict(zip(with_suffixes(named), labels, strict=True))
     if not isinstance(labels, Mapping):
-        return labels, None
+        return labels, index_ids(labels)
     ids = {name: index_ids(column) for name, column in labels.items()}
     known = {name: given for name, given in ids.items() if given is not None}
     if not known:

@@ -7,26 +7,25 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 
 from coterie.core.budget import Budget, require
 from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, Kind
-from coterie.core.random import child_seeds, fix_signs
+from coterie.core.random import child_seeds
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.gaps import Gaps
 from coterie.generate.mixtures import MixtureClusterer
-from coterie.numerics.eigen import largest_eigenpairs
+from coterie.generate.spectral import SpectralKMeans, gaussian_eigenvectors
 
 Progress = Callable[[int, int], None]
 ClusterCount = int | Literal["sqrt"] | tuple[int, int]
@@ -46,8 +45,6 @@ SHAPES: tuple[Literal["kmeans", "tied", "full"], ...] = (
 )
 # Share of the samples or of the features that a member sees.
 SHARES = {"subsample": 0.8, "features": 0.5}
-# Below this order the dense eigensolver is faster than starting an iteration.
-DENSE_ORDER = 500
 
 
 class TooFewRows(ParameterError):
@@ -176,7 +173,7 @@ def make_pool(
     if not isinstance(generator, str):
         plans = estimator_plans(generator, None, rng)
     elif generator == "spectral":
-        seen, plans = spectral_plans(seen, n_members, n_clusters, rng)
+        seen, plans = spectral_plans(seen, n_members, n_clusters, rng, n_jobs)
         return fit_members(seen, plans, n_jobs=n_jobs, callback=callback)
     elif generator in ("auto", "kmeans"):
         make_plans = shape_plans if generator == "auto" else kmeans_plans
@@ -349,25 +346,34 @@ def spectral_plans(
     n_members: int,
     n_clusters: ClusterCount,
     rng: np.random.Generator,
+    n_jobs: int | None = None,
     memory_budget: Budget = None,
 ) -> tuple[NDArray[np.float64], list[MemberPlan]]:
-    """Squared distances and plans of :func:`spectral_pool`."""
+    """Eigenvectors for each bandwidth, side by side, and plans of :func:`spectral_pool` that use them.
+
+    The members with the same bandwidth share its eigenvectors: one with k clusters uses the first k.
+    """
     n = X.shape[0]
+    bandwidths = BANDWIDTHS[:n_members]
+    jobs = min(effective_n_jobs(n_jobs), len(bandwidths))
+    # the distances, and per job a kernel and the copy that LAPACK works on
     require(
-        8 * 3 * n * n,
+        8 * (1 + 2 * jobs) * n * n,
         f"Spectral clustering of n = {n:,} samples",
-        "Use kmeans_pool, which needs no n x n matrix.",
+        "Use fewer jobs, or kmeans_pool, which needs no n x n matrix.",
         memory_budget,
     )
     drawn = draw_counts(X, n_members, n_clusters, rng)
-    distances = euclidean_distances(X, squared=True).astype(np.float64)
-    mean = float(np.sqrt(distances).sum() / (n * (n - 1)))
+    widths = [max(k for k, _ in drawn[b :: len(BANDWIDTHS)]) for b in range(len(bandwidths))]
+    vectors = gaussian_eigenvectors(X, bandwidths, widths, jobs)
+    first = np.cumsum([0, *widths])
     plans = []
     for j, (k, seed) in enumerate(drawn):
-        factor = BANDWIDTHS[j % len(BANDWIDTHS)]
-        estimator = GaussianSpectral(k, factor * mean, seed)
-        plans.append(MemberPlan(f"{_name('spectral', j, n_members, k)}_s{factor:g}", estimator))
-    return distances, plans
+        b = j % len(BANDWIDTHS)
+        name = f"{_name('spectral', j, n_members, k)}_s{BANDWIDTHS[b]:g}"
+        columns = np.arange(first[b], first[b] + k)
+        plans.append(MemberPlan(name, SpectralKMeans(k, seed), columns=columns))
+    return np.hstack(vectors), plans
 
 
 def estimator_plans(
@@ -503,42 +509,3 @@ def _clusterer(given: Any, k: int, seed: int) -> Any:
 
 def _name(kind: str, j: int, count: int, k: int) -> str:
     return f"{kind}_{j:0{len(str(count - 1))}d}_k{k}"
-
-
-# ---------------------------------------------------------------------- spectral members
-
-
-class GaussianSpectral(ClusterMixin, BaseEstimator):
-    """Spectral clustering of Ng, Jordan and Weiss (2001), on squared distances.
-
-    Parameters
-    ----------
-    n_clusters : int
-    sigma : float
-        Bandwidth of the kernel exp(-d^2 / (2 sigma^2)).
-    random_state : int or None
-        Seed of the final k-means.
-    """
-
-    def __init__(self, n_clusters: int = 8, sigma: float = 1.0, random_state: Any = None) -> None:
-        self.n_clusters = n_clusters
-        self.sigma = sigma
-        self.random_state = random_state
-
-    def fit(self, squared_distances: NDArray[np.float64], y: object = None) -> Self:
-        """Cluster the rows of an n x n matrix of squared distances."""
-        kernel = squared_distances / (-2.0 * self.sigma**2)
-        np.exp(kernel, out=kernel)
-        # The diagonal is one, so no degree is zero, however narrow the kernel is.
-        scale = 1.0 / np.sqrt(kernel.sum(axis=1))
-        kernel *= scale
-        kernel *= scale[:, None]
-        n = len(kernel)
-        _, vectors = largest_eigenpairs(
-            lambda: kernel, kernel.__matmul__, n, self.n_clusters, by_products=n > DENSE_ORDER
-        )
-        rows = fix_signs(vectors)
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
-        means = KMeans(n_clusters=self.n_clusters, n_init=3, random_state=self.random_state)
-        self.labels_ = means.fit_predict(rows)
-        return self

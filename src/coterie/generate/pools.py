@@ -181,8 +181,8 @@ def spectral_pool(
 ) -> Ensemble:
     """Spectral clustering with Gaussian kernels of nine bandwidths, which the members use in turn.
 
-    The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Each member
-    needs an n x n matrix, so use this for a few thousand samples at most.
+    The bandwidths are the mean distance times 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 50 and 100. Each of them
+    needs the eigenvectors of an n x n matrix, so use this for a few thousand samples at most.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def spectral_pool(
     check_pool("spectral_pool", n_members, n_clusters, n_jobs, callback)
     features = as_features(X)
     rng = generator(random_state)
-    distances, plans = spectral_plans(features, n_members, n_clusters, rng, memory_budget)
-    return _labelled(X, distances, plans, n_jobs, callback)
+    vectors, plans = spectral_plans(features, n_members, n_clusters, rng, n_jobs, memory_budget)
+    return _labelled(X, vectors, plans, n_jobs, callback)
 
 
 def from_estimators(

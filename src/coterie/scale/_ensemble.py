@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
 from coterie.core.errors import LabelError, MemoryBudgetError
-from coterie.core.params import BUDGET, CALLBACK, Integer, check_parameters
+from coterie.core.params import BUDGET, CALLBACK, check_parameters
 from coterie.ensemble import Ensemble
 from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.compress import DistinctRows
-from coterie.ensemble.ids import MIN_ROWS_OF_IDS, refuse_id_columns
+from coterie.ensemble.ids import refuse_id_columns
 from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
-from coterie.scale._table import LabelTable, is_plain_integer, merge_tables
+from coterie.scale._table import LabelTable, merge_tables
 from coterie.scale.engine import compute
 from coterie.scale.source import Layout, Source, is_array, open_labels, read_blocks
 
 # Tables merged in one task.
 SPLIT_EVERY = 8
-# Hashes of a sketch: 32 KiB, and a standard error of 1.6 %.
-SKETCHED = 2**12
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,7 +36,6 @@ def ensemble_from_dask(
     missing: Missing = -1,
     member_weight: ArrayLike | None = None,
     memory_budget: Budget = None,
-    split_every: int = SPLIT_EVERY,
     client: Any = None,
     callback: Progress | None = None,
 ) -> Ensemble:
@@ -67,10 +63,8 @@ def ensemble_from_dask(
     member_weight : array, optional
         Positive weight of each member.
     memory_budget : int, str or None, default None
-        Bytes that the distinct rows may take in this process. Their number is estimated while
-        partitions are read, from a sketch of 32 KiB per partition. Too many raise an error at once.
-    split_every : int, default 8
-        Number of tables merged in one task.
+        Bytes that the distinct rows may take in this process. Too many raise an error as soon as
+        a table on a worker has them.
     client : distributed.Client, optional
         The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
@@ -92,12 +86,12 @@ def ensemble_from_dask(
     """
     check_parameters(
         "ensemble_from_dask",
-        {"split_every": split_every, "memory_budget": memory_budget, "callback": callback},
-        {"split_every": Integer(2), "memory_budget": BUDGET, "callback": CALLBACK},
+        {"memory_budget": memory_budget, "callback": callback},
+        {"memory_budget": BUDGET, "callback": CALLBACK},
     )
     source = open_labels(labels, columns, id, missing)
     weight = checked_weights(member_weight, len(source.layout.names))
-    table = _compressed(source, split_every, memory_budget, client, callback)
+    table = _compressed(source, memory_budget, client, callback)
     if table.n_rows == 0:
         raise LabelError("no samples: the partitions are empty")
     if not is_array(source.collection):
@@ -116,26 +110,31 @@ def ensemble_from_dask(
 
 def _compressed(
     source: Source,
-    split_every: int,
     memory_budget: Budget,
     client: Any,
     callback: Progress | None,
 ) -> LabelTable:
-    """The distinct rows of all partitions; too many raise an error as soon as that is known."""
+    """The distinct rows of all partitions; the first table with too many raises an error."""
     from dask import delayed
 
-    level = [
-        delayed(collapse)(part, source.layout, part_name) for part, part_name in source.named_parts
-    ]
-    sketches = [delayed(Sketch.of)(table) for table in level]
+    layout, budget = source.layout, bytes_allowed(memory_budget)
+    level = [delayed(collapse)(part, layout, part_name) for part, part_name in source.named_parts]
+    sizes = [delayed(_Size.of)(table, True) for table in level]
     while len(level) > 1:
         level = [
-            delayed(merge_tables)(level[begin : begin + split_every])
-            for begin in range(0, len(level), split_every)
+            delayed(merge_tables)(level[begin : begin + SPLIT_EVERY])
+            for begin in range(0, len(level), SPLIT_EVERY)
         ]
-    watch = _Watch(source.layout, len(sketches), bytes_allowed(memory_budget), callback)
+        sizes += [delayed(_Size.of)(table, False) for table in level]
+    partitions_read = itertools.count(1)
+
+    def watch(size: _Size) -> None:
+        _refuse_too_many(size, layout, budget)
+        if size.is_partition and callback is not None:
+            callback(next(partitions_read), len(source.parts))
+
     try:
-        table: LabelTable = compute(sketches, level[0], watch, client)
+        table: LabelTable = compute(sizes, level[0], watch, client)
     except KeyError:
         # Dask selects the columns of a dataframe, and its error does not name the partition.
         source.blame(client)
@@ -152,121 +151,40 @@ def collapse(part: Any, layout: Layout, part_name: str) -> LabelTable:
     return table
 
 
-@dataclass
-class _Watch:
-    """Merges the sketches as they arrive, and raises an error once the estimate is too large."""
+class _Size(NamedTuple):
+    """What this process learns of a table before the last one arrives."""
 
-    layout: Layout
-    parts: int
-    budget: int
-    callback: Progress | None
-    done: int = 0
-    merged: Sketch | None = None
-
-    def __call__(self, sketch: Sketch) -> None:
-        self.merged = sketch if self.merged is None else self.merged.merge(sketch)
-        self.done += 1
-        estimate = self.merged.estimate()
-        # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
-        needed = estimate * (10 * len(self.layout.names) + 80)
-        if needed > self.budget:
-            raise self._refusal(estimate, needed)
-        if self.callback is not None:
-            self.callback(self.done, self.parts)
-
-    def _refusal(self, estimate: float, needed: float) -> MemoryBudgetError:
-        assert self.merged is not None
-        read = (
-            f"the {self.parts} partitions"
-            if self.done == self.parts
-            else f"{self.done} of {self.parts} partitions"
-        )
-        text = (
-            f"about {estimate:,.0f} distinct label rows in {read} ({self.merged.rows:,} rows) need "
-            f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(self.budget)}"
-        )
-        unique = np.flatnonzero(self.merged.labels == self.merged.rows)
-        if unique.size and self.merged.rows >= MIN_ROWS_OF_IDS:
-            name = self.layout.names[unique[0]]
-            return MemoryBudgetError(
-                f"{text}. Column {name!r} differs in every row, as an id does",
-                "name it with {id}, or leave it out with {columns}",
-            )
-        widest = self.layout.names[int(np.argmax(self.merged.labels))]
-        return MemoryBudgetError(
-            f"{text}. Give fewer members, or members with fewer clusters (the most are in "
-            f"{widest!r}), or raise memory_budget."
-        )
-
-
-# ---------------------------------------------------------------------- number of distinct rows
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """An estimate of the number of distinct rows, from a few kilobytes per partition.
-
-    Bottom-k sketch (Beyer, Haas, Reinwald, Sismanis and Gemulla, 2007): the smallest hashes of the
-    rows. The more distinct rows there are, the closer to zero they lie. The sketch of several
-    partitions holds the smallest of their hashes, whatever the order or the number of partitions.
-
-    Attributes
-    ----------
-    smallest : ndarray of uint64
-        The smallest hashes, ascending. If there are fewer than SKETCHED, these are all.
-    rows : int
-        Rows of the partitions, including repeated ones.
-    labels : ndarray of int64, shape (m,)
-        Distinct labels of each member, summed over partitions.
-    """
-
-    smallest: NDArray[np.uint64]
-    rows: int
-    labels: NDArray[np.int64]
+    is_partition: bool
+    n_rows: int
+    n_distinct: int
+    n_labels: list[int]
 
     @classmethod
-    def of(cls, table: LabelTable) -> Self:
-        """The sketch of one partition."""
-        labels = np.array([len(values) for values in table.categories], dtype=np.int64)
-        return cls(np.unique(row_hashes(table))[:SKETCHED], table.n_rows, labels)
+    def of(cls, table: LabelTable, is_partition: bool) -> Self:
+        n_labels = [len(values) for values in table.categories]
+        return cls(is_partition, table.n_rows, len(table.codes), n_labels)
 
-    def merge(self, other: Sketch) -> Sketch:
-        """The sketch of the rows of both."""
-        return Sketch(
-            np.union1d(self.smallest, other.smallest)[:SKETCHED],
-            self.rows + other.rows,
-            self.labels + other.labels,
+
+def _refuse_too_many(size: _Size, layout: Layout, budget: int) -> None:
+    """Raise MemoryBudgetError if the distinct rows of a table exceed the budget."""
+    # Bytes per distinct row while rows are sorted, for its copies, hashes, weight and position.
+    needed = size.n_distinct * (10 * len(layout.names) + 80)
+    if needed <= budget:
+        return
+    text = (
+        f"{size.n_distinct:,} distinct label rows among {size.n_rows:,} rows need "
+        f"{shown_bytes(needed)} here, but the memory budget is {shown_bytes(budget)}"
+    )
+    widest = int(np.argmax(size.n_labels))
+    if size.n_labels[widest] == size.n_rows:
+        raise MemoryBudgetError(
+            f"{text}. Column {layout.names[widest]!r} differs in every row, as an id does",
+            "name it with {id}, or leave it out with {columns}",
         )
-
-    def estimate(self) -> float:
-        """Approximate number of distinct rows."""
-        if len(self.smallest) < SKETCHED:
-            return len(self.smallest)
-        return (SKETCHED - 1) * 2.0**64 / float(self.smallest[-1])
-
-
-def row_hashes(table: LabelTable) -> NDArray[np.uint64]:
-    """One hash per distinct row, computed from labels because codes differ between partitions."""
-    hashes = np.full(len(table.codes), GOLDEN, dtype=np.uint64)
-    for j, categories in enumerate(table.categories):
-        # A missing label has the code -1 and selects the last entry.
-        of_label = np.append(_label_hashes(categories), np.uint64(1))
-        hashes = mix_bits(hashes * GOLDEN ^ of_label[table.codes[:, j]])
-    return hashes
-
-
-def _label_hashes(categories: NDArray[Any]) -> NDArray[np.uint64]:
-    if is_plain_integer(categories):
-        return mix_bits(categories.astype(np.int64).view(np.uint64) + GOLDEN)
-    return np.array([_label_hash(value) for value in categories.tolist()], dtype=np.uint64)
-
-
-def _label_hash(value: object) -> int:
-    if type(value) is int and -(2**63) <= value < 2**63:
-        return int(_label_hashes(np.array([value]))[0])
-    # Python's own hash of a text differs between processes.
-    text = f"{type(value).__name__} {value!r}"
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+    raise MemoryBudgetError(
+        f"{text}. Give fewer members, or members with fewer clusters (the most are in "
+        f"{layout.names[widest]!r}), or raise memory_budget."
+    )
 
 
 def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -91,7 +91,6 @@ def labels_to_parquet(
     columns: Sequence[str] | None = None,
     id: str | None = None,
     missing: Missing = -1,
-    overwrite: bool = False,
     client: Any = None,
     callback: Progress | None = None,
 ) -> int:
@@ -103,7 +102,8 @@ def labels_to_parquet(
     Parameters
     ----------
     path : str or path
-        The directory to create, on a disk that this process and the workers share.
+        The directory to create, on a disk that this process and the workers share. It must be new or
+        empty.
     ensemble : Ensemble
         Made by :func:`ensemble_from_dask`.
     values : mapping of name to array
@@ -113,8 +113,6 @@ def labels_to_parquet(
         The rows that the ensemble was made of.
     columns, id, missing
         As given to :func:`ensemble_from_dask`. The id becomes the first column.
-    overwrite : bool, default False
-        Whether to replace an existing directory, once the new one is complete.
     client : distributed.Client, optional
         The cluster to work on. By default the one that Dask uses, or threads of this process.
     callback : callable, optional
@@ -146,7 +144,7 @@ def labels_to_parquet(
     check_parameters("labels_to_parquet", {"callback": callback}, {"callback": CALLBACK})
     target = Path(path)
     require_pyarrow(target)
-    _check_target(target, overwrite)
+    _check_target(target)
     source = open_labels(labels, columns, id, missing)
     arrays = _written_columns(_per_sample(values, ensemble), source.layout)
     lookup = delayed(_lookup(ensemble, source.layout, [*arrays.values()]))
@@ -177,7 +175,9 @@ def labels_to_parquet(
                 f"labels has {sum(written):,} rows, but the ensemble was made of {expected:,}; pass the "
                 "labels that the ensemble was made of"
             )
-        _rename(temporary, target)
+        if target.is_dir():
+            target.rmdir()
+        temporary.rename(target)
     except SchedulerError:
         raise
     except OSError as error:
@@ -236,11 +236,11 @@ def _written_columns(values: Mapping[str, NDArray[Any]], layout: Layout) -> dict
     return dict(columns)
 
 
-def _check_target(target: Path, overwrite: bool) -> None:
+def _check_target(target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise DataError(f"{target} is a file; give a directory for the labels of all partitions")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise DataError(f"{target} is not empty; give another directory, or pass overwrite=True")
+    if target.is_dir() and any(target.iterdir()):
+        raise DataError(f"{target} is not empty; give another directory")
     if not target.parent.is_dir():
         raise DataError(f"{target} cannot be written: there is no directory {target.parent}")
 
@@ -251,21 +251,6 @@ def _directory_beside(target: Path) -> Path:
         return make_beside(target.absolute(), Path.mkdir)[1]
     except OSError as error:
         raise cannot_write(target, error) from None
-
-
-def _rename(temporary: Path, target: Path) -> None:
-    if not target.exists():
-        temporary.rename(target)
-        return
-    old = _directory_beside(target)
-    # Renaming over an empty directory is allowed.
-    target.replace(old)
-    try:
-        temporary.rename(target)
-    except OSError:
-        old.replace(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 # ---------------------------------------------------------------------- in the workers

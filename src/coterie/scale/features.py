@@ -33,7 +33,6 @@ from coterie.scale._expand import expand_to_dask
 from coterie.scale.engine import gather
 from coterie.scale.source import (
     Source,
-    as_array,
     empty_frame,
     is_array,
     is_frame,
@@ -48,8 +47,6 @@ SAMPLE = 100_000
 BLOCK_ROWS = 2**16
 # Numbers in a partition of parquet files: 128 MiB.
 PART_CELLS = 2**24
-# Numbers in a task of mini-batches: 64 MiB.
-TASK_CELLS = 2**23
 
 
 def features_from_dask(
@@ -206,17 +203,8 @@ class DaskFeatures:
 
     # ------------------------------------------------------------------ what a fit asks for
 
-    def make_pool(
-        self,
-        fit: Callable[[Any], Pool],
-        rng: np.random.Generator,
-        *,
-        batch: int | None = None,
-    ) -> DaskPool:
-        """Fit the members on a sample and label all rows with them.
-
-        With ``batch`` every member must be a k-means; see :func:`kmeans_pool_dask`.
-        """
+    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> DaskPool:
+        """Fit the members on a sample and label all rows with them."""
         drawn = self.draw(rng)
         pool = fit(drawn)
         unable = pool.cannot_predict()
@@ -225,13 +213,10 @@ class DaskFeatures:
                 "members fitted on a sample must be able to label other rows; these cannot predict: "
                 f"{', '.join(unable[:5])}"
             )
-        members = pool.members
-        if batch is not None:
-            members = self._follow_batches(members, batch)
-        labels = self._labelled(replace(pool, members=members))
+        labels = self._labelled(pool)
         total, id = sum(self.lengths), self.source.layout.id
         return DaskPool(
-            pool.plans, members, labels, pool.dtype, pool.prepare, id, len(drawn), total
+            pool.plans, pool.members, labels, pool.dtype, pool.prepare, id, len(drawn), total
         )
 
     def ensemble(self, pool: DaskPool) -> Ensemble:
@@ -343,39 +328,6 @@ class DaskFeatures:
             self.source.layout.id,
         )
 
-    def _follow_batches(self, members: Sequence[KMeans], batch: int) -> tuple[KMeans, ...]:
-        """Update the centres of members fitted on a sample with all rows, in mini-batches.
-
-        Members are updated in parallel, the batches of one member in sequence.
-        """
-        from dask import delayed
-
-        from coterie.scale.centres import follow, moved, start
-
-        chunks = self._chunks(batch)
-        final = []
-        for member in members:
-            state: Any = delayed(start(member), traverse=False)
-            for chunk in chunks:
-                state = delayed(follow)(state, chunk, batch)
-            final.append(state)
-        states = gather(final, self.client)
-        return tuple(
-            moved(member, centres) for member, (centres, _) in zip(members, states, strict=True)
-        )
-
-    def _chunks(self, batch: int) -> list[Any]:
-        """The rows in order, delayed, in chunks of whole batches; the last chunk may be shorter."""
-        from dask import delayed
-
-        blocks = [
-            delayed(numbers_of)(part, self.columns, part_name)
-            for part, part_name in self.source.named_parts
-        ]
-        rows = as_array(blocks, self.lengths, np.empty((0, self.width)))
-        size = batch * max(1, TASK_CELLS // (batch * self.width))
-        return [*rows.rechunk((size, self.width)).to_delayed().ravel()]
-
 
 def kmeans_pool_dask(
     X: Any,
@@ -383,7 +335,6 @@ def kmeans_pool_dask(
     n_clusters: ClusterCount = "sqrt",
     *,
     sample: int = SAMPLE,
-    batch: int | None = None,
     columns: Sequence[str] | None = None,
     id: str | None = None,
     random_state: RandomState = None,
@@ -395,8 +346,7 @@ def kmeans_pool_dask(
 
     Neither the partitions nor the number of workers changes the sample (see
     :func:`features_from_dask`) or the label that a member gives to a row. If X has no more than
-    ``sample`` rows, and without ``batch``, the members are those of
-    :func:`coterie.generate.kmeans_pool`.
+    ``sample`` rows, the members are those of :func:`coterie.generate.kmeans_pool`.
 
     Parameters
     ----------
@@ -407,11 +357,6 @@ def kmeans_pool_dask(
         many rows, members with few clusters leave far fewer distinct label rows.
     sample, columns, id, client
         As in :func:`features_from_dask`.
-    batch : int or None, default None
-        Rows of a mini-batch. After the sample, the centres follow all rows once, in their order, and
-        each becomes the mean of the rows assigned to it. Batches are counted among all rows, so that
-        the partitions do not change them; another batch size or another order of the rows does.
-        None keeps the centres of the sample.
     random_state : int, Generator or None
     n_jobs : int or None
         Number of members fitted in parallel, as in joblib. Within ``joblib.parallel_config("dask")``
@@ -430,7 +375,6 @@ def kmeans_pool_dask(
     ((150, 10), 150, 150)
     """
     check_pool("kmeans_pool_dask", n_members, n_clusters, n_jobs, callback)
-    check_parameters("kmeans_pool_dask", {"batch": batch}, {"batch": Integer(1, optional=True)})
     rng = generator(random_state)
 
     def fit(rows: Any) -> Pool:
@@ -441,7 +385,7 @@ def kmeans_pool_dask(
     features = features_from_dask(
         X, sample=sample, columns=columns, id=id, client=client, encode=False
     )
-    return features.make_pool(fit, rng, batch=batch)
+    return features.make_pool(fit, rng)
 
 
 def predict_dask(
