@@ -11,7 +11,8 @@
 benchmarks/choose_k_sets.py has the sets and the rule that splits them. A choice is right if it is one of
 the numbers of clusters that the set has; on a set without structure only 1 is right. Answers of the other
 rules are kept in .bench/choose_k/peers.json and computed again if a set has changed; remove the file after
-changing a rule here. ours.json beside it holds coterie's answers of the last run.
+changing a rule here. ours.json beside it holds coterie's answers of the last run. Seconds (s) are processor
+time, because other jobs may share the cores.
 
 The other rules, with k-means and k up to 15 unless stated otherwise:
 
@@ -79,7 +80,7 @@ LEVEL_SETS = 1000
 
 @dataclass(frozen=True)
 class Answer:
-    """The recommended number of clusters, the supported ones, a p-value if there is one, and the time."""
+    """The recommended number of clusters, the supported ones, a p-value if there is one; processor time."""
 
     k: int
     supported: frozenset[int]
@@ -95,7 +96,7 @@ def selection_of(data: Set, seed: int) -> Selection:
 
 
 def ours(data: Set, seed: int) -> Answer:
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         selection = selection_of(data, seed)
@@ -104,7 +105,7 @@ def ours(data: Set, seed: int) -> Answer:
         int(selection.recommended),
         frozenset(int(k) for k in supported),
         getattr(selection, "p_value", None),
-        time.perf_counter() - start,
+        time.process_time() - start,
     )
 
 
@@ -261,9 +262,9 @@ def answered(data: Set, seeds: Iterable[int], cached: dict[str, Any] | None, pee
         warnings.simplefilter("ignore")
         for name, rule in peers_of(data).items() if peers else ():
             if name not in answers:
-                start = time.perf_counter()
+                start = time.process_time()
                 answers[name] = int(rule(data.data))
-                seconds[name] = time.perf_counter() - start
+                seconds[name] = time.process_time() - start
         return Row(data, tuple(ours(data, seed) for seed in seeds), answers, seconds)
 
 
@@ -308,7 +309,7 @@ def by_family(rows: list[Row]) -> pd.DataFrame:
             if mine[0].ours:
                 line["coterie"] = _counted(a.k for a in mine[0].ours)
                 line["supported"] = _counted(_text(a.supported) for a in mine[0].ours)
-            line |= mine[0].peers
+            line |= {name: str(k) for name, k in mine[0].peers.items()}
         else:
             shares = pd.DataFrame([row.right() for row in mine]).mean()
             line |= {name: _short(share) for name, share in shares.items()}
@@ -366,7 +367,9 @@ def totals(rows: list[Row]) -> Iterator[str]:
             f"lead {mine - other:+.3f}"
         )
     if real := _of(rows, "real"):
-        yield f"right, real ({len(real)} sets): {_listed(_shares(real))}"
+        for is_labels, what in ((False, "features"), (True, "labels")):
+            if some := [row for row in real if row.data.is_labels == is_labels]:
+                yield f"right, real {what} ({len(some)} sets): {_listed(_shares(some))}"
         if real[0].ours:
             supported = [[bool(a.supported & row.data.right) for a in row.ours] for row in real]
             sizes = [len(a.supported) for row in real for a in row.ours]
