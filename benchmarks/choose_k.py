@@ -72,6 +72,7 @@ from coterie import ConsensusClustering, Ensemble
 from coterie.select import Selection, select_k
 
 CACHE = Path(__file__).parent.parent / ".bench" / "choose_k"
+PEER_ANSWERS = CACHE / "peers.json"
 MAX_K = 15
 LEVEL_SETS = 1000
 
@@ -271,22 +272,22 @@ def answered(data: Set, seeds: Iterable[int], cached: dict[str, Any] | None, pee
 def run(chosen: Iterable[Set], n_seeds: int, n_jobs: int, peers: bool) -> list[Row]:
     """All answers; those of the other rules are kept as they come."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    path = CACHE / "peers.json"
-    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept = _kept()
     rows = []
     jobs = (delayed(answered)(s, range(n_seeds), kept.get(s.name), peers) for s in chosen)
     for row in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
         rows.append(row)
         if peers:
-            kept[row.data.name] = {
-                "digest": row.data.digest,
-                "k": row.peers,
-                "seconds": row.peer_seconds,
-            }
-            path.write_text(json.dumps(kept))
+            record = {"digest": row.data.digest, "k": row.peers, "seconds": row.peer_seconds}
+            # another run may have added sets since
+            PEER_ANSWERS.write_text(json.dumps(_kept() | {row.data.name: record}))
     answers = {row.data.name: [_record(answer) for answer in row.ours] for row in rows if row.ours}
     (CACHE / "ours.json").write_text(json.dumps(answers))
     return rows
+
+
+def _kept() -> dict[str, Any]:
+    return json.loads(PEER_ANSWERS.read_text()) if PEER_ANSWERS.exists() else {}
 
 
 def _record(answer: Answer) -> dict[str, Any]:
