@@ -251,8 +251,6 @@ def test_combine_takes_a_linear_method_for_many_distinct_rows(folder, capsys):
         ("a,b\n", "t.csv holds a header but no rows"),
         ("a,b\n0,1\n0.5,1\n", "t.csv, line 3: column 'a' holds 0.5 (labels must be whole numbers"),
         ("a,b\n0,1\n-inf,1\n", "t.csv, line 3: column 'a' holds -inf (an infinite value"),
-        ("a;b\n0;1\n1;1\n", "t.csv: its columns are separated by semicolons"),
-        ("a\tb\n0\t1\n1\t1\n", "t.csv: its columns are separated by tabs"),
         ("a,a\n0,1\n1,1\n", "t.csv: the first line names 'a' more than once"),
         ("PAR1" + "x" * 20 + "PAR1", "t.csv is not what its extension says: it is a parquet file"),
     ],

@@ -141,6 +141,60 @@ def test_new_rows_are_read_in_the_date_format_of_the_fit():
         assert np.array_equal(np.concatenate(one_by_one), encoder.transform(table))
 
 
+@pytest.mark.parametrize(
+    ("texts", "numbers", "form"),
+    [
+        (["5,961,000", "950", "1,200"], [5961000, 950, 1200], "."),
+        (["$20.10", "-$3.00", "$1,000.5"], [20.1, -3, 1000.5], ".$"),
+        (["12.3%", "0.5 %", "-4%"], [12.3, 0.5, -4], ".%"),
+        (["1000,50", "7", "0,25"], [1000.5, 7, 0.25], ","),
+        (["1.000,50", "7.000", "0,25"], [1000.5, 7000, 0.25], ","),
+        (["1 000,5 €", "2\u00a0000,5 €", "3,1 €"], [1000.5, 2000.5, 3.1], ",€"),
+        (["1'200.50", "80", "−7.5"], [1200.5, 80, -7.5], "."),
+        (["1,5E+3", "2,5e-1", "3,25"], [1500, 0.25, 3.25], ","),
+        (["12", "-", "15"], [12, None, 15], "."),
+        (["?", "7", "8.5"], [None, 7, 8.5], "."),
+        (["n/a", "2", "3,5"], [None, 2, 3.5], ","),
+    ],
+)
+def test_numbers_written_as_text_are_numbers(texts, numbers, form):
+    encoder = TableEncoder(columns=["x", "y"]).fit({"x": texts, "y": HEIGHT[:3]})
+    assert encoder.plans_[0].kind == "number"
+    assert encoder.plans_[0].format == form
+    assert encoder.plans_[0].treatment.startswith("read from text with decimal ")
+    expected = features({"x": numbers, "y": HEIGHT[:3]}, columns=["x", "y"])
+    one_by_one = [
+        encoder.transform({"x": [text], "y": HEIGHT[i : i + 1]}) for i, text in enumerate(texts)
+    ]
+    assert np.allclose(np.concatenate(one_by_one), expected, equal_nan=True)
+    # new rows may hold numbers
+    new = encoder.transform({"x": numbers, "y": HEIGHT[:3]})
+    assert np.allclose(new, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1,2", "1,2,3", "2"],
+        ["8001", "3012", "8001"],
+        ["08001", "03012.0", "08001"],
+        ["1.2.3", "1.2.4", "1.2.5"],
+        ["$5", "€5", "$7"],
+        ["1.5", "1,5", "2"],
+        ["12", "12a", "13"],
+        ["10-20", "20-30", "10-20"],
+        ["+", "-", "+"],
+        ["192.168.1.1", "192.168.1.2", "10.0.0.1"],
+    ],
+)
+def test_codes_lists_and_mixed_formats_are_categories(texts):
+    assert kind_of(texts) == "category"
+
+
+def test_dates_with_a_mark_for_missing_ones():
+    assert kind_of(["-", *ISO[1:]]) == "date"
+
+
 # ---------------------------------------------------------------------- what the user asks for
 
 
@@ -168,7 +222,7 @@ def test_numbers_as_categories_keep_every_code_apart():
     texts = [str(code) for code in codes]
     assert np.array_equal(
         features({"code": codes, "x": HEIGHT}, categories=["code"]),
-        features({"code": texts, "x": HEIGHT}),
+        features({"code": texts, "x": HEIGHT}, categories=["code"]),
     )
 
 

@@ -39,6 +39,12 @@ def test_columns_chosen_and_dropped(write):
     np.testing.assert_array_equal(read_features(path, columns=["b", "a"])[0], [[2, 1], [4, 3]])
 
 
+def test_numbers_written_as_text_are_features(write):
+    X, names, _ = read_features(write("a;b;c\n1,5;1.200;$7\n-2,25;800,5;-$1,200\n"))
+    assert names == ["a", "b", "c"]
+    assert X.tolist() == [[1.5, 1200.0, 7.0], [-2.25, 800.5, -1200.0]]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
@@ -50,7 +56,14 @@ def test_columns_chosen_and_dropped(write):
         ("a,b,c\n1,x,p\n2,y,q\n", {}, "columns 'b', 'c' hold text"),
         ("a\n1\n2\noops\n3\n", {}, "line 4: column 'a' holds 'oops', which is not a number"),
         ("a,b\n1,1\n2,2\n1 0,3\n1 1,4\n5,5\n", {}, "'1 0' (and 1 cells below it)"),
-        ('a\n1\n2\n"3,5"\n', {}, "write decimals with a point"),
+        ('a\n1.5\n2.5\n"3,5"\n', {}, "write decimals with a point"),
+        (
+            "a;b\n1,5;1\n2,5;2\n3.5;3\n",
+            {},
+            "'3.5', which is not a number; write decimals with a comma",
+        ),
+        ("a\n$1.5\n$2.5\n€3.5\n", {}, "line 4: column 'a' holds '€3.5'"),
+        ("a;b\n1,5;1\n-;2\n", {}, "missing values in column 'a' (1, first in line 3)"),
         ("a,b\n1,\n2,5\n3,NA\n", {}, "missing values in column 'b' (2, first in line 2)"),
         ("a,b\n1,\n,5\n3,1\n", {}, "in columns 'a' (1, first in line 3), 'b' (1, first in line 2)"),
         ("a,b\n1,inf\n2,5\n", {}, "infinite values in column 'b'"),

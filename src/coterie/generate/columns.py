@@ -18,7 +18,8 @@ from scipy import sparse
 
 from coterie.core.errors import DataError
 from coterie.core.text import counted
-from coterie.ensemble.missing import is_missing
+from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, is_missing
+from coterie.ensemble.numerals import number_format, numbers_in
 
 _ISO = "iso"
 _DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
@@ -30,13 +31,13 @@ _SAME_NAME = "X has columns of the same name; names of features must differ"
 class Column:
     """A column as numbers (NaN where missing) or as texts (None where missing).
 
-    Dates written as text have both: the days as numbers, and the texts.
+    Numbers and dates written as text have both: the numbers, or the days, and the texts.
     """
 
     numbers: NDArray[np.float64] | None = None
     texts: list[str | None] | None = None
     is_date: bool = False
-    date_format: str = ""
+    format: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -128,10 +129,10 @@ def _from_values(name: str, values: Any) -> Column:
     if all(isinstance(cell, date) for cell in present):
         return Column(np.array([_days(cell) for cell in cells]), is_date=True)
     texts = [None if cell is None else str(cell).strip() or None for cell in cells]
-    for form in _DATE_FORMATS:
-        days = days_of_texts(texts, form)
-        if days is not None:
-            return Column(days, texts, is_date=True, date_format=form)
+    known = [None if text in MISSING_AMONG_NUMBERS else text for text in texts]
+    for form in (*_DATE_FORMATS, number_format(texts)) if any(known) else ():
+        if form is not None and (numbers := numbers_of_texts(texts, form)) is not None:
+            return Column(numbers, known, is_date=form in _DATE_FORMATS, format=form)
     return Column(texts=texts)
 
 
@@ -166,13 +167,14 @@ def _days(value: Any) -> float:
     return (moment - _EPOCH).total_seconds() / 86_400
 
 
-def days_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
-    """Dates written as text in this format, in days; None if a cell is not such a date."""
-    if not any(texts):
-        return None
+def numbers_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
+    """Numbers, or dates in days, written in this format; None if a cell is not written in it."""
+    known = [None if text in MISSING_AMONG_NUMBERS else text for text in texts]
     try:
-        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in texts])
-    except ValueError:
+        if form not in _DATE_FORMATS:
+            return numbers_in(known, form)
+        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in known])
+    except (ValueError, KeyError):
         return None
 
 

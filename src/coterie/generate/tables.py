@@ -26,7 +26,8 @@ from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
 from coterie.ensemble.ids import MIN_ROWS_OF_IDS
-from coterie.generate.columns import Column, days_of_texts, read_columns, require_finite
+from coterie.ensemble.numerals import described_format
+from coterie.generate.columns import Column, numbers_of_texts, read_columns, require_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.scaling import (
     ClippedScaler,
@@ -65,8 +66,9 @@ class ColumnPlan:
         Number of rows without a value.
     levels : tuple of str
         The values of a category, sorted.
-    date_format : str
-        How dates are written as text: "iso" or a format of ``strptime``; empty for real dates.
+    format : str
+        How dates or numbers are written as text: "iso" or a format of ``strptime`` for dates; for
+        numbers the decimal mark, and a currency or per cent sign. Empty if they are not text.
     """
 
     name: str
@@ -75,7 +77,7 @@ class ColumnPlan:
     treatment: str
     missing: int = 0
     levels: tuple[str, ...] = ()
-    date_format: str = ""
+    format: str = ""
 
 
 def _are_names(value: object) -> bool:
@@ -370,7 +372,7 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
 
     def plan(kind: ColumnKind, treatment: str = "", levels: tuple[str, ...] = ()) -> ColumnPlan:
         used = kind in ("number", "date", "category")
-        form = values.date_format if kind == "date" else ""
+        form = values.format if kind in ("number", "date") else ""
         return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
     if distinct == 0 or (missing > MAX_MISSING * n and not requested):
@@ -384,7 +386,7 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     if values.numbers is not None:
         if looks_like_id_name(name) and not requested and distinct > MAX_LEVELS:
             return plan("id", "left out: named like an id")
-        return plan("number")
+        return plan("number", described_format(values.format))
     if _all_differ(values) and n >= MIN_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
     if looks_like_id_name(name) and not requested:
@@ -482,11 +484,11 @@ def _is_measured(plan: ColumnPlan) -> bool:
 def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
-        if plan.date_format and values.texts is not None:
+        if values.texts is not None:
             # in 01/02/2024 either number may be the month; the format was found on all rows of the fit
-            days = days_of_texts(values.texts, plan.date_format)
-            if days is not None:
-                return days
+            numbers = numbers_of_texts(values.texts, plan.format or ".")
+            if numbers is not None:
+                return numbers
         if values.numbers is not None:
             return require_finite(plan.name, values.numbers)
         raise DataError(
@@ -512,7 +514,8 @@ def _described(
         if plan.used and plan.kind == "category":
             treatment = f"{len(plan.levels)} values: {listed(plan.levels, 4)}"
         elif plan.used:
-            treatment = f"counted in days, {scaling}" if plan.kind == "date" else scaling
+            before = "counted in days" if plan.kind == "date" else plan.treatment
+            treatment = f"{before}, {scaling}" if before else scaling
             if plan.name in clipped:
                 wild = int(is_wild(_numbers(clipped[plan.name], plan)).sum())
                 treatment += f"; {counted(wild, 'wild value')} clipped" if wild else ""

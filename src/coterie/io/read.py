@@ -32,8 +32,8 @@ _SIGNATURES = (
 )
 # extensions that are read, and what such a file must be
 _EXPECTED = {
-    ".csv": ("text",),
-    ".tsv": ("text",),
+    ".csv": ("text", "UTF-16 text"),
+    ".tsv": ("text", "UTF-16 text"),
     ".parquet": ("a parquet file",),
     ".npz": ("a zip archive (an npz or a spreadsheet)", "an empty zip archive"),
     ".npy": ("an npy file",),

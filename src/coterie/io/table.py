@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from coterie.core.errors import DataError
 from coterie.core.text import absent_column, listed, noun_for, quoted, repeated
 from coterie.ensemble.columns import first_non_label
 from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row, join_key
-from coterie.ensemble.missing import MISSING_LABEL_TEXT
+from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, MISSING_LABEL_TEXT
+from coterie.ensemble.numerals import number_format, numbers_in, readings
 
 Column = NDArray[Any] | list[Any]
 # longest cell, in characters, that is tried as a number
@@ -159,11 +161,16 @@ class FileTable:
     def numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Columns as an n x d matrix; text and missing or infinite values are refused by name."""
         texts = []
+        numbers: dict[str, Column] = {}
         for name in names:
-            column = self.column(name)
+            column = numbers[name] = self.column(name)
             if isinstance(column, list) or column.dtype.kind not in "iufb":
                 self._refuse_stray_cell(name, column)
-                texts.append(name)
+                cells = [None if value is None else str(value) for value in column]
+                if (form := number_format(cells)) is None:
+                    texts.append(name)
+                else:
+                    numbers[name] = numbers_in(cells, form)
         if texts:
             one = len(texts) == 1
             raise DataError(
@@ -179,7 +186,7 @@ class FileTable:
         )
         matrix = np.empty((self.n_rows, len(names)))
         for j, name in enumerate(names):
-            matrix[:, j] = self.column(name)
+            matrix[:, j] = numbers[name]
         by_name = dict(zip(names, matrix.T, strict=True))
         for test, what, remedy in (
             (np.isnan, "missing values", "fill them or leave those rows or columns out"),
@@ -227,25 +234,31 @@ class FileTable:
 
     def _refuse_stray_cell(self, name: str, column: Column) -> None:
         """Raise DataError naming the first cell of text in a column where most cells are numbers."""
-        strays, good = [], 0
-        for row, value in enumerate(column):
-            if value is None:
-                continue
-            if as_number(value) is None:
-                strays.append(row)
-            else:
-                good += 1
+        formats = {row: _formats(value) for row, value in enumerate(column) if not _is_blank(value)}
+        counts = Counter(form for known in formats.values() for form in known)
+        form, good = next(iter(counts.most_common(1)), ("", 0))
+        strays = [row for row, known in formats.items() if form not in known]
         if strays and good > len(strays):
             value = str(column[strays[0]])
             shown = repr(value) if len(value) <= 40 else f"{value[:37]!r}..."
-            comma = as_number(value.replace(",", ".")) is not None
             more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
+            mark = {".": "point", ",": "comma"}[form[0]]
+            remedy = f"write decimals with a {mark}" if readings(value) else "correct it"
             raise DataError(
                 f"{self.path}, {self.row_name(strays[0])}: column {name!r} holds {shown}{more}, "
                 "which is not a number",
-                f"{'write decimals with a point' if comma else 'correct it'}, or leave the column "
-                "out ({drop})",
+                f"{remedy}, or leave the column out ({{drop}})",
             )
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value in MISSING_AMONG_NUMBERS)
+
+
+def _formats(value: object) -> set[str]:
+    """The formats in which a cell may be read as a number."""
+    formats = {"."} if as_number(value) is not None else set()
+    return formats | readings(value).keys() if isinstance(value, str) else formats
 
 
 def _as_texts(column: Column) -> list[str | None]:
