@@ -76,7 +76,12 @@ def features(table, **settings):
         ([dt.date(2020, 1, 1 + i % 20) for i in range(N)], "date"),
         ([f"c{i}" for i in range(N)], "id"),
         (np.arange(N), "id"),
-        (COUNTS, "id"),
+        (RNG.permutation(np.arange(10_000, 10_000 + N)), "id"),
+        (RNG.choice(np.arange(10**5, 10**6), N, replace=False), "id"),
+        (RNG.choice(10**8, N, replace=False) * 9 + 10**8, "id"),
+        (COUNTS, "number"),
+        (RNG.choice(np.arange(40_000, 90_000), N, replace=False), "number"),
+        (200_000 + COUNTS * 7, "number"),
         ([20240101 + i % 20 for i in range(N)], "number"),
         ([f"remark {i % 35}" for i in range(N)], "text"),
         ([Decimal(i % 9) / 4 for i in range(N)], "number"),
@@ -111,13 +116,15 @@ def test_with_few_rows_different_values_are_not_ids():
     assert kind_of([f"c{i}" for i in range(8)]) == "id"
 
 
-def test_several_columns_of_different_counts_are_not_ids():
-    both = plans({"sold": COUNTS, "seen": COUNTS[::-1] + 3, "row": np.arange(N)})
-    assert {name: plan.kind for name, plan in both.items()} == {
-        "sold": "number",
-        "seen": "number",
-        "row": "id",
-    }
+@pytest.mark.parametrize("n", [8, 60, 1000])
+def test_random_numbers_of_equal_length_are_nearly_always_ids(n):
+    kinds = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        lowest = 10 ** (5 + seed % 4)
+        numbers = rng.permutation(np.unique(rng.integers(lowest, 10 * lowest, 2 * n)))[:n]
+        kinds.append(plans({"x": numbers, "beside": rng.normal(size=n)})["x"].kind)
+    assert kinds.count("id") >= 97
 
 
 def test_days_are_counted_alike_however_dates_are_written():
@@ -243,13 +250,15 @@ def test_scales():
 
 def test_auto_clips_wild_values_and_scales_without_them():
     wild = np.append(HEIGHT[1:], 1e6)
-    X = features({"x": wild, "y": HEIGHT})
+    X = features({"x": wild, "y": 2 * HEIGHT})
     assert np.abs(X).max() == MAX_DEVIATIONS
-    assert np.abs(features({"x": wild, "y": HEIGHT}, scale="standard")).max() > MAX_DEVIATIONS
+    assert np.abs(features({"x": wild, "y": 2 * HEIGHT}, scale="standard")).max() > MAX_DEVIATIONS
     # the other values keep their spread
     assert 0.9 < X[:-1, 0].std() < 1.1
-    assert features({"x": wild, "y": HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3
-    assert plans({"x": wild, "y": HEIGHT})["x"].treatment == "standardised; 1 wild value clipped"
+    assert features({"x": wild, "y": 2 * HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3
+    assert (
+        plans({"x": wild, "y": 2 * HEIGHT})["x"].treatment == "standardised; 1 wild value clipped"
+    )
 
 
 def test_a_column_of_mostly_equal_values_has_no_wild_values():
@@ -268,6 +277,23 @@ def test_columns_of_one_range_keep_their_spreads():
     assert np.allclose(X.std(axis=0) / X.std(axis=0)[0], spread / spread[0])
     assert np.isclose(X.var(axis=0).mean(), 1.0)
     assert plans(pixels)["p0"].treatment == "scaled jointly (one range)"
+
+
+def test_wild_rows_do_not_make_one_range():
+    table = {"x": HEIGHT.copy(), "y": 1000 * HEIGHT, "z": HEIGHT / 1000}
+    for column in table.values():
+        column[:2] = 1e6, -1e6
+    assert plans(table)["z"].treatment == "standardised; 2 wild values clipped"
+    answers = {f"a{j}": RNG.integers(1, 6, N).astype(float) for j in range(4)}
+    for column in answers.values():
+        column[1:3] = 1, 5
+    tame = features(answers)
+    answers["a0"][0] = 999
+    assert plans(answers)["a0"].treatment == "scaled jointly (one range); 1 wild value clipped"
+    assert plans(answers)["a1"].treatment == "scaled jointly (one range)"
+    # the wild value counts as 5
+    assert features(answers)[0, 0] == features(answers)[2, 0]
+    assert np.allclose(features(answers)[1:, 1:], tame[1:, 1:], rtol=0.1)
 
 
 def test_one_wide_column_among_binary_ones_is_standardised():

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import kstest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -32,6 +33,7 @@ from coterie.generate.gaps import Gaps
 from coterie.generate.scaling import (
     ClippedScaler,
     JointScaler,
+    common_range,
     is_wild,
     share_range,
 )
@@ -45,6 +47,10 @@ ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "em
 MAX_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
 MAX_LEVELS = 30
+# random ids have six digits or more: shorter numbers may be measurements that happen to be spread evenly
+MIN_RANDOM_ID = 100_000
+# level of the test whether numbers are spread evenly: one column of random ids in 100 is not recognised
+UNEVEN_LEVEL = 0.01
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
 _MISSING_LEVEL = "(missing)"
@@ -104,7 +110,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     date      counted in days, then treated as a number
     category  text with at most 30 different values, or truth values: one column per value
               (a missing value counts as a value of its own), scaled unless ``scale`` is "none"
-    id        whole numbers or texts that differ in every row, or a name such as ``id``: left out
+    id        texts that differ in every row, whole numbers that do and are spread as ids are,
+              or a name such as ``id``: left out
     text      text with more than 30 different values: left out
     constant  the same value in every row: left out
     empty     more than half of the values missing: left out
@@ -197,9 +204,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError("the table has no rows")
         self._check_names(table)
         plans = self._plans(table)
-        scaler, scaling = self._scaler_of(table, plans)
-        clipped = table if isinstance(scaler, ClippedScaler) else {}
-        self.plans_ = _described(plans, scaling, self.impute, clipped)
+        numbers = {
+            plan.name: _numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)
+        }
+        scaler, scaling = self._scaler_of([*numbers.values()])
+        self.plans_ = _described(plans, scaling, self.impute, _wild_counts(scaler, numbers))
         self.id_column_: str | None = next(
             (
                 plan.name
@@ -220,7 +229,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         self.n_features_in_ = len(table)
         self.feature_names_in_ = np.array([*table], dtype=object)
-        self.transformer_ = self._transformer(table)
+        self.transformer_ = self._transformer(scaler)
         self.transformer_.fit(self._matrix(table))
         return self
 
@@ -276,7 +285,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             _plan(name, values, name in self.categories, name in requested)
             for name, values in table.items()
         ]
-        plans = _with_number_ids(plans, table, requested)
         return [
             plan
             if plan.name in wanted
@@ -284,11 +292,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for plan in plans
         ]
 
-    def _scaler_of(
-        self, table: Mapping[str, Column], plans: Sequence[ColumnPlan]
-    ) -> tuple[Any, str]:
+    def _scaler_of(self, columns: Sequence[NDArray[np.float64]]) -> tuple[Any, str]:
         """The scaler of the numbers, and its description."""
-        columns = [_numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)]
         if self.scale == "standard":
             return StandardScaler(), "standardised"
         if self.scale == "robust":
@@ -299,9 +304,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return JointScaler(), "scaled jointly (one range)"
         return ClippedScaler(), "standardised"
 
-    def _transformer(self, table: Mapping[str, Column]) -> ColumnTransformer:
+    def _transformer(self, scaler: Any) -> ColumnTransformer:
         kinds = np.array([plan.kind == "category" for plan in self._used])
-        scaler, _ = self._scaler_of(table, self._used)
         numbers = make_pipeline(SimpleImputer(strategy="median"), scaler)
         if self.impute == "donors":
             # scikit-learn's scalers do not change gaps
@@ -386,6 +390,8 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     if values.numbers is not None:
         if looks_like_id_name(name) and not requested and distinct > MAX_LEVELS:
             return plan("id", "left out: named like an id")
+        if _are_number_ids(values) and not requested:
+            return plan("id", "left out: whole numbers that differ in every row, spread as ids are")
         return plan("number", described_format(values.format))
     if _all_differ(values) and n >= MIN_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
@@ -396,50 +402,26 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     return plan("category", levels=_levels(values))
 
 
-def _with_number_ids(
-    plans: list[ColumnPlan], table: Mapping[str, Column], requested: set[str]
-) -> list[ColumnPlan]:
-    """Mark columns of whole numbers that differ in every row as ids.
+def _are_number_ids(values: Column) -> bool:
+    """Whether a column holds different whole numbers that are spread as ids are, and measurements are not.
 
-    Counts can differ in every row, too. So if there are several such columns, only those with nearly
-    consecutive numbers are ids.
+    Numbers that were given in turn use at least half of the range that they span. Random numbers of equal
+    length, of six digits or more, are spread evenly over all numbers of this length.
     """
-    suspects = [
-        plan.name
-        for plan in plans
-        if plan.kind == "number"
-        and plan.used
-        and plan.name not in requested
-        and _whole_and_different(table[plan.name])
-    ]
-    ids = {name for name in suspects if len(suspects) == 1 or _nearly_consecutive(table[name])}
-    return [
-        replace(
-            plan,
-            kind="id",
-            used=False,
-            treatment="left out: whole numbers that differ in every row",
-        )
-        if plan.name in ids
-        else plan
-        for plan in plans
-    ]
-
-
-def _whole_and_different(values: Column) -> bool:
     numbers = values.numbers
-    return (
-        numbers is not None
-        and len(numbers) >= MIN_ROWS_OF_IDS
-        and bool(np.all(numbers == np.round(numbers)))
-        and _all_differ(values)
-    )
-
-
-def _nearly_consecutive(values: Column) -> bool:
-    """Whether numbers fill about half of the range they span or more, as row numbers do."""
-    numbers = values.numbers
-    return numbers is not None and float(np.ptp(numbers)) < 2 * len(numbers)
+    if (
+        numbers is None
+        or len(numbers) < MIN_ROWS_OF_IDS
+        or not np.all(numbers == np.round(numbers))
+        or not _all_differ(values)
+    ):
+        return False
+    if float(np.ptp(numbers)) < 2 * len(numbers):
+        return True
+    if numbers.min() < MIN_RANDOM_ID:
+        return False
+    lowest = 10 ** np.floor(np.log10(numbers.min()))
+    return bool(kstest((numbers / lowest - 1) / 9, "uniform").pvalue > UNEVEN_LEVEL)
 
 
 def _all_differ(values: Column) -> bool:
@@ -501,12 +483,24 @@ def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     )
 
 
+def _wild_counts(scaler: Any, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, int]:
+    """The number of wild values in each column that the scaler clips."""
+    if isinstance(scaler, ClippedScaler):
+        return {name: int(is_wild(values).sum()) for name, values in columns.items()}
+    if isinstance(scaler, JointScaler):
+        low, high = common_range([*columns.values()])
+        return {
+            name: int(((values < low) | (values > high)).sum()) for name, values in columns.items()
+        }
+    return {}
+
+
 def _described(
-    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation, clipped: Mapping[str, Column]
+    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation, wild: Mapping[str, int]
 ) -> list[ColumnPlan]:
     """The plans, with a description of the treatment of each used column.
 
-    Wild values are clipped in the columns of ``clipped``.
+    ``wild`` is the number of values that are clipped in each column.
     """
     described = []
     for plan in plans:
@@ -516,9 +510,8 @@ def _described(
         elif plan.used:
             before = "counted in days" if plan.kind == "date" else plan.treatment
             treatment = f"{before}, {scaling}" if before else scaling
-            if plan.name in clipped:
-                wild = int(is_wild(_numbers(clipped[plan.name], plan)).sum())
-                treatment += f"; {counted(wild, 'wild value')} clipped" if wild else ""
+            if wild.get(plan.name):
+                treatment += f"; {counted(wild[plan.name], 'wild value')} clipped"
             if plan.missing:
                 treatment += "; gaps: " + ("5 similar rows" if impute == "donors" else "the median")
         described.append(replace(plan, treatment=treatment))
