@@ -93,6 +93,11 @@ def test_predict_of_new_rows_agrees_with_their_class():
 def test_predict_needs_members_that_can():
     spectral = ConsensusClustering(5, generator="spectral", random_state=0).fit(BLOBS.X[::5])
     assert not hasattr(spectral, "predict")
+    with pytest.raises(AttributeError) as caught:
+        spectral.predict(BLOBS.X)
+    assert "cannot label rows that they were not fitted on; use another generator" in str(
+        caught.value.__cause__
+    )
     mixed = ConsensusClustering(
         5, generator=[KMeans(5, n_init=1, random_state=0), AgglomerativeClustering(5)]
     ).fit(BLOBS.X)
@@ -421,11 +426,18 @@ def test_outliers_are_noise_on_request():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"n_clusters": 2, "generator": "spectral"}, {"n_clusters": None}]
+    ("settings", "says"),
+    [
+        (
+            {"n_clusters": 2, "generator": "spectral"},
+            "members that can label .* another generator=",
+        ),
+        ({"n_clusters": None}, "a number of clusters; set n_clusters=, or leave out outliers="),
+    ],
 )
-def test_noise_needs_members_that_can_be_made_without_outliers(settings):
+def test_noise_needs_members_that_can_be_made_without_outliers(settings, says):
     model = ConsensusClustering(**settings, n_members=3, outliers="noise", random_state=0)
-    with pytest.raises(ParameterError, match="needs n_clusters and members that can predict"):
+    with pytest.raises(ParameterError, match=f"labelling outliers as noise needs {says}"):
         model.fit(BLOBS.X[:60])
 
 
