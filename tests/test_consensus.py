@@ -3,6 +3,8 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError
@@ -14,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import EAC, LWEA, ConsensusClustering, ParameterError, Result
+from coterie import EAC, LWEA, ConsensusClustering, DataError, ParameterError, Result
 from coterie.datasets import load
 from coterie.generate import TableEncoder, from_estimators, kmeans_pool
 from coterie.solvers import methods
@@ -88,6 +90,22 @@ def test_predict_of_new_rows_agrees_with_their_class():
     new = load("blobs", random_state=9)
     model = ConsensusClustering(5, random_state=0).fit(BLOBS.X)
     assert adjusted_rand_score(new.y, model.predict(new.X)) > 0.95
+
+
+def test_predict_of_a_row_without_values_warns_once():
+    table = pd.DataFrame(BLOBS.X)
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(table)
+    with pytest.warns(UserWarning, match="2 rows have no value") as caught:
+        labels = model.predict(table.head(2) * np.nan)
+    assert len(caught) == 1
+    assert labels.min() >= 0
+
+
+@pytest.mark.parametrize("prepare", ["auto", None])
+def test_a_lazy_frame_must_be_collected(prepare):
+    lazy = pl.DataFrame(BLOBS.X).lazy()
+    with pytest.raises(DataError, match=r"polars LazyFrame; call .collect\(\) first"):
+        ConsensusClustering(5, prepare=prepare).fit(lazy)
 
 
 def test_predict_needs_members_that_can():

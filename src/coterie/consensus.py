@@ -475,6 +475,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Clusters of new rows, from the labels that the members give them.
 
+        A row of a table whose values are all missing gets some cluster, with a warning.
+
         Parameters
         ----------
         X : array, dataframe or sparse matrix, shape (n, d)

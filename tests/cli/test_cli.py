@@ -261,6 +261,14 @@ def test_combine_refuses_bad_labels(refused, content, says):
     assert says in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
 
 
+@pytest.mark.parametrize("name", ["id", "customer"])
+def test_a_repeated_id_is_named_with_its_file(refused, name):
+    for file, ids in (("one", range(9)), ("two", [0, 1, 2, 2, 4, 5, 6, 7, 8])):
+        Path(f"{file}.csv").write_text(f"{name},a\n" + "".join(f"{i},{i % 2}\n" for i in ids))
+    line = refused("combine", "one.csv", "two.csv", "-k", 2)
+    assert f"two.csv, column '{name}': the id 2 is in line 4 and line 5; ids must differ" in line
+
+
 def test_samples_without_any_label_stay_noise(capsys, folder):
     Path("t.csv").write_text("a,b\n" + "0,1\n" * 3 + ",\n" * 7 + "1,0\n" * 4)
     files = ["-o", "out.csv", "--save", "r.npz", "--report", "r.html"]

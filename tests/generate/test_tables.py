@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -455,6 +456,17 @@ def test_new_rows_without_any_value_in_a_column():
     assert np.array_equal(new, expected, equal_nan=True)
 
 
+def test_rows_without_any_value_are_warned_of():
+    encoder = TableEncoder(columns=["height", "plan"]).fit(TABLE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.transform({"height": [None, 170], "plan": ["pro", None]})
+    with pytest.warns(
+        UserWarning, match=r"^1 row has no value in .* \(first: row 1, counted from 0\)"
+    ):
+        encoder.transform({"height": [170, None], "plan": ["pro", None]})
+
+
 def test_text_where_numbers_were():
     encoder = TableEncoder().fit(TABLE)
     with pytest.raises(DataError, match=r"'height' held numbers .* but holds text such as 'tall'"):
@@ -495,6 +507,7 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
         ({"x": np.ones((3, 2))}, {}, "column 'x' must have one dimension, but has 2"),
         ({"x": [10**400, 1, 2]}, {}, "column 'x' holds a number that is too large"),
         ({1: [1, 2], "1": [3, 4]}, {}, "columns of the same name"),
+        (pl.LazyFrame({"x": [1, 2]}), {}, r"polars LazyFrame; call .collect\(\) first"),
         (HEIGHT, {}, "takes a data frame, a mapping or a dense matrix, not ndarray"),
         (sparse.eye_array(3), {}, "takes a data frame, a mapping or a dense matrix"),
         (TABLE, {"drop": ["heigth"]}, "drop names 'heigth', .*did you mean 'height'"),

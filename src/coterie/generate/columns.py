@@ -20,6 +20,7 @@ from coterie.core.errors import DataError
 from coterie.core.text import counted
 from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, is_missing
 from coterie.ensemble.numerals import number_format, numbers_in
+from coterie.generate.features import refuse_lazy
 
 _ISO = "iso"
 _DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
@@ -67,6 +68,7 @@ def is_table(X: object) -> bool:
 
 def read_columns(X: Any) -> dict[str, Column]:
     """The columns of a dataframe, a mapping or a matrix by name; columns of a matrix are numbered."""
+    refuse_lazy(X)
     if isinstance(X, Mapping):
         if X and all(isinstance(values, Column) for values in X.values()):
             return dict(X)

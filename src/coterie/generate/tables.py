@@ -8,6 +8,7 @@ scikit-learn's encoders, imputers and scalers, and records what it did.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -236,12 +237,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The features of a table that has the same columns as the fitted one.
 
+        Rows without a value in any of the used columns cause a warning if one of these holds numbers.
+
         Parameters
         ----------
         X : dataframe, or mapping of column name to values
         """
         check_is_fitted(self, "transformer_")
-        features: NDArray[np.float64] = self.transformer_.transform(self._matrix(read_columns(X)))
+        table = read_columns(X)
+        features: NDArray[np.float64] = self.transformer_.transform(self._matrix(table))
+        blank = np.logical_and.reduce([table[plan.name].missing for plan in self._used])
+        # in a category, a missing value is a value
+        if blank.any() and any(map(_is_measured, self._used)):
+            count = int(blank.sum())
+            warnings.warn(
+                f"{counted(count, 'row')} {'has' if count == 1 else 'have'} no value in the columns that "
+                f"are used (first: row {int(np.argmax(blank))}, counted from 0), so the cluster of such "
+                "a row means nothing; leave these rows out",
+                UserWarning,
+                stacklevel=2,
+            )
         return features
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
