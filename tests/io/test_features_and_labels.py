@@ -10,7 +10,7 @@ import pytest
 
 from coterie import Ensemble
 from coterie.core.errors import DataError
-from coterie.io import read_features, read_labels
+from coterie.io import read_features, read_labels, read_table
 
 
 @pytest.fixture
@@ -86,6 +86,18 @@ def test_features_refused(write, text, options, says):
         read_features(path, **options)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_points_beside_decimal_commas_are_not_guessed(write):
+    table = read_table(write("sales;x\n1.200;0,5\n950;1,5\n2.345;2,5\n"))
+    with pytest.raises(
+        DataError, match=r"column 'x' has decimal commas, but column 'sales' has points"
+    ):
+        table.mixed()
+    assert [*table.mixed(drop=["sales"])] == ["sales", "x"]
+    # no thousands: four decimals, or none before the point
+    for cell in ("1.2345", "0.2"):
+        assert read_table(write(f"sales;x\n{cell};0,5\n950;1,5\n")).mixed()
 
 
 def test_advice_names_arguments_in_python_and_options_on_the_command_line(write):

@@ -136,6 +136,7 @@ def test_tsv(tmp_path):
             "Sales 2024\na,b\n1,2\n",
             "line 2: 2 cells, but the header names 1 column; remove",
         ),
+        ("t.csv", "# made today, by me\na,b\n1,2\n", "the first line is a comment"),
         ("t.csv", "a,b,a\n1,2,3\n", "names 'a' more than once"),
         ("t.csv", "a,\n1,2\n", "line 2: 2 cells, but the header names 1 column"),
         ("t.csv", "a,,b\n1,2,3\n", "column 2 of 3 has no name"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -184,4 +184,9 @@ def _dated(text: str, form: str) -> datetime:
     # "20240131" and "1234" are numbers or codes, not dates
     if not re.search(r"\d[-/.]\d", text):
         raise ValueError(text)
-    return datetime.fromisoformat(text) if form == _ISO else datetime.strptime(text, form)
+    if form == _ISO:
+        return datetime.fromisoformat(text)
+    day, _, clock = text.partition(" ")
+    # 9:30 is 09:30
+    moment = time.fromisoformat(clock.zfill(5 + 3 * (clock.count(":") - 1))) if clock else time()
+    return datetime.combine(datetime.strptime(day, form), moment)

@@ -397,7 +397,9 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     if distinct == 0 or (missing > MAX_MISSING * n and not requested):
         return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
     if distinct == 1:
-        return plan("constant", "left out: the same value in every row")
+        return plan(
+            "constant", f"left out: the same value in every row{' that has one' * (missing > 0)}"
+        )
     if is_category:
         return plan("category", levels=_levels(values))
     if values.is_date:

@@ -118,6 +118,7 @@ class FileTable:
             column = self.columns[name]
             if isinstance(column, list) and name not in categories:
                 self._refuse_stray_cell(name, column)
+        self._refuse_points_beside_commas([name for name in used if name not in categories])
         self._refuse_where(
             np.isinf,
             {name: self.columns[name] for name in used},
@@ -166,7 +167,7 @@ class FileTable:
             column = numbers[name] = self.column(name)
             if isinstance(column, list) or column.dtype.kind not in "iufb":
                 self._refuse_stray_cell(name, column)
-                cells = [None if value is None else str(value) for value in column]
+                cells = _texts(column)
                 if (form := number_format(cells)) is None:
                     texts.append(name)
                 else:
@@ -249,6 +250,37 @@ class FileTable:
                 "which is not a number",
                 f"{remedy}, or leave the column out ({{drop}})",
             )
+
+    def _refuse_points_beside_commas(self, names: Sequence[str]) -> None:
+        """Raise DataError for 1.234 in a file with decimal commas: the point may separate thousands."""
+        points = [name for name in names if _may_be_thousands(self.columns[name])]
+        commas = (
+            name
+            for name in names
+            if isinstance(self.columns[name], list)
+            and (number_format(_texts(self.columns[name])) or ".")[0] == ","
+        )
+        if points and (name := next(commas, None)) is not None:
+            raise DataError(
+                f"{self.path}: column {name!r} has decimal commas, but column {points[0]!r} has points; "
+                "if these separate thousands, write them without points, else write decimals with a "
+                "point in all columns",
+                "or leave one of the columns out ({drop})",
+            )
+
+
+def _may_be_thousands(column: Column) -> bool:
+    """Whether numbers below 1000, of up to three decimals, may be thousands written as 1.234."""
+    if isinstance(column, list) or column.dtype.kind != "f":
+        return False
+    known = np.abs(column[np.isfinite(column)])
+    broken = known[known % 1 != 0]
+    small = bool(broken.size) and known.max() < 1000 and broken.min() > 1
+    return bool(small and np.allclose(broken * 1000, np.round(broken * 1000), rtol=0, atol=1e-6))
+
+
+def _texts(column: Column) -> list[str | None]:
+    return [None if value is None else str(value) for value in column]
 
 
 def _is_blank(value: object) -> bool:

@@ -133,6 +133,8 @@ def _header(path: Path, cells: list[str] | None) -> list[str]:
         names.pop()
     if not names:
         raise DataError(f"{path}: the first line is empty; it must hold the column names")
+    if names[0].startswith("# "):
+        raise DataError(f"{path}: the first line is a comment; it must hold the column names")
     if not names[0] and len(names) > 1:
         # row names, as R and pandas write them
         names[0] = next(name for name in ("id", "row_id", "row_names") if name not in names)
@@ -197,7 +199,7 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
 def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[str]]]:
     """Line number and cells of each row."""
     blank: list[int] = []
-    advice = "; remove titles and comments above the column names"
+    first = True
     for row in reader:
         if not row or (len(row) == 1 and not row[0].strip()):
             # in a file of one column an empty line is a missing cell, except at the end of the file
@@ -207,12 +209,14 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[s
             yield from ((line, ("",)) for line in blank)
         blank.clear()
         if len(row) < width or any(map(str.strip, row[width:])):
+            advice = ""
+            if first:
+                advice = "; remove titles above the column names, and name the column of row names"
             raise DataError(
                 f"{path}, line {reader.line_num}: {counted(len(row), 'cell')}, but the header names "
                 f"{counted(width, 'column')}{advice}"
             )
-        # where the first row is as long as the header, there is no title
-        advice = ""
+        first = False
         yield reader.line_num, row[:width]
 
 
