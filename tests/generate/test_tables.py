@@ -203,6 +203,17 @@ def test_codes_lists_and_mixed_formats_are_categories(texts):
     assert kind_of(texts) == "category"
 
 
+def test_categories_of_a_frame_are_categories():
+    shares = ["10.5%", "20.5%"] * 20
+    for frame in (
+        pd.DataFrame({"p": pd.Categorical(shares), "y": HEIGHT}),
+        pl.DataFrame({"p": pl.Series(shares, dtype=pl.Categorical), "y": HEIGHT}),
+        pl.DataFrame({"p": pl.Series(shares, dtype=pl.Enum(shares[:2])), "y": HEIGHT}),
+    ):
+        assert plans(frame)["p"].levels == ("10.5%", "20.5%")
+    assert kind_of(shares) == "number"
+
+
 def test_dates_with_a_mark_for_missing_ones():
     assert kind_of(["-", *ISO[1:]]) == "date"
 

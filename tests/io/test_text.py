@@ -227,6 +227,8 @@ def test_unknown_column_lists_the_columns_and_the_nearest(tmp_path):
     table = table_of(tmp_path, "customer,cluster\n1,2\n")
     with pytest.raises(DataError, match=r"are customer, cluster\).*did you mean 'customer'\?"):
         table.column("custmer")
+    with pytest.raises(DataError, match=r"are 'height, cm', weight\)"):
+        table_of(tmp_path, '"height, cm",weight\n1,2\n').column("cm")
 
 
 def test_row_names_without_a_heading_are_ids(tmp_path):

@@ -100,10 +100,12 @@ def read_columns(X: Any) -> dict[str, Column]:
 def _from_series(name: str, series: Any) -> Column:
     if series.dtype.is_numeric():
         return _from_values(name, series.cast(nw.Float64).to_numpy())
-    return _from_values(name, series.to_list())
+    # what the user made a category is one, even if its values read like numbers
+    made_category = series.dtype in (nw.Categorical, nw.Enum)
+    return _from_values(name, series.to_list(), texts_may_be_numbers=not made_category)
 
 
-def _from_values(name: str, values: Any) -> Column:
+def _from_values(name: str, values: Any, *, texts_may_be_numbers: bool = True) -> Column:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise DataError(f"column {name!r} must hold a value per row, but is {values!r:.40}")
     if np.ma.isMaskedArray(values):
@@ -132,9 +134,10 @@ def _from_values(name: str, values: Any) -> Column:
         return Column(np.array([_days(cell) for cell in cells]), is_date=True)
     texts = [None if cell is None else str(cell).strip() or None for cell in cells]
     known = [None if text in MISSING_AMONG_NUMBERS else text for text in texts]
-    for form in (*_DATE_FORMATS, number_format(texts)) if any(known) else ():
-        if form is not None and (numbers := numbers_of_texts(texts, form)) is not None:
-            return Column(numbers, known, is_date=form in _DATE_FORMATS, format=form)
+    number_form = number_format(texts) if texts_may_be_numbers else None
+    for form in (*_DATE_FORMATS, number_form) if any(known) else ():
+        if form is not None and (read := numbers_of_texts(texts, form)) is not None:
+            return Column(read, known, is_date=form in _DATE_FORMATS, format=form)
     return Column(texts=texts)
 
 

@@ -107,7 +107,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ========  ============================================================================
     kind      what it is, and what is done with it
     ========  ============================================================================
-    number    scaled as ``scale`` says; gaps are filled as ``impute`` says
+    number    numbers, or text in which every cell is a number in one format (``5,961,000``,
+              ``$20.10``): scaled as ``scale`` says; gaps are filled as ``impute`` says
     date      counted in days, then treated as a number
     category  text with at most 30 different values, or truth values: one column per value
               (a missing value counts as a value of its own), scaled unless ``scale`` is "none"
@@ -124,7 +125,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How columns of numbers are made comparable. "standard" divides by the standard deviation,
         "robust" by the interquartile range, "none" does not scale. "auto" divides all columns by one
         number if they share one range, as pixels and answers from 1 to 5 do (at least half of the
-        columns, and at least two, reach both ends of the range of all). Otherwise it standardises,
+        columns, and at least two, reach both ends of the range of all values that are not wild: more
+        than 20 interquartile ranges beyond the quartiles). Otherwise it standardises,
         and clips values to 3 standard deviations.
     categories : list of str, default ()
         Columns to treat as categories, whatever they hold.

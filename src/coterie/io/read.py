@@ -49,7 +49,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension.
+        A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension. Cells of text
+        files may be separated by commas, semicolons, tabs or bars.
     purpose : {"features", "labels"}
         Which array to look for in a file that holds several.
     id : str, optional
