@@ -504,6 +504,7 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
     [
         ({"x": [1.0, np.inf, 2.0]}, {}, r"column 'x' holds 1 infinite value \(first in row 1\)"),
         ({"x": [1.0, -np.inf, np.inf]}, {}, "column 'x' holds 2 infinite values"),
+        ({"x": ["1.0", "1e999", "2.5"]}, {}, "column 'x' holds 1 infinite value"),
         (
             {"x": [1.0, 1e200, 2.0]},
             {},

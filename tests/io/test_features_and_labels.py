@@ -62,7 +62,11 @@ def test_numbers_written_as_text_are_features(write):
             {},
             "'3.5', which is not a number; write decimals with a comma",
         ),
-        ("a\n$1.5\n$2.5\n€3.5\n", {}, "line 4: column 'a' holds '€3.5'"),
+        (
+            "a\n$1.5\n$2.5\n€3.5\n",
+            {},
+            "line 4: column 'a' holds '€3.5', which is not a number; correct it",
+        ),
         ("a;b\n1,5;1\n-;2\n", {}, "missing values in column 'a' (1, first in line 3)"),
         ("a,b\n1,\n2,5\n3,NA\n", {}, "missing values in column 'b' (2, first in line 2)"),
         ("a,b\n1,\n,5\n3,1\n", {}, "in columns 'a' (1, first in line 3), 'b' (1, first in line 2)"),

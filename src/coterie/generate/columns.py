@@ -174,11 +174,17 @@ def _days(value: Any) -> float:
 
 def numbers_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
     """Numbers, or dates in days, written in this format; None if a cell is not written in it."""
-    known = [None if text in MISSING_AMONG_NUMBERS else text for text in texts]
     try:
         if form not in _DATE_FORMATS:
-            return numbers_in(known, form)
-        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in known])
+            return numbers_in(texts, form)
+        return np.array(
+            [
+                np.nan
+                if text is None or text in MISSING_AMONG_NUMBERS
+                else _days(_dated(text, form))
+                for text in texts
+            ]
+        )
     except (ValueError, KeyError):
         return None
 

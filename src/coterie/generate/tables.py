@@ -485,13 +485,13 @@ def _is_measured(plan: ColumnPlan) -> bool:
 def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
-        if values.texts is not None:
+        numbers = values.numbers
+        if values.texts is not None and (numbers is None or values.format != plan.format):
             # in 01/02/2024 either number may be the month; the format was found on all rows of the fit
-            numbers = numbers_of_texts(values.texts, plan.format or ".")
-            if numbers is not None:
-                return numbers
-        if values.numbers is not None:
-            return require_finite(plan.name, values.numbers)
+            in_format_of_fit = numbers_of_texts(values.texts, plan.format or ".")
+            numbers = numbers if in_format_of_fit is None else in_format_of_fit
+        if numbers is not None:
+            return require_finite(plan.name, numbers)
         raise DataError(
             f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
             f"such as {next(text for text in _texts(values) if text is not None)!r}"

@@ -235,16 +235,18 @@ class FileTable:
 
     def _refuse_stray_cell(self, name: str, column: Column) -> None:
         """Raise DataError naming the first cell of text in a column where most cells are numbers."""
-        formats = {row: _formats(value) for row, value in enumerate(column) if not _is_blank(value)}
-        counts = Counter(form for known in formats.values() for form in known)
-        form, good = next(iter(counts.most_common(1)), ("", 0))
-        strays = [row for row, known in formats.items() if form not in known]
-        if strays and good > len(strays):
+        cells = [row for row, value in enumerate(column) if not _is_blank(value)]
+        counts = Counter(form for row in cells for form in _formats(column[row]))
+        # of formats that fit equally many cells, the one with a point
+        form = max(sorted(counts, reverse=True), key=counts.__getitem__, default="")
+        if len(cells) < 2 * counts[form] < 2 * len(cells):
+            strays = [row for row in cells if form not in _formats(column[row])]
             value = str(column[strays[0]])
             shown = repr(value) if len(value) <= 40 else f"{value[:37]!r}..."
             more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
             mark = {".": "point", ",": "comma"}[form[0]]
-            remedy = f"write decimals with a {mark}" if readings(value) else "correct it"
+            same_unit = any(other[1:] == form[1:] for other in readings(value))
+            remedy = f"write decimals with a {mark}" if same_unit else "correct it"
             raise DataError(
                 f"{self.path}, {self.row_name(strays[0])}: column {name!r} holds {shown}{more}, "
                 "which is not a number",
@@ -253,16 +255,16 @@ class FileTable:
 
     def _refuse_points_beside_commas(self, names: Sequence[str]) -> None:
         """Raise DataError for 1.234 in a file with decimal commas: the point may separate thousands."""
-        points = [name for name in names if _may_be_thousands(self.columns[name])]
-        commas = (
+        commas = [
             name
             for name in names
             if isinstance(self.columns[name], list)
             and (number_format(_texts(self.columns[name])) or ".")[0] == ","
-        )
-        if points and (name := next(commas, None)) is not None:
+        ]
+        points = (name for name in names if _may_be_thousands(self.columns[name]))
+        if commas and (name := next(points, None)) is not None:
             raise DataError(
-                f"{self.path}: column {name!r} has decimal commas, but column {points[0]!r} has points; "
+                f"{self.path}: column {commas[0]!r} has decimal commas, but column {name!r} has points; "
                 "if these separate thousands, write them without points, else write decimals with a "
                 "point in all columns",
                 "or leave one of the columns out ({drop})",

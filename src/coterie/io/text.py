@@ -217,7 +217,7 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[s
                 f"{counted(width, 'column')}{advice}"
             )
         first = False
-        yield reader.line_num, row[:width]
+        yield reader.line_num, row if len(row) == width else row[:width]
 
 
 class _Column:
