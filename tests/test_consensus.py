@@ -3,6 +3,8 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -13,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coterie import EAC, LWEA, ConsensusClustering, ParameterError, Result
+from coterie import EAC, LWEA, ConsensusClustering, DataError, ParameterError, Result
 from coterie.datasets import load
 from coterie.generate import TableEncoder, from_estimators, kmeans_pool
 from coterie.solvers import methods
@@ -89,9 +91,30 @@ def test_predict_of_new_rows_agrees_with_their_class():
     assert adjusted_rand_score(new.y, model.predict(new.X)) > 0.95
 
 
+def test_predict_of_a_row_without_values_warns_once():
+    table = pd.DataFrame(BLOBS.X)
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(table)
+    with pytest.warns(UserWarning, match="2 rows have no value") as caught:
+        labels = model.predict(table.head(2) * np.nan)
+    assert len(caught) == 1
+    assert labels.min() >= 0
+
+
+@pytest.mark.parametrize("prepare", ["auto", None])
+def test_a_lazy_frame_must_be_collected(prepare):
+    lazy = pl.DataFrame(BLOBS.X).lazy()
+    with pytest.raises(DataError, match=r"polars LazyFrame; call .collect\(\) first"):
+        ConsensusClustering(5, prepare=prepare).fit(lazy)
+
+
 def test_predict_needs_members_that_can():
     spectral = ConsensusClustering(5, generator="spectral", random_state=0).fit(BLOBS.X[::5])
     assert not hasattr(spectral, "predict")
+    with pytest.raises(AttributeError) as caught:
+        spectral.predict(BLOBS.X)
+    assert "cannot label rows that they were not fitted on; use another generator" in str(
+        caught.value.__cause__
+    )
     mixed = ConsensusClustering(
         5, generator=[KMeans(5, n_init=1, random_state=0), AgglomerativeClustering(5)]
     ).fit(BLOBS.X)
@@ -420,11 +443,18 @@ def test_outliers_are_noise_on_request():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"n_clusters": 2, "generator": "spectral"}, {"n_clusters": None}]
+    ("settings", "says"),
+    [
+        (
+            {"n_clusters": 2, "generator": "spectral"},
+            "members that can label .* another generator=",
+        ),
+        ({"n_clusters": None}, "a number of clusters; set n_clusters=, or leave out outliers="),
+    ],
 )
-def test_noise_needs_members_that_can_be_made_without_outliers(settings):
+def test_noise_needs_members_that_can_be_made_without_outliers(settings, says):
     model = ConsensusClustering(**settings, n_members=3, outliers="noise", random_state=0)
-    with pytest.raises(ParameterError, match="needs n_clusters and members that can predict"):
+    with pytest.raises(ParameterError, match=f"labelling outliers as noise needs {says}"):
         model.fit(BLOBS.X[:60])
 
 

@@ -66,6 +66,7 @@ SMALL_SHARE = 0.01
 # How often the members may be fitted again without outliers, and which share may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
+SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ def _is_range(value: object) -> bool:
 
 def _predicts(estimator: ConsensusClustering) -> bool:
     return not (isinstance(estimator.generator, str) and estimator.generator == "spectral")
+
+
+def _has_predict(estimator: ConsensusClustering) -> bool:
+    if not _predicts(estimator):
+        raise AttributeError(f"predict is not available: {SPECTRAL}; use another generator")
+    return True
 
 
 class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
@@ -363,8 +370,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         least = max(2, int(np.ceil(SMALL_SHARE * n)))
         if self.min_cluster_size != "auto":
             least = self.min_cluster_size or 1
-        if not _predicts(self) or pool.cannot_predict() or self._n_clusters is None:
-            self._refuse_noise("needs n_clusters and members that can predict")
+        if self._n_clusters is None:
+            self._refuse_noise("a number of clusters", "set {n_clusters}")
+            return pool, ensemble, solver
+        if unable := pool.cannot_predict():
+            self._refuse_noise(
+                f"members that can label rows they were not fitted on, which {unable[0]} cannot",
+                "use another {generator}",
+            )
             return pool, ensemble, solver
         first = pool, ensemble, solver
         aside = self.set_aside_
@@ -392,12 +405,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 break
         return first
 
-    def _refuse_noise(self, reason: str) -> None:
+    def _refuse_noise(self, needed: str, advice: str) -> None:
         """Raise ParameterError if samples that cannot be set aside are asked to be."""
         if self.outliers == "noise":
             raise ParameterError(
-                f"{type(self).__name__}: labelling outliers as noise {reason}",
-                "leave out {outliers}",
+                f"{type(self).__name__}: labelling outliers as noise needs {needed}",
+                f"{advice}, or leave out {{outliers}}",
             )
 
     def _verdict(
@@ -442,9 +455,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    @available_if(_predicts)
+    @available_if(_has_predict)
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Clusters of new rows, from the labels that the members give them.
+
+        A row of a table whose values are all missing gets some cluster, with a warning.
 
         Parameters
         ----------
@@ -494,12 +509,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             )
         if not is_lazy(X) and not isinstance(X, FeatureSource):
             return _InMemory(X)
-        self._refuse_noise("needs rows in memory")
+        self._refuse_noise("rows in memory", "compute them first")
         if not _predicts(self):
             raise ParameterError(
-                f"{type(self).__name__}: generator is 'spectral', whose members cannot label rows "
-                "outside of a sample; for dask collections use 'kmeans', 'subsample', 'features' "
-                "or clusterers that can predict"
+                f"{type(self).__name__}: {SPECTRAL}; for dask collections use 'kmeans', 'subsample', "
+                "'features' or clusterers that can predict"
             )
         if not is_lazy(X):
             return X

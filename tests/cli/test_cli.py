@@ -251,8 +251,6 @@ def test_combine_takes_a_linear_method_for_many_distinct_rows(folder, capsys):
         ("a,b\n", "t.csv holds a header but no rows"),
         ("a,b\n0,1\n0.5,1\n", "t.csv, line 3: column 'a' holds 0.5 (labels must be whole numbers"),
         ("a,b\n0,1\n-inf,1\n", "t.csv, line 3: column 'a' holds -inf (an infinite value"),
-        ("a;b\n0;1\n1;1\n", "t.csv: its columns are separated by semicolons"),
-        ("a\tb\n0\t1\n1\t1\n", "t.csv: its columns are separated by tabs"),
         ("a,a\n0,1\n1,1\n", "t.csv: the first line names 'a' more than once"),
         ("PAR1" + "x" * 20 + "PAR1", "t.csv is not what its extension says: it is a parquet file"),
     ],
@@ -261,6 +259,14 @@ def test_combine_refuses_bad_labels(refused, content, says):
     # made before the snapshot of the directory is taken
     Path("t.csv").write_text(content)
     assert says in refused("combine", "t.csv", "-k", 2, "-o", "out.csv")
+
+
+@pytest.mark.parametrize("name", ["id", "customer"])
+def test_a_repeated_id_is_named_with_its_file(refused, name):
+    for file, ids in (("one", range(9)), ("two", [0, 1, 2, 2, 4, 5, 6, 7, 8])):
+        Path(f"{file}.csv").write_text(f"{name},a\n" + "".join(f"{i},{i % 2}\n" for i in ids))
+    line = refused("combine", "one.csv", "two.csv", "-k", 2)
+    assert f"two.csv, column '{name}': the id 2 is in line 4 and line 5; ids must differ" in line
 
 
 def test_samples_without_any_label_stay_noise(capsys, folder):

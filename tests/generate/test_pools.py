@@ -115,7 +115,7 @@ def test_errors_name_what_is_wrong():
 
 def test_nan_in_a_dataframe_names_its_columns():
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(IRIS, columns=["a", "b", "c", "d"])
+    frame = pandas.DataFrame(IRIS.copy(), columns=["a", "b", "c", "d"])
     frame.loc[3, "b"] = np.nan
     frame.loc[4, "d"] = np.inf
     with pytest.raises(ValueError, match=r"in columns 'b', 'd' \(first in row 3\)"):

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -72,11 +73,20 @@ def features(table, **settings):
         ([f"{i % 28 + 1}/02/2024" for i in range(N)], "date"),
         ([f"02/{i % 28 + 1}/2024" for i in range(N)], "date"),
         ([None, *ISO[1:]], "date"),
+        ([f"{i % 28 + 1}.02.2024 9:30" for i in range(N)], "date"),
+        ([f"02/{i % 28 + 1}/2024 10:30:15" for i in range(N)], "date"),
+        ([f"{text}T10:30:00+02:00" for text in ISO], "date"),
+        ([f"{i % 28 + 1}.02.2024 noon" for i in range(N)], "category"),
         (np.array(ISO, dtype="datetime64[D]"), "date"),
         ([dt.date(2020, 1, 1 + i % 20) for i in range(N)], "date"),
         ([f"c{i}" for i in range(N)], "id"),
         (np.arange(N), "id"),
-        (COUNTS, "id"),
+        (RNG.permutation(np.arange(10_000, 10_000 + N)), "id"),
+        (RNG.choice(np.arange(10**5, 10**6), N, replace=False), "id"),
+        (RNG.choice(10**8, N, replace=False) * 9 + 10**8, "id"),
+        (COUNTS, "number"),
+        (RNG.choice(np.arange(40_000, 90_000), N, replace=False), "number"),
+        (200_000 + COUNTS * 7, "number"),
         ([20240101 + i % 20 for i in range(N)], "number"),
         ([f"remark {i % 35}" for i in range(N)], "text"),
         ([Decimal(i % 9) / 4 for i in range(N)], "number"),
@@ -111,13 +121,15 @@ def test_with_few_rows_different_values_are_not_ids():
     assert kind_of([f"c{i}" for i in range(8)]) == "id"
 
 
-def test_several_columns_of_different_counts_are_not_ids():
-    both = plans({"sold": COUNTS, "seen": COUNTS[::-1] + 3, "row": np.arange(N)})
-    assert {name: plan.kind for name, plan in both.items()} == {
-        "sold": "number",
-        "seen": "number",
-        "row": "id",
-    }
+@pytest.mark.parametrize("n", [8, 60, 1000])
+def test_random_numbers_of_equal_length_are_nearly_always_ids(n):
+    kinds = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        lowest = 10 ** (5 + seed % 4)
+        numbers = rng.permutation(np.unique(rng.integers(lowest, 10 * lowest, 2 * n)))[:n]
+        kinds.append(plans({"x": numbers, "beside": rng.normal(size=n)})["x"].kind)
+    assert kinds.count("id") >= 97
 
 
 def test_days_are_counted_alike_however_dates_are_written():
@@ -139,6 +151,71 @@ def test_new_rows_are_read_in_the_date_format_of_the_fit():
             encoder.transform({"d": [table["d"][i]], "x": HEIGHT[i : i + 1]}) for i in range(N)
         ]
         assert np.array_equal(np.concatenate(one_by_one), encoder.transform(table))
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "form"),
+    [
+        (["5,961,000", "950", "1,200"], [5961000, 950, 1200], "."),
+        (["$20.10", "-$3.00", "$1,000.5"], [20.1, -3, 1000.5], ".$"),
+        (["12.3%", "0.5 %", "-4%"], [12.3, 0.5, -4], ".%"),
+        (["1000,50", "7", "0,25"], [1000.5, 7, 0.25], ","),
+        (["1.000,50", "7.000", "0,25"], [1000.5, 7000, 0.25], ","),
+        (["1 000,5 €", "2\u00a0000,5 €", "3,1 €"], [1000.5, 2000.5, 3.1], ",€"),
+        (["1'200.50", "80", "−7.5"], [1200.5, 80, -7.5], "."),
+        (["1,5E+3", "2,5e-1", "3,25"], [1500, 0.25, 3.25], ","),
+        (["12", "-", "15"], [12, None, 15], "."),
+        (["?", "7", "8.5"], [None, 7, 8.5], "."),
+        (["n/a", "2", "3,5"], [None, 2, 3.5], ","),
+    ],
+)
+def test_numbers_written_as_text_are_numbers(texts, numbers, form):
+    encoder = TableEncoder(columns=["x", "y"]).fit({"x": texts, "y": HEIGHT[:3]})
+    assert encoder.plans_[0].kind == "number"
+    assert encoder.plans_[0].format == form
+    assert encoder.plans_[0].treatment.startswith("read from text with decimal ")
+    expected = features({"x": numbers, "y": HEIGHT[:3]}, columns=["x", "y"])
+    one_by_one = [
+        encoder.transform({"x": [text], "y": HEIGHT[i : i + 1]}) for i, text in enumerate(texts)
+    ]
+    assert np.allclose(np.concatenate(one_by_one), expected, equal_nan=True)
+    # new rows may hold numbers
+    new = encoder.transform({"x": numbers, "y": HEIGHT[:3]})
+    assert np.allclose(new, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1,2", "1,2,3", "2"],
+        ["8001", "3012", "8001"],
+        ["08001", "03012.0", "08001"],
+        ["1.2.3", "1.2.4", "1.2.5"],
+        ["$5", "€5", "$7"],
+        ["1.5", "1,5", "2"],
+        ["12", "12a", "13"],
+        ["10-20", "20-30", "10-20"],
+        ["+", "-", "+"],
+        ["192.168.1.1", "192.168.1.2", "10.0.0.1"],
+    ],
+)
+def test_codes_lists_and_mixed_formats_are_categories(texts):
+    assert kind_of(texts) == "category"
+
+
+def test_categories_of_a_frame_are_categories():
+    shares = ["10.5%", "20.5%"] * 20
+    for frame in (
+        pd.DataFrame({"p": pd.Categorical(shares), "y": HEIGHT}),
+        pl.DataFrame({"p": pl.Series(shares, dtype=pl.Categorical), "y": HEIGHT}),
+        pl.DataFrame({"p": pl.Series(shares, dtype=pl.Enum(shares[:2])), "y": HEIGHT}),
+    ):
+        assert plans(frame)["p"].levels == ("10.5%", "20.5%")
+    assert kind_of(shares) == "number"
+
+
+def test_dates_with_a_mark_for_missing_ones():
+    assert kind_of(["-", *ISO[1:]]) == "date"
 
 
 # ---------------------------------------------------------------------- what the user asks for
@@ -168,7 +245,7 @@ def test_numbers_as_categories_keep_every_code_apart():
     texts = [str(code) for code in codes]
     assert np.array_equal(
         features({"code": codes, "x": HEIGHT}, categories=["code"]),
-        features({"code": texts, "x": HEIGHT}),
+        features({"code": texts, "x": HEIGHT}, categories=["code"]),
     )
 
 
@@ -189,13 +266,15 @@ def test_scales():
 
 def test_auto_clips_wild_values_and_scales_without_them():
     wild = np.append(HEIGHT[1:], 1e6)
-    X = features({"x": wild, "y": HEIGHT})
+    X = features({"x": wild, "y": 2 * HEIGHT})
     assert np.abs(X).max() == MAX_DEVIATIONS
-    assert np.abs(features({"x": wild, "y": HEIGHT}, scale="standard")).max() > MAX_DEVIATIONS
+    assert np.abs(features({"x": wild, "y": 2 * HEIGHT}, scale="standard")).max() > MAX_DEVIATIONS
     # the other values keep their spread
     assert 0.9 < X[:-1, 0].std() < 1.1
-    assert features({"x": wild, "y": HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3
-    assert plans({"x": wild, "y": HEIGHT})["x"].treatment == "standardised; 1 wild value clipped"
+    assert features({"x": wild, "y": 2 * HEIGHT}, scale="standard")[:-1, 0].std() < 1e-3
+    assert (
+        plans({"x": wild, "y": 2 * HEIGHT})["x"].treatment == "standardised; 1 wild value clipped"
+    )
 
 
 def test_a_column_of_mostly_equal_values_has_no_wild_values():
@@ -214,6 +293,23 @@ def test_columns_of_one_range_keep_their_spreads():
     assert np.allclose(X.std(axis=0) / X.std(axis=0)[0], spread / spread[0])
     assert np.isclose(X.var(axis=0).mean(), 1.0)
     assert plans(pixels)["p0"].treatment == "scaled jointly (one range)"
+
+
+def test_wild_rows_do_not_make_one_range():
+    table = {"x": HEIGHT.copy(), "y": 1000 * HEIGHT, "z": HEIGHT / 1000}
+    for column in table.values():
+        column[:2] = 1e6, -1e6
+    assert plans(table)["z"].treatment == "standardised; 2 wild values clipped"
+    answers = {f"a{j}": RNG.integers(1, 6, N).astype(float) for j in range(4)}
+    for column in answers.values():
+        column[1:3] = 1, 5
+    tame = features(answers)
+    answers["a0"][0] = 999
+    assert plans(answers)["a0"].treatment == "scaled jointly (one range); 1 wild value clipped"
+    assert plans(answers)["a1"].treatment == "scaled jointly (one range)"
+    # the wild value counts as 5
+    assert features(answers)[0, 0] == features(answers)[2, 0]
+    assert np.allclose(features(answers)[1:, 1:], tame[1:, 1:], rtol=0.1)
 
 
 def test_one_wide_column_among_binary_ones_is_standardised():
@@ -375,6 +471,17 @@ def test_new_rows_without_any_value_in_a_column():
     assert np.array_equal(new, expected, equal_nan=True)
 
 
+def test_rows_without_any_value_are_warned_of():
+    encoder = TableEncoder(columns=["height", "plan"]).fit(TABLE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoder.transform({"height": [None, 170], "plan": ["pro", None]})
+    with pytest.warns(
+        UserWarning, match=r"^1 row has no value in .* \(first: row 1, counted from 0\)"
+    ):
+        encoder.transform({"height": [170, None], "plan": ["pro", None]})
+
+
 def test_text_where_numbers_were():
     encoder = TableEncoder().fit(TABLE)
     with pytest.raises(DataError, match=r"'height' held numbers .* but holds text such as 'tall'"):
@@ -397,6 +504,7 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
     [
         ({"x": [1.0, np.inf, 2.0]}, {}, r"column 'x' holds 1 infinite value \(first in row 1\)"),
         ({"x": [1.0, -np.inf, np.inf]}, {}, "column 'x' holds 2 infinite values"),
+        ({"x": ["1.0", "1e999", "2.5"]}, {}, "column 'x' holds 1 infinite value"),
         (
             {"x": [1.0, 1e200, 2.0]},
             {},
@@ -415,6 +523,7 @@ def test_a_category_of_codes_that_new_rows_have_as_numbers():
         ({"x": np.ones((3, 2))}, {}, "column 'x' must have one dimension, but has 2"),
         ({"x": [10**400, 1, 2]}, {}, "column 'x' holds a number that is too large"),
         ({1: [1, 2], "1": [3, 4]}, {}, "columns of the same name"),
+        (pl.LazyFrame({"x": [1, 2]}), {}, r"polars LazyFrame; call .collect\(\) first"),
         (HEIGHT, {}, "takes a data frame, a mapping or a dense matrix, not ndarray"),
         (sparse.eye_array(3), {}, "takes a data frame, a mapping or a dense matrix"),
         (TABLE, {"drop": ["heigth"]}, "drop names 'heigth', .*did you mean 'height'"),

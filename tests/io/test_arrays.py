@@ -188,7 +188,7 @@ def write_like(path, kind):
         ("d.npz", "npy", "it is an npy file, not npz"),
         ("d.csv", "npy", "it is an npy file, not csv"),
         ("d.csv", "mat", "it is a MATLAB file, not csv"),
-        ("d.tsv", "utf16", "it is UTF-16 text, not tsv"),
+        ("d.npy", "utf16", "it is UTF-16 text, not npy"),
         ("d.csv", "binary", "it is binary data, not csv"),
         ("d.mat", "hdf5", "version 7.3 (HDF5), which is not read; save it again"),
         ("d.txt", "text", "a file with the extension '.txt' cannot be read; use one of .csv"),

@@ -10,7 +10,7 @@ import pytest
 
 from coterie import Ensemble
 from coterie.core.errors import DataError
-from coterie.io import read_features, read_labels
+from coterie.io import read_features, read_labels, read_table
 
 
 @pytest.fixture
@@ -39,6 +39,12 @@ def test_columns_chosen_and_dropped(write):
     np.testing.assert_array_equal(read_features(path, columns=["b", "a"])[0], [[2, 1], [4, 3]])
 
 
+def test_numbers_written_as_text_are_features(write):
+    X, names, _ = read_features(write("a;b;c\n1,5;1.200;$7\n-2,25;800,5;-$1,200\n"))
+    assert names == ["a", "b", "c"]
+    assert X.tolist() == [[1.5, 1200.0, 7.0], [-2.25, 800.5, -1200.0]]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
@@ -50,7 +56,18 @@ def test_columns_chosen_and_dropped(write):
         ("a,b,c\n1,x,p\n2,y,q\n", {}, "columns 'b', 'c' hold text"),
         ("a\n1\n2\noops\n3\n", {}, "line 4: column 'a' holds 'oops', which is not a number"),
         ("a,b\n1,1\n2,2\n1 0,3\n1 1,4\n5,5\n", {}, "'1 0' (and 1 cells below it)"),
-        ('a\n1\n2\n"3,5"\n', {}, "write decimals with a point"),
+        ('a\n1.5\n2.5\n"3,5"\n', {}, "write decimals with a point"),
+        (
+            "a;b\n1,5;1\n2,5;2\n3.5;3\n",
+            {},
+            "'3.5', which is not a number; write decimals with a comma",
+        ),
+        (
+            "a\n$1.5\n$2.5\n€3.5\n",
+            {},
+            "line 4: column 'a' holds '€3.5', which is not a number; correct it",
+        ),
+        ("a;b\n1,5;1\n-;2\n", {}, "missing values in column 'a' (1, first in line 3)"),
         ("a,b\n1,\n2,5\n3,NA\n", {}, "missing values in column 'b' (2, first in line 2)"),
         ("a,b\n1,\n,5\n3,1\n", {}, "in columns 'a' (1, first in line 3), 'b' (1, first in line 2)"),
         ("a,b\n1,inf\n2,5\n", {}, "infinite values in column 'b'"),
@@ -73,6 +90,18 @@ def test_features_refused(write, text, options, says):
         read_features(path, **options)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_points_beside_decimal_commas_are_not_guessed(write):
+    table = read_table(write("sales;x\n1.200;0,5\n950;1,5\n2.345;2,5\n"))
+    with pytest.raises(
+        DataError, match=r"column 'x' has decimal commas, but column 'sales' has points"
+    ):
+        table.mixed()
+    assert [*table.mixed(drop=["sales"])] == ["sales", "x"]
+    # no thousands: four decimals, or none before the point
+    for cell in ("1.2345", "0.2"):
+        assert read_table(write(f"sales;x\n{cell};0,5\n950;1,5\n")).mixed()
 
 
 def test_advice_names_arguments_in_python_and_options_on_the_command_line(write):

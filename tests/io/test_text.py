@@ -32,7 +32,7 @@ def test_columns_are_numbers_or_text_and_keep_their_order(tmp_path):
     assert np.isnan(table.columns["d"]).all()
 
 
-@pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "null", "None", " NA "])
+@pytest.mark.parametrize("cell", ["", "NA", "NaN", "nan", "null", "None", " NA ", "n/a", "#N/A"])
 def test_missing_cells_in_numbers_and_in_text(tmp_path, cell):
     table = table_of(tmp_path, f"a,b\n1,x\n{cell},{cell}\n3,z\n")
     assert np.isnan(table.columns["a"][1])
@@ -130,11 +130,16 @@ def test_tsv(tmp_path):
         ("t.csv", "a,b\n1,2\n3\n", "line 3: 1 cell, but the header names 2 columns"),
         ("t.csv", "a,b\n1,2\n1,2,3\n", "line 3: 3 cells"),
         ("t.csv", 'a,b\n1,"x\ny"\n3\n', "line 4: 1 cell"),
-        ("t.csv", "a;b\n1;2\n", "separated by semicolons (';'), not by commas"),
-        ("t.csv", "a\tb\n1\t2\n", "separated by tabs ('\\t'), not by commas"),
-        ("t.tsv", "a,b\n1,2\n", "separated by commas (','), not by tabs"),
+        ("t.csv", "a;b\n1;2\n3\n", "line 3: 1 cell, but the header names 2 columns"),
+        (
+            "t.csv",
+            "Sales 2024\na,b\n1,2\n",
+            "line 2: 2 cells, but the header names 1 column; remove",
+        ),
+        ("t.csv", "# made today, by me\na,b\n1,2\n", "the first line is a comment"),
         ("t.csv", "a,b,a\n1,2,3\n", "names 'a' more than once"),
-        ("t.csv", "a,\n1,2\n", "column 2 of 2 has no name"),
+        ("t.csv", "a,\n1,2\n", "line 2: 2 cells, but the header names 1 column"),
+        ("t.csv", "a,,b\n1,2,3\n", "column 2 of 3 has no name"),
         ("t.csv", "3.5,1.2\n1,2\n", "first line holds numbers (3.5, 1.2)"),
         ("t.csv", 'a,b\n1,"x\n', "line 2: unexpected end of data"),
     ],
@@ -144,6 +149,56 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(tmp_path, name, text,
         table_of(tmp_path, text, name)
     assert str(tmp_path / name) in str(caught.value)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_the_delimiter_is_recognised(tmp_path, name, delimiter):
+    lines = [["a", "b, or not", "c"], ["1", "x, y", "2"], ["3", "z; z", "4"]]
+    path = tmp_path / name
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(lines)
+    table = read_table(path)
+    assert [*table.columns] == lines[0]
+    assert table.columns["a"].tolist() == [1, 3]
+    assert table.columns["b, or not"] == ["x, y", "z; z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        # a decimal comma in every cell, and in names
+        ("t.csv", "cm, net;kg, net\n1,5;2,5\n3,5;4,5\n", ["cm, net", "kg, net"]),
+        # one column, whose quoted name holds a delimiter
+        ("t.csv", '"height; cm"\n170\n180\n', ["height; cm"]),
+        ("t.tsv", '"height, cm"\n170\n180\n', ["height, cm"]),
+        # lists in cells
+        ("t.csv", "a,tags\n1,x;y\n2,z;y\n", ["a", "tags"]),
+        ("t.tsv", "a\ttags\n1\tx,y\n2\tz\n", ["a", "tags"]),
+        # a cell of more lines than are looked at
+        ("t.csv", f'a;b\n1;"{"x" * 9}{12 * chr(10)},,"\n', ["a", "b"]),
+    ],
+)
+def test_other_delimiters_within_names_and_cells(tmp_path, name, text, columns):
+    assert [*table_of(tmp_path, text, name).columns] == columns
+
+
+def test_empty_cells_beyond_the_header(tmp_path):
+    for text in ("a,b\n1,2,\n3,4\n", "a,b,,\n1,2,,\n3,4,,\n", "a,b,\n1,2,\n  \n3,4\n"):
+        table = table_of(tmp_path, text)
+        assert {name: [*column] for name, column in table.columns.items()} == {
+            "a": [1, 3],
+            "b": [2, 4],
+        }
+
+
+def test_utf16_as_windows_programs_write_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("größe\tb\n1\t2\n3\t4\n", encoding="utf-16")
+    assert read_table(path).columns["größe"].tolist() == [1, 3]
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match="save the file as UTF-8"):
+        read_table(path)
 
 
 def test_numbered_column_names_are_names(tmp_path):
@@ -172,6 +227,8 @@ def test_unknown_column_lists_the_columns_and_the_nearest(tmp_path):
     table = table_of(tmp_path, "customer,cluster\n1,2\n")
     with pytest.raises(DataError, match=r"are customer, cluster\).*did you mean 'customer'\?"):
         table.column("custmer")
+    with pytest.raises(DataError, match=r"are 'height, cm', weight\)"):
+        table_of(tmp_path, '"height, cm",weight\n1,2\n').column("cm")
 
 
 def test_row_names_without_a_heading_are_ids(tmp_path):

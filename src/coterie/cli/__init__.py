@@ -206,7 +206,7 @@ def _error_message(error: Exception, command: str = "") -> str:
 
 def _as_option(command: str, parameter: str, value: str | None) -> str:
     """The command line option for a parameter of the library."""
-    option = {"sample_ids": "--id"}.get(parameter, f"--{parameter}")
+    option = {"sample_ids": "--id", "n_clusters": "-k"}.get(parameter, f"--{parameter}")
     if command == "combine" and parameter == "columns":
         option = "--label"
     return option if value is None else f"{option} {value}"

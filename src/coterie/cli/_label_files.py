@@ -134,12 +134,17 @@ def _shared_id(
         if name in (*(labels or ()), truth) or any(name not in table.columns for table in tables):
             continue
         columns = [table.columns[name] for table in tables]
+        named = looks_like_id_name(name)
         try:
             ids = [checked_ids(column, name) for column in columns]
         except LabelError:
+            if (named or not labels) and any(map(differs_in_every_row, columns)):
+                # ids in one of the files, so the others must have ids, too
+                for table in tables:
+                    table.ids(name)
             continue
         if any(isinstance(value, float) for column in ids for value in column) or not (
-            labels or looks_like_id_name(name) or all(map(differs_in_every_row, columns))
+            labels or named or all(map(differs_in_every_row, columns))
         ):
             continue
         # in how many files samples are found again; a count of the rows says little about samples

@@ -116,4 +116,5 @@ def absent_column(where: object, name: str, present: Iterable[str]) -> str:
     from coterie.core.params import nearest
 
     columns = [*present]
-    return f"{where} has no column {name!r} (its columns are {listed(columns)}){nearest(name, columns)}"
+    shown = listed(repr(column) if "," in column else column for column in columns)
+    return f"{where} has no column {name!r} (its columns are {shown}){nearest(name, columns)}"

@@ -1,7 +1,8 @@
-"""What counts as missing: the one rule for labels and ids, in memory, in files and in partitions.
+"""What counts as missing: the one rule for labels, ids and features, in memory, in files and in partitions.
 
-NaN, None, NA and NaT are always missing. In files, so are texts that mean an empty cell, such as "NA". In
-addition, a label is missing if it equals one of the values of ``missing=`` (-1 by default).
+NaN, None, NA and NaT are always missing. In files, so are texts that mean an empty cell, such as "NA". Among
+the numbers or dates of a table, so are texts such as "-" and "?", which may be values elsewhere. In addition,
+a label is missing if it equals one of the values of ``missing=`` (-1 by default).
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ Missing = Any
 # every spelling of NaN that float() reads
 _NAN = map("".join, product(("", "+", "-"), "nN", "aA", "nN"))
 # cells of a file that hold nothing
-MISSING_TEXTS = frozenset({"", "NA", "N/A", "<NA>", "null", "NULL", "None", *_NAN})
+MISSING_TEXTS = frozenset(
+    {"", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "null", "NULL", "None", *_NAN}
+)
+# cells that hold nothing if all others of their column are numbers or dates
+MISSING_AMONG_NUMBERS = MISSING_TEXTS | {"na", "n.a.", "none", "-", "--", "–", "—", "?", "."}
 # the default of missing= in a column of text
 MISSING_LABEL_TEXT = "-1"
 

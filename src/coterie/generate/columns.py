@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -18,7 +18,9 @@ from scipy import sparse
 
 from coterie.core.errors import DataError
 from coterie.core.text import counted
-from coterie.ensemble.missing import is_missing
+from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, is_missing
+from coterie.ensemble.numerals import number_format, numbers_in
+from coterie.generate.features import refuse_lazy
 
 _ISO = "iso"
 _DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
@@ -30,13 +32,13 @@ _SAME_NAME = "X has columns of the same name; names of features must differ"
 class Column:
     """A column as numbers (NaN where missing) or as texts (None where missing).
 
-    Dates written as text have both: the days as numbers, and the texts.
+    Numbers and dates written as text have both: the numbers, or the days, and the texts.
     """
 
     numbers: NDArray[np.float64] | None = None
     texts: list[str | None] | None = None
     is_date: bool = False
-    date_format: str = ""
+    format: str = ""
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -66,6 +68,7 @@ def is_table(X: object) -> bool:
 
 def read_columns(X: Any) -> dict[str, Column]:
     """The columns of a dataframe, a mapping or a matrix by name; columns of a matrix are numbered."""
+    refuse_lazy(X)
     if isinstance(X, Mapping):
         if X and all(isinstance(values, Column) for values in X.values()):
             return dict(X)
@@ -97,10 +100,12 @@ def read_columns(X: Any) -> dict[str, Column]:
 def _from_series(name: str, series: Any) -> Column:
     if series.dtype.is_numeric():
         return _from_values(name, series.cast(nw.Float64).to_numpy())
-    return _from_values(name, series.to_list())
+    # what the user made a category is one, even if its values read like numbers
+    made_category = series.dtype in (nw.Categorical, nw.Enum)
+    return _from_values(name, series.to_list(), texts_may_be_numbers=not made_category)
 
 
-def _from_values(name: str, values: Any) -> Column:
+def _from_values(name: str, values: Any, *, texts_may_be_numbers: bool = True) -> Column:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise DataError(f"column {name!r} must hold a value per row, but is {values!r:.40}")
     if np.ma.isMaskedArray(values):
@@ -128,10 +133,11 @@ def _from_values(name: str, values: Any) -> Column:
     if all(isinstance(cell, date) for cell in present):
         return Column(np.array([_days(cell) for cell in cells]), is_date=True)
     texts = [None if cell is None else str(cell).strip() or None for cell in cells]
-    for form in _DATE_FORMATS:
-        days = days_of_texts(texts, form)
-        if days is not None:
-            return Column(days, texts, is_date=True, date_format=form)
+    known = [None if text in MISSING_AMONG_NUMBERS else text for text in texts]
+    number_form = number_format(texts) if texts_may_be_numbers else None
+    for form in (*_DATE_FORMATS, number_form) if any(known) else ():
+        if form is not None and (read := numbers_of_texts(texts, form)) is not None:
+            return Column(read, known, is_date=form in _DATE_FORMATS, format=form)
     return Column(texts=texts)
 
 
@@ -166,13 +172,20 @@ def _days(value: Any) -> float:
     return (moment - _EPOCH).total_seconds() / 86_400
 
 
-def days_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
-    """Dates written as text in this format, in days; None if a cell is not such a date."""
-    if not any(texts):
-        return None
+def numbers_of_texts(texts: Sequence[str | None], form: str) -> NDArray[np.float64] | None:
+    """Numbers, or dates in days, written in this format; None if a cell is not written in it."""
     try:
-        return np.array([np.nan if text is None else _days(_dated(text, form)) for text in texts])
-    except ValueError:
+        if form not in _DATE_FORMATS:
+            return numbers_in(texts, form)
+        return np.array(
+            [
+                np.nan
+                if text is None or text in MISSING_AMONG_NUMBERS
+                else _days(_dated(text, form))
+                for text in texts
+            ]
+        )
+    except (ValueError, KeyError):
         return None
 
 
@@ -180,4 +193,9 @@ def _dated(text: str, form: str) -> datetime:
     # "20240131" and "1234" are numbers or codes, not dates
     if not re.search(r"\d[-/.]\d", text):
         raise ValueError(text)
-    return datetime.fromisoformat(text) if form == _ISO else datetime.strptime(text, form)
+    if form == _ISO:
+        return datetime.fromisoformat(text)
+    day, _, clock = text.partition(" ")
+    # 9:30 is 09:30
+    moment = time.fromisoformat(clock.zfill(5 + 3 * (clock.count(":") - 1))) if clock else time()
+    return datetime.combine(datetime.strptime(day, form), moment)

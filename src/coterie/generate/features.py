@@ -9,12 +9,13 @@ from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+from narwhals.dependencies import is_polars_lazyframe
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from coterie.core.errors import ParameterError
+from coterie.core.errors import DataError, ParameterError
 from coterie.core.text import counted, noun_for
 
 
@@ -40,6 +41,7 @@ def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
 @contextmanager
 def explained_errors(X: Any) -> Iterator[None]:
     """In this block X is converted to numbers; errors name the column and row of text or a date."""
+    refuse_lazy(X)
     _refuse_masked(X)
     try:
         if not _holds_dates(X):
@@ -65,6 +67,12 @@ def explained_errors(X: Any) -> Iterator[None]:
         "numbers; encode the column as numbers or drop it. Names of samples belong in the index of a "
         "pandas frame, and labels in Ensemble.from_labels"
     ) from None
+
+
+def refuse_lazy(X: Any) -> None:
+    """Raise DataError for a lazy frame: its rows may come in another order each time it is collected."""
+    if is_polars_lazyframe(X):
+        raise DataError("X is a polars LazyFrame; call .collect() first")
 
 
 def _refuse_masked(X: Any) -> None:

@@ -21,18 +21,20 @@ class JointScaler(TransformerMixin, BaseEstimator):
     """Centre the columns and divide all by one number, so that their mean variance is 1.
 
     For columns in the same unit, such as pixels: the spreads of such columns are comparable, and this
-    scaler keeps their ratios.
+    scaler keeps their ratios. Wild values are clipped to the common range.
     """
 
     def fit(self, X: NDArray[np.float64], y: object = None) -> Self:
-        """Learn the means and the common scale."""
+        """Learn the common range, the means and the common scale."""
+        self.range_ = common_range([*X.T])
+        X = np.clip(X, *self.range_)
         self.mean_ = np.nanmean(X, axis=0)
         self.scale_ = float(np.sqrt(np.nanvar(X, axis=0).mean())) or 1.0
         return self
 
     def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The columns, centred and divided by the common scale."""
-        return (X - self.mean_) / self.scale_
+        return (np.clip(X, *self.range_) - self.mean_) / self.scale_
 
 
 class ClippedScaler(StandardScaler):
@@ -69,12 +71,23 @@ def weigh_levels(X: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.flo
     return X * np.concatenate([*weights, np.empty(0)])
 
 
+def common_range(columns: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
+    """The smallest and the largest value that are not wild in their column."""
+    lowest, highest = _ranges(columns)
+    return float(lowest.min()), float(highest.max())
+
+
 def share_range(columns: Sequence[NDArray[np.float64]]) -> bool:
     """Whether at least half of the columns, and at least two, reach both ends of the common range."""
     if not columns:
         return False
-    lowest = np.array([np.nanmin(column) for column in columns])
-    highest = np.array([np.nanmax(column) for column in columns])
+    lowest, highest = _ranges(columns)
     reach = (lowest == lowest.min()) & (highest == highest.max())
     # a single wide column always reaches both ends
     return int(reach.sum()) >= max(2.0, 0.5 * len(columns))
+
+
+def _ranges(columns: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], ...]:
+    """The smallest and the largest value of each column, without wild values."""
+    tame = [column[~np.isnan(column) & ~is_wild(column)] for column in columns]
+    return np.array([column.min() for column in tame]), np.array([column.max() for column in tame])

@@ -8,12 +8,14 @@ scikit-learn's encoders, imputers and scalers, and records what it did.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import kstest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -31,11 +33,13 @@ from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
 from coterie.ensemble.ids import MIN_ROWS_OF_IDS
-from coterie.generate.columns import Column, days_of_texts, read_columns, require_finite
+from coterie.ensemble.numerals import described_format
+from coterie.generate.columns import Column, numbers_of_texts, read_columns, require_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.scaling import (
     ClippedScaler,
     JointScaler,
+    common_range,
     is_wild,
     share_range,
     weigh_levels,
@@ -50,6 +54,10 @@ ColumnKind = Literal["number", "category", "date", "id", "text", "constant", "em
 MAX_MISSING = 0.5
 # a text column with more different values than this is free text, not a category
 MAX_LEVELS = 30
+# random ids have six digits or more: shorter numbers may be measurements that happen to be spread evenly
+MIN_RANDOM_ID = 100_000
+# level of the test whether numbers are spread evenly: one column of random ids in 100 is not recognised
+UNEVEN_LEVEL = 0.01
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
 _MISSING_LEVEL = "(missing)"
@@ -71,8 +79,9 @@ class ColumnPlan:
         Number of rows without a value.
     levels : tuple of str
         The values of a category, sorted.
-    date_format : str
-        How dates are written as text: "iso" or a format of ``strptime``; empty for real dates.
+    format : str
+        How dates or numbers are written as text: "iso" or a format of ``strptime`` for dates; for
+        numbers the decimal mark, and a currency or per cent sign. Empty if they are not text.
     """
 
     name: str
@@ -81,7 +90,7 @@ class ColumnPlan:
     treatment: str
     missing: int = 0
     levels: tuple[str, ...] = ()
-    date_format: str = ""
+    format: str = ""
 
 
 def _are_names(value: object) -> bool:
@@ -104,11 +113,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ========  ============================================================================
     kind      what it is, and what is done with it
     ========  ============================================================================
-    number    scaled as ``scale`` says; gaps are filled as ``impute`` says
+    number    numbers, or text in which every cell is a number in one format (``5,961,000``,
+              ``$20.10``): scaled as ``scale`` says; gaps are filled as ``impute`` says
     date      counted in days, then treated as a number
     category  text with at most 30 different values, or truth values: one column per value
               (a missing value counts as a value of its own), scaled unless ``scale`` is "none"
-    id        whole numbers or texts that differ in every row, or a name such as ``id``: left out
+    id        texts that differ in every row, whole numbers that do and are spread as ids are,
+              or a name such as ``id``: left out
     text      text with more than 30 different values: left out
     constant  the same value in every row: left out
     empty     more than half of the values missing: left out
@@ -120,7 +131,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How columns of numbers are made comparable. "standard" divides by the standard deviation,
         "robust" by the interquartile range, "none" does not scale. "auto" divides all columns by one
         number if they share one range, as pixels and answers from 1 to 5 do (at least half of the
-        columns, and at least two, reach both ends of the range of all). Otherwise it standardises,
+        columns, and at least two, reach both ends of the range of all values that are not wild: more
+        than 20 interquartile ranges beyond the quartiles). Otherwise it standardises,
         and clips values to 3 standard deviations.
     categories : list of str, default ()
         Columns to treat as categories, whatever they hold.
@@ -201,9 +213,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise DataError("the table has no rows")
         self._check_names(table)
         plans = self._plans(table)
-        scaler, scaling = self._scaler_of(table, plans)
-        clipped = table if isinstance(scaler, ClippedScaler) else {}
-        self.plans_ = _described(plans, scaling, self.impute, clipped)
+        numbers = {
+            plan.name: _numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)
+        }
+        scaler, scaling = self._scaler_of([*numbers.values()])
+        self.plans_ = _described(plans, scaling, self.impute, _wild_counts(scaler, numbers))
         self.id_column_: str | None = next(
             (
                 plan.name
@@ -224,19 +238,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         self.n_features_in_ = len(table)
         self.feature_names_in_ = np.array([*table], dtype=object)
-        self.transformer_ = self._transformer(table)
+        self.transformer_ = self._transformer(scaler)
         self.transformer_.fit(self._matrix(table))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The features of a table that has the same columns as the fitted one.
 
+        Rows without a value in any of the used columns cause a warning if one of these holds numbers.
+
         Parameters
         ----------
         X : dataframe, or mapping of column name to values
         """
         check_is_fitted(self, "transformer_")
-        features: NDArray[np.float64] = self.transformer_.transform(self._matrix(read_columns(X)))
+        table = read_columns(X)
+        features: NDArray[np.float64] = self.transformer_.transform(self._matrix(table))
+        blank = np.logical_and.reduce([table[plan.name].missing for plan in self._used])
+        # in a category, a missing value is a value
+        if blank.any() and any(map(_is_measured, self._used)):
+            count = int(blank.sum())
+            warnings.warn(
+                f"{counted(count, 'row')} {'has' if count == 1 else 'have'} no value in the columns that "
+                f"are used (first: row {int(np.argmax(blank))}, counted from 0), so the cluster of such "
+                "a row means nothing; leave these rows out",
+                UserWarning,
+                stacklevel=2,
+            )
         return features
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
@@ -280,7 +308,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             _plan(name, values, name in self.categories, name in requested)
             for name, values in table.items()
         ]
-        plans = _with_number_ids(plans, table, requested)
         return [
             plan
             if plan.name in wanted
@@ -288,11 +315,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for plan in plans
         ]
 
-    def _scaler_of(
-        self, table: Mapping[str, Column], plans: Sequence[ColumnPlan]
-    ) -> tuple[Any, str]:
+    def _scaler_of(self, columns: Sequence[NDArray[np.float64]]) -> tuple[Any, str]:
         """The scaler of the numbers, and its description."""
-        columns = [_numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)]
         if self.scale == "standard":
             return StandardScaler(), "standardised"
         if self.scale == "robust":
@@ -303,9 +327,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return JointScaler(), "scaled jointly (one range)"
         return ClippedScaler(), "standardised"
 
-    def _transformer(self, table: Mapping[str, Column]) -> ColumnTransformer:
+    def _transformer(self, scaler: Any) -> ColumnTransformer:
         kinds = np.array([plan.kind == "category" for plan in self._used])
-        scaler, _ = self._scaler_of(table, self._used)
         numbers = make_pipeline(SimpleImputer(strategy="median"), scaler)
         if self.impute == "donors":
             # scikit-learn's scalers do not change gaps
@@ -378,13 +401,15 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
 
     def plan(kind: ColumnKind, treatment: str = "", levels: tuple[str, ...] = ()) -> ColumnPlan:
         used = kind in ("number", "date", "category")
-        form = values.date_format if kind == "date" else ""
+        form = values.format if kind in ("number", "date") else ""
         return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
     if distinct == 0 or (missing > MAX_MISSING * n and not requested):
         return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
     if distinct == 1:
-        return plan("constant", "left out: the same value in every row")
+        return plan(
+            "constant", f"left out: the same value in every row{' that has one' * (missing > 0)}"
+        )
     if is_category:
         return plan("category", levels=_levels(values))
     if values.is_date:
@@ -392,7 +417,9 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     if values.numbers is not None:
         if looks_like_id_name(name) and not requested and distinct > MAX_LEVELS:
             return plan("id", "left out: named like an id")
-        return plan("number")
+        if _are_number_ids(values) and not requested:
+            return plan("id", "left out: whole numbers that differ in every row, spread as ids are")
+        return plan("number", described_format(values.format))
     if _all_differ(values) and n >= MIN_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
     if looks_like_id_name(name) and not requested:
@@ -402,50 +429,26 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
     return plan("category", levels=_levels(values))
 
 
-def _with_number_ids(
-    plans: list[ColumnPlan], table: Mapping[str, Column], requested: set[str]
-) -> list[ColumnPlan]:
-    """Mark columns of whole numbers that differ in every row as ids.
+def _are_number_ids(values: Column) -> bool:
+    """Whether a column holds different whole numbers that are spread as ids are, and measurements are not.
 
-    Counts can differ in every row, too. So if there are several such columns, only those with nearly
-    consecutive numbers are ids.
+    Numbers that were given in turn use at least half of the range that they span. Random numbers of equal
+    length, of six digits or more, are spread evenly over all numbers of this length.
     """
-    suspects = [
-        plan.name
-        for plan in plans
-        if plan.kind == "number"
-        and plan.used
-        and plan.name not in requested
-        and _whole_and_different(table[plan.name])
-    ]
-    ids = {name for name in suspects if len(suspects) == 1 or _nearly_consecutive(table[name])}
-    return [
-        replace(
-            plan,
-            kind="id",
-            used=False,
-            treatment="left out: whole numbers that differ in every row",
-        )
-        if plan.name in ids
-        else plan
-        for plan in plans
-    ]
-
-
-def _whole_and_different(values: Column) -> bool:
     numbers = values.numbers
-    return (
-        numbers is not None
-        and len(numbers) >= MIN_ROWS_OF_IDS
-        and bool(np.all(numbers == np.round(numbers)))
-        and _all_differ(values)
-    )
-
-
-def _nearly_consecutive(values: Column) -> bool:
-    """Whether numbers fill about half of the range they span or more, as row numbers do."""
-    numbers = values.numbers
-    return numbers is not None and float(np.ptp(numbers)) < 2 * len(numbers)
+    if (
+        numbers is None
+        or len(numbers) < MIN_ROWS_OF_IDS
+        or not np.all(numbers == np.round(numbers))
+        or not _all_differ(values)
+    ):
+        return False
+    if float(np.ptp(numbers)) < 2 * len(numbers):
+        return True
+    if numbers.min() < MIN_RANDOM_ID:
+        return False
+    lowest = 10 ** np.floor(np.log10(numbers.min()))
+    return bool(kstest((numbers / lowest - 1) / 9, "uniform").pvalue > UNEVEN_LEVEL)
 
 
 def _all_differ(values: Column) -> bool:
@@ -490,13 +493,13 @@ def _is_measured(plan: ColumnPlan) -> bool:
 def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     """A column as floats: its numbers, or the positions of its texts among the levels."""
     if plan.kind != "category":
-        if plan.date_format and values.texts is not None:
+        numbers = values.numbers
+        if values.texts is not None and (numbers is None or values.format != plan.format):
             # in 01/02/2024 either number may be the month; the format was found on all rows of the fit
-            days = days_of_texts(values.texts, plan.date_format)
-            if days is not None:
-                return days
-        if values.numbers is not None:
-            return require_finite(plan.name, values.numbers)
+            in_format_of_fit = numbers_of_texts(values.texts, plan.format or ".")
+            numbers = numbers if in_format_of_fit is None else in_format_of_fit
+        if numbers is not None:
+            return require_finite(plan.name, numbers)
         raise DataError(
             f"column {plan.name!r} held {plan.kind}s when the members were fitted, but holds text "
             f"such as {next(text for text in _texts(values) if text is not None)!r}"
@@ -507,12 +510,24 @@ def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
     )
 
 
+def _wild_counts(scaler: Any, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, int]:
+    """The number of wild values in each column that the scaler clips."""
+    if isinstance(scaler, ClippedScaler):
+        return {name: int(is_wild(values).sum()) for name, values in columns.items()}
+    if isinstance(scaler, JointScaler):
+        low, high = common_range([*columns.values()])
+        return {
+            name: int(((values < low) | (values > high)).sum()) for name, values in columns.items()
+        }
+    return {}
+
+
 def _described(
-    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation, clipped: Mapping[str, Column]
+    plans: Iterable[ColumnPlan], scaling: str, impute: Imputation, wild: Mapping[str, int]
 ) -> list[ColumnPlan]:
     """The plans, with a description of the treatment of each used column.
 
-    Wild values are clipped in the columns of ``clipped``.
+    ``wild`` is the number of values that are clipped in each column.
     """
     described = []
     for plan in plans:
@@ -520,10 +535,10 @@ def _described(
         if plan.used and plan.kind == "category":
             treatment = f"{len(plan.levels)} values: {listed(plan.levels, 4)}"
         elif plan.used:
-            treatment = f"counted in days, {scaling}" if plan.kind == "date" else scaling
-            if plan.name in clipped:
-                wild = int(is_wild(_numbers(clipped[plan.name], plan)).sum())
-                treatment += f"; {counted(wild, 'wild value')} clipped" if wild else ""
+            before = "counted in days" if plan.kind == "date" else plan.treatment
+            treatment = f"{before}, {scaling}" if before else scaling
+            if wild.get(plan.name):
+                treatment += f"; {counted(wild[plan.name], 'wild value')} clipped"
             if plan.missing:
                 treatment += "; gaps: " + ("5 similar rows" if impute == "donors" else "the median")
         described.append(replace(plan, treatment=treatment))

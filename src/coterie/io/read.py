@@ -32,8 +32,8 @@ _SIGNATURES = (
 )
 # extensions that are read, and what such a file must be
 _EXPECTED = {
-    ".csv": ("text",),
-    ".tsv": ("text",),
+    ".csv": ("text", "UTF-16 text"),
+    ".tsv": ("text", "UTF-16 text"),
     ".parquet": ("a parquet file",),
     ".npz": ("a zip archive (an npz or a spreadsheet)", "an empty zip archive"),
     ".npy": ("an npy file",),
@@ -49,7 +49,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension.
+        A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension. Cells of text
+        files may be separated by commas, semicolons, tabs or bars.
     purpose : {"features", "labels"}
         Which array to look for in a file that holds several.
     id : str, optional

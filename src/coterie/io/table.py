@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from coterie.core.errors import DataError
 from coterie.core.text import absent_column, listed, noun_for, quoted, repeated
 from coterie.ensemble.columns import first_non_label
 from coterie.ensemble.ids import SampleIds, checked_ids, differs_in_every_row, join_key
-from coterie.ensemble.missing import MISSING_LABEL_TEXT
+from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, MISSING_LABEL_TEXT
+from coterie.ensemble.numerals import number_format, numbers_in, readings
 
 Column = NDArray[Any] | list[Any]
 # longest cell, in characters, that is tried as a number
@@ -116,6 +118,7 @@ class FileTable:
             column = self.columns[name]
             if isinstance(column, list) and name not in categories:
                 self._refuse_stray_cell(name, column)
+        self._refuse_points_beside_commas([name for name in used if name not in categories])
         self._refuse_where(
             np.isinf,
             {name: self.columns[name] for name in used},
@@ -159,11 +162,16 @@ class FileTable:
     def numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Columns as an n x d matrix; text and missing or infinite values are refused by name."""
         texts = []
+        numbers: dict[str, Column] = {}
         for name in names:
-            column = self.column(name)
+            column = numbers[name] = self.column(name)
             if isinstance(column, list) or column.dtype.kind not in "iufb":
                 self._refuse_stray_cell(name, column)
-                texts.append(name)
+                cells = _texts(column)
+                if (form := number_format(cells)) is None:
+                    texts.append(name)
+                else:
+                    numbers[name] = numbers_in(cells, form)
         if texts:
             one = len(texts) == 1
             raise DataError(
@@ -179,7 +187,7 @@ class FileTable:
         )
         matrix = np.empty((self.n_rows, len(names)))
         for j, name in enumerate(names):
-            matrix[:, j] = self.column(name)
+            matrix[:, j] = numbers[name]
         by_name = dict(zip(names, matrix.T, strict=True))
         for test, what, remedy in (
             (np.isnan, "missing values", "fill them or leave those rows or columns out"),
@@ -227,25 +235,64 @@ class FileTable:
 
     def _refuse_stray_cell(self, name: str, column: Column) -> None:
         """Raise DataError naming the first cell of text in a column where most cells are numbers."""
-        strays, good = [], 0
-        for row, value in enumerate(column):
-            if value is None:
-                continue
-            if as_number(value) is None:
-                strays.append(row)
-            else:
-                good += 1
-        if strays and good > len(strays):
+        cells = [row for row, value in enumerate(column) if not _is_blank(value)]
+        counts = Counter(form for row in cells for form in _formats(column[row]))
+        # of formats that fit equally many cells, the one with a point
+        form = max(sorted(counts, reverse=True), key=counts.__getitem__, default="")
+        if len(cells) < 2 * counts[form] < 2 * len(cells):
+            strays = [row for row in cells if form not in _formats(column[row])]
             value = str(column[strays[0]])
             shown = repr(value) if len(value) <= 40 else f"{value[:37]!r}..."
-            comma = as_number(value.replace(",", ".")) is not None
             more = f" (and {len(strays) - 1} cells below it)" if len(strays) > 1 else ""
+            mark = {".": "point", ",": "comma"}[form[0]]
+            same_unit = any(other[1:] == form[1:] for other in readings(value))
+            remedy = f"write decimals with a {mark}" if same_unit else "correct it"
             raise DataError(
                 f"{self.path}, {self.row_name(strays[0])}: column {name!r} holds {shown}{more}, "
                 "which is not a number",
-                f"{'write decimals with a point' if comma else 'correct it'}, or leave the column "
-                "out ({drop})",
+                f"{remedy}, or leave the column out ({{drop}})",
             )
+
+    def _refuse_points_beside_commas(self, names: Sequence[str]) -> None:
+        """Raise DataError for 1.234 in a file with decimal commas: the point may separate thousands."""
+        commas = [
+            name
+            for name in names
+            if isinstance(self.columns[name], list)
+            and (number_format(_texts(self.columns[name])) or ".")[0] == ","
+        ]
+        points = (name for name in names if _may_be_thousands(self.columns[name]))
+        if commas and (name := next(points, None)) is not None:
+            raise DataError(
+                f"{self.path}: column {commas[0]!r} has decimal commas, but column {name!r} has points; "
+                "if these separate thousands, write them without points, else write decimals with a "
+                "point in all columns",
+                "or leave one of the columns out ({drop})",
+            )
+
+
+def _may_be_thousands(column: Column) -> bool:
+    """Whether numbers below 1000, of up to three decimals, may be thousands written as 1.234."""
+    if isinstance(column, list) or column.dtype.kind != "f":
+        return False
+    known = np.abs(column[np.isfinite(column)])
+    broken = known[known % 1 != 0]
+    small = bool(broken.size) and known.max() < 1000 and broken.min() > 1
+    return bool(small and np.allclose(broken * 1000, np.round(broken * 1000), rtol=0, atol=1e-6))
+
+
+def _texts(column: Column) -> list[str | None]:
+    return [None if value is None else str(value) for value in column]
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value in MISSING_AMONG_NUMBERS)
+
+
+def _formats(value: object) -> set[str]:
+    """The formats in which a cell may be read as a number."""
+    formats = {"."} if as_number(value) is not None else set()
+    return formats | readings(value).keys() if isinstance(value, str) else formats
 
 
 def _as_texts(column: Column) -> list[str | None]:

@@ -1,5 +1,8 @@
 """csv and tsv: a header line, then a row per sample.
 
+The delimiter is recognised in the first lines, whatever the extension says. Empty cells beyond the last
+column name, as spreadsheets write them, are ignored.
+
 The file is read in blocks, and a column is kept as numbers while all its cells are numbers, to save
 memory. When a later cell turns out to be text, it is no longer known how the numbers were written
 ("007", "1.50"): the file is then read once more, with that column as text from the start.
@@ -8,7 +11,9 @@ memory. When a later cell turns out to be text, it is no longer known how the nu
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Iterator, Sequence
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, count, islice, pairwise
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,7 +27,10 @@ from coterie.core.text import counted, quoted, repeated
 from coterie.ensemble.missing import is_missing_text
 from coterie.io.table import STRING_BYTES, Column, FileTable, as_number
 
-_DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+# in this order: commas also occur within names and numbers, the others hardly ever do
+_DELIMITERS = "\t;|,"
+# lines in which the delimiter is searched
+_FIRST_LINES = 10
 # rows of a block; larger ones are slower: they outlive the garbage collector's young generation
 _BLOCK = 2_000
 # fewer rows where rows are long
@@ -37,8 +45,12 @@ _LONGEST = 20
 
 
 def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> FileTable:
-    """A csv or tsv file; the columns in ``as_text`` keep their cells as written."""
+    """A csv or tsv file; the columns in ``as_text`` keep their cells as written.
+
+    ``delimiter`` is used if the first lines do not show another one.
+    """
     try:
+        delimiter = _delimiter(path, delimiter)
         table, turned = _read(path, delimiter, as_text)
         if turned:
             table, _ = _read(path, delimiter, {*as_text, *turned})
@@ -47,11 +59,39 @@ def read_text(path: Path, delimiter: str, as_text: Collection[str] = ()) -> File
     return table
 
 
+def _open(path: Path) -> TextIO:
+    with path.open("rb") as file:
+        utf16 = file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+    return path.open(encoding="utf-16" if utf16 else "utf-8-sig", newline="")
+
+
+def _delimiter(path: Path, expected: str) -> str:
+    """The delimiter that splits the header and the rows below it into equal numbers of cells.
+
+    If none does, it is the expected one, or another one if only that splits the header.
+    """
+    with _open(path) as file:
+        lines = [*islice(_lines(path, file), _FIRST_LINES)]
+    widths = {delimiter: [*_widths(lines, delimiter)] for delimiter in _DELIMITERS}
+    split = [delimiter for delimiter, cells in widths.items() if cells and cells[0] > 1]
+    equal = [delimiter for delimiter in split if len({*widths[delimiter]}) == 1]
+    if not equal and expected in split:
+        return expected
+    return next(iter([*equal, *split]), expected)
+
+
+def _widths(lines: Iterable[str], delimiter: str) -> Iterator[int]:
+    """The number of cells of each row."""
+    # a cell with line breaks may be cut off
+    with suppress(csv.Error):
+        yield from (len(row) for row in csv.reader(lines, delimiter=delimiter, strict=True) if row)
+
+
 def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[FileTable, set[str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with _open(path) as file:
         reader = csv.reader(_lines(path, file), delimiter=delimiter, strict=True)
         try:
-            header = _header(path, next(reader, None), delimiter)
+            header = _header(path, next(reader, None))
             columns = [_Column(name in as_text) for name in header]
             lines: list[int] = []
             rows = _rows(path, reader, len(header))
@@ -87,18 +127,14 @@ def _read(path: Path, delimiter: str, as_text: Collection[str]) -> tuple[FileTab
     return table, {name for name, column in zip(header, columns, strict=True) if column.lost}
 
 
-def _header(path: Path, cells: list[str] | None, delimiter: str) -> list[str]:
-    if not cells or not any(cell.strip() for cell in cells):
+def _header(path: Path, cells: list[str] | None) -> list[str]:
+    names = [cell.strip() for cell in cells or ()]
+    while names and not names[-1]:
+        names.pop()
+    if not names:
         raise DataError(f"{path}: the first line is empty; it must hold the column names")
-    names = [cell.strip() for cell in cells]
-    if len(names) == 1:
-        for other, words in _DELIMITERS.items():
-            if other != delimiter and other in names[0]:
-                raise DataError(
-                    f"{path}: its columns are separated by {words} ({other!r}), not by "
-                    f"{_DELIMITERS[delimiter]}; save it with {_DELIMITERS[delimiter]}"
-                    + (", or name it .tsv" if other == "\t" else "")
-                )
+    if names[0].startswith("# "):
+        raise DataError(f"{path}: the first line is a comment; it must hold the column names")
     if not names[0] and len(names) > 1:
         # row names, as R and pandas write them
         names[0] = next(name for name in ("id", "row_id", "row_names") if name not in names)
@@ -163,20 +199,25 @@ def _lines(path: Path, file: TextIO) -> Iterator[str]:
 def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[str]]]:
     """Line number and cells of each row."""
     blank: list[int] = []
+    first = True
     for row in reader:
-        if not row:
+        if not row or (len(row) == 1 and not row[0].strip()):
             # in a file of one column an empty line is a missing cell, except at the end of the file
             blank.append(reader.line_num)
             continue
         if width == 1:
             yield from ((line, ("",)) for line in blank)
         blank.clear()
-        if len(row) != width:
+        if len(row) < width or any(map(str.strip, row[width:])):
+            advice = ""
+            if first:
+                advice = "; remove titles above the column names, and name the column of row names"
             raise DataError(
                 f"{path}, line {reader.line_num}: {counted(len(row), 'cell')}, but the header names "
-                f"{counted(width, 'column')}"
+                f"{counted(width, 'column')}{advice}"
             )
-        yield reader.line_num, row
+        first = False
+        yield reader.line_num, row if len(row) == width else row[:width]
 
 
 class _Column:
@@ -298,6 +339,6 @@ def _undecodable(path: Path) -> DataError:
             except UnicodeDecodeError as error:
                 return DataError(
                     f"{path}, line {number}: byte 0x{line[error.start]:02x} at position "
-                    f"{error.start + 1} is not UTF-8; save the file as UTF-8"
+                    f"{error.start + 1} is not UTF-8; save the file as UTF-8 (in Excel: CSV UTF-8)"
                 )
     return DataError(f"{path} is not UTF-8 text; save the file as UTF-8")
