@@ -81,7 +81,8 @@ def main() -> None:
     half = parser.parse_args().half
     names = [name for name in (*STORED, *FEATURES, *COPIES) if half_of(name) == half]
     jobs = [(name, draw, method) for name in names for draw in range(DRAWS) for method in METHODS]
-    records = sum(Parallel(n_jobs=2)(delayed(measure)(*job) for job in jobs), [])
+    by_job = Parallel(n_jobs=2)(delayed(measure)(*job) for job in jobs)
+    records = [record for of_job in by_job for record in of_job]
     sizes, measured = np.array([record[0] for record in records]), [r[1] for r in records]
     promised, truth = np.array([record[2] for record in records]), np.array(measured)
     for low, high in ((3, 3), (4, 6), (7, 10)):

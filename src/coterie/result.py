@@ -90,11 +90,12 @@ class Result(DiagnosisMixin):
     --------
     >>> from coterie import EAC
     >>> from coterie.result import Result
-    >>> result = Result.of(EAC(2).fit([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    >>> labels = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    >>> result = Result.of(EAC(2).fit(labels))
     >>> result
-    Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.50)
+    Result(eac, 5 samples, 4 members, 2 clusters, mean confidence 0.87)
     >>> result.diagnose_clusters()["size"].tolist()
-    [3, 1]
+    [3, 2]
     """
 
     method: str
