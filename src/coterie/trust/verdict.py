@@ -213,8 +213,8 @@ def expected_agreement(
             drawn = order[rng.permutation(part.n_members)]
             # Members of a group are neighbours now, and every second member goes to the other half.
             split = drawn[np.argsort(group_of[drawn], kind="stable")]
-            halves = [_partition(part, half, solve) for half in (split[::2], split[1::2])]
-            of_halves.append(_agreement(*halves, part))
+            one, other = (_partition(part, half, solve) for half in (split[::2], split[1::2]))
+            of_halves.append(_agreement(one, other, part))
             if few:
                 for left_out, rest in ((drawn[0], drawn[1:]), (drawn[-1], drawn[:-1])):
                     if left_out not in without:
