@@ -71,7 +71,7 @@ def main(pools: list[str]) -> None:
                 ensemble = Ensemble.from_labels(members[:, columns])
                 model = find_method(method)(n_clusters, random_state=0).fit(ensemble)
                 wrong = wrong_samples(truth, model.labels_)
-                sure = model.sample_confidence_
+                sure = ensemble.expand(model.cluster_votes_.confidence)
                 plain = by_votes_alone(ensemble, model.labels_)
                 rows.append(
                     (

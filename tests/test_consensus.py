@@ -580,11 +580,29 @@ def test_the_verdict_on_noise_and_on_blobs():
 def test_confidence_falls_with_the_agreement():
     noise = np.random.default_rng(0).normal(size=(200, 6))
     model = ConsensusClustering(4, n_members=10, random_state=0).fit(noise)
-    assert model.verdict_.agreement < 0.9
-    assert np.allclose(
-        model.sample_confidence_, model.solver_.sample_confidence_ * model.verdict_.agreement
-    )
+    verdict = model.verdict_
+    assert verdict.agreement < 0.9
+    # a doubt counts like an agreement of one half
+    assert verdict.doubts
+    assert verdict.share == min(verdict.agreement, 0.5)
+    of_votes = model.ensemble_.expand(model.solver_.cluster_votes_.confidence)
+    assert np.allclose(model.sample_confidence_, of_votes * verdict.share)
     assert np.array_equal(Result.of(model).sample_confidence, model.sample_confidence_)
+
+
+def test_no_structure_is_not_called_a_reliable_partition():
+    noise = np.random.default_rng(0).uniform(size=(200, 3))
+    with pytest.warns(UserWarning, match="no stable structure"):
+        model = ConsensusClustering((2, 4), random_state=0).fit(noise)
+    assert model.n_clusters_ == 1
+    assert not model.verdict_.reliable
+    assert str(model.verdict_) == (
+        "No stable structure was found. All samples are in one cluster, so there is no partition to "
+        "rely on."
+    )
+    asked = ConsensusClustering(1, n_members=5, random_state=0).fit(noise).verdict_
+    assert not asked.reliable
+    assert "structure" not in asked.text
 
 
 def test_of_one_member_nothing_is_known():
@@ -603,6 +621,8 @@ def test_a_wild_column_is_doubted_in_an_array_and_scaled_in_a_frame():
         model = ConsensusClustering(5, n_members=5, random_state=0).fit(wild)
     assert not model.verdict_.reliable
     assert "1 column of 3 (2) makes up 99.9%" in model.verdict_.text
+    assert model.sample_confidence_.max() <= 0.5
+    assert "sure" not in model.explain(0).sentence
     frame = pandas.DataFrame(wild, columns=["east", "north", "noise"])
     assert not any(
         "column" in doubt

@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import LWEA, ConsensusClustering
 from coterie.cli import main
+from tests.builders import noisy_members
 
 WINE = load_wine(as_frame=True)
 CANCER = load_breast_cancer(as_frame=True)
@@ -48,6 +49,7 @@ def test_columns_that_are_left_unscaled_are_doubted(command):
     WINE.data.to_csv("wine.csv", index=False)
     output, _ = command("cluster", "wine.csv", "-k", "3", "--scale", "none")
     assert "Don't rely on this partition. 1 column of 13 ('proline') makes up 99.8%" in output
+    assert float(output.split("mean confidence ")[1][:4]) <= 0.5
 
 
 def test_a_column_of_ids_is_no_feature_for_the_choice_of_k(command):
@@ -58,6 +60,30 @@ def test_a_column_of_ids_is_no_feature_for_the_choice_of_k(command):
     output, labels = command("cluster", "blobs.csv", "-k", "auto", "--members", "10")
     assert adjusted_rand_score(blobs, labels) == 1
     assert "column 'id' (id) left out" in output
+
+
+# ---------------------------------------------------------------------- confidence and verdict
+
+
+def test_the_printed_and_written_confidence_falls_with_the_verdict(command):
+    # ten members that are nine times out of ten right; two samples are labelled once, alone
+    labels, _ = noisy_members(0, n=300, n_members=10, wrong=0.1)
+    labels[298:] = -1
+    labels[298, 0], labels[299, 1] = 77, 78
+    pd.DataFrame(labels).astype("Int64").mask(labels < 0).to_csv("labels.csv", index=False)
+    arguments = ("combine", "labels.csv", "-k", "3", "--method", "lwea", "--report", "page.html")
+    output, _ = command(*arguments)
+    assert "Don't rely on this partition. It only sets 2 samples of 300 samples apart" in output
+    assert "Another set of members like these would give" in output
+    printed = float(output.split("mean confidence ")[1][:4])
+    assert printed <= 0.5
+    written = pd.read_csv("out.csv")["confidence"]
+    assert written.mean() == pytest.approx(printed, abs=0.005)
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert (
+        f"3 clusters of 300 samples, unreliable (median confidence {written.median():.2f})" in page
+    )
+    assert "assignments sure" not in page
 
 
 # ---------------------------------------------------------------------- tiny clusters and seeds

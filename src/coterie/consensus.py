@@ -169,9 +169,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         have with it, and what speaks against it.
     sample_confidence_ : ndarray, shape (n,)
         One minus the ratio of a sample's membership in the next best cluster to the membership in its
-        own, times the expected agreement of a second run. It is lowered if members put the sample
-        with its cluster less often than is typical. With one cluster it is 1 and carries no
-        information.
+        own. It is lowered if members put the sample with its cluster less often than is typical, and
+        multiplied by ``verdict_.share``, that is, by the expected agreement of a second run, or by 0.5
+        at most if there is a doubt. With one cluster it is 1 and carries no information.
     ensemble_ : Ensemble
         The members' labels, compressed.
     solver_ : fitted solver
@@ -311,7 +311,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
         self.verdict_ = self._verdict(pool, ensemble, solver, np.random.default_rng(seeds[3]))
-        self._votes = solver.cluster_votes_.lowered(self.verdict_.share)
+        verdict = self.verdict_
+        self._votes = solver.cluster_votes_.judged(verdict.share, verdict.reliable)
         confidence = ensemble.expand(self._votes.confidence)
         self.labels_ = source.expand(pool, ensemble, solver.labels_, "cluster")
         self.sample_confidence_ = source.expand(pool, ensemble, confidence, "confidence")
@@ -418,10 +419,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     ) -> Verdict:
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
-            return Verdict.of(1.0, n_clusters=1)
+            chosen = hasattr(self, "selection_") and not self.selection_.structure
+            return Verdict.of_one_cluster("No stable structure was found." if chosen else "")
         groups = [plan.group for plan in pool.plans]
         agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
-        doubts: list[str | None] = [size_doubt(solver.cluster_votes_.sums(ensemble.sizes))]
+        doubts = [size_doubt(solver.cluster_votes_)]
         noise = self.outliers == "noise"
         remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
@@ -447,7 +449,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
                 f"members were made{', without a cluster (-1)' if noise else ''}."
             )
-        return Verdict.of(agreement, [doubt for doubt in doubts if doubt], remarks)
+        return Verdict.of(agreement, doubts, remarks)
 
     def _column_names(self) -> list[str] | None:
         if hasattr(self, "encoder_"):

@@ -54,6 +54,7 @@ class Result(DiagnosisMixin):
     labels : ndarray of int32, shape (n,)
         Cluster of each sample; -1 for a sample that no member labelled.
     sample_confidence : ndarray, shape (n,)
+        From the votes of the members, times ``verdict.share``; see ``sample_confidence_`` of the model.
     member_weights : ndarray, shape (m,)
     n_clusters : int
     converged : bool
@@ -89,11 +90,12 @@ class Result(DiagnosisMixin):
     --------
     >>> from coterie import EAC
     >>> from coterie.result import Result
-    >>> result = Result.of(EAC(2).fit([[0, 0], [0, 0], [0, 1], [1, 1]]))
+    >>> labels = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    >>> result = Result.of(EAC(2).fit(labels))
     >>> result
-    Result(eac, 4 samples, 2 members, 2 clusters, mean confidence 0.50)
+    Result(eac, 5 samples, 4 members, 2 clusters, mean confidence 0.87)
     >>> result.diagnose_clusters()["size"].tolist()
-    [3, 1]
+    [3, 2]
     """
 
     method: str
@@ -241,13 +243,14 @@ class Result(DiagnosisMixin):
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
         votes = ClusterVotes.of(self.ensemble, self.labels)
+        reliable = self.verdict is None or self.verdict.reliable
         surest = int(np.argmax(votes.confidence))
         of_members = float(votes.confidence[surest])
         if of_members == 0:
-            return votes
-        # the stored confidence may be multiplied by the expected agreement, one factor for all samples
+            return votes.judged(1.0, reliable)
+        # one factor for all samples; results of format version 2 do not tell it
         stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
-        return votes.lowered(stored / of_members)
+        return votes.judged(stored / of_members, reliable)
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         return self.cluster_votes, self.member_weights

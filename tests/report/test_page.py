@@ -211,7 +211,7 @@ def test_clusters_that_never_meet_have_no_rival():
     page_of = Result.of(EAC(2).fit([[0, 0], [0, 0], [1, 1], [1, 1]]))
     cells = re.findall(r"<tbody>.*?</tbody>", page(page_of).decode("utf-8"), re.DOTALL)[0]
     assert cells.count('data-value="">–') == 2
-    assert "No cluster is much less sure than the others." in read(page_of).text
+    assert "No cluster is much weaker than the others." in read(page_of).text
 
 
 def test_tiles_say_who_chose_the_number_of_clusters():

@@ -32,6 +32,13 @@ def result():
     return Result.of(EAC(3).fit(ensemble))
 
 
+def test_the_script_knows_whether_samples_may_be_called_sure(result):
+    assert not result.verdict.reliable
+    assert payload(Reading(result))["reliable"] is False
+    agreed = np.repeat(np.arange(30)[:, None] % 3, 4, axis=1)
+    assert payload(Reading(Result.of(EAC(3).fit(agreed))))["reliable"] is True
+
+
 def test_every_vote_is_that_of_explain(result):
     given = payload(Reading(result))["samples"]
     micro = unpack(given["micro"], given["micro_kind"])

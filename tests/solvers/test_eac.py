@@ -16,6 +16,7 @@ from sklearn.base import clone
 from coterie import EAC, LWEA, Ensemble, LabelError, ParameterError
 from coterie.datasets import load
 from coterie.evaluate import ari
+from coterie.trust import diagnose_samples
 from tests.builders import noisy_members
 from tests.naive import eac as naive
 from tests.naive import evidence, trust
@@ -137,7 +138,9 @@ def test_fitted_attributes_of_the_small_example():
     # the lone sample: membership 2/3 in its cluster, 1/3 in the other; mean co-association 2/3 with
     # the others of its cluster, where 5/6 is the median
     lone = 1 / 2 * (4 / 5) ** 0.25
-    assert np.allclose(model.sample_confidence_, [1, 1, lone, 7 / 8, 7 / 8, 7 / 8])
+    of_votes = np.array([1, 1, lone, 7 / 8, 7 / 8, 7 / 8])
+    assert np.allclose(model.sample_confidence_, of_votes * model.verdict_.share)
+    assert model.verdict_.share > 0
 
 
 def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_attached():
@@ -148,7 +151,8 @@ def test_confidence_is_own_membership_against_the_next_best_less_where_loosely_a
     soft = trust.soft_labels(labels, model.labels_, 5, np.ones(7))
     assert np.allclose(model.soft_labels(), soft)
     expected = trust.confidence(labels, model.labels_, soft, np.ones(7))
-    assert np.allclose(model.sample_confidence_, expected, atol=1e-12)
+    of_votes = diagnose_samples(model.ensemble_, model.labels_)["confidence"]
+    assert np.allclose(of_votes, expected, atol=1e-12)
 
 
 def test_member_weights_are_those_of_the_ensemble_in_the_users_order():

@@ -63,11 +63,15 @@ def test_confidence_follows_from_the_columns():
     rng = np.random.default_rng(5)
     labels = rng.integers(-1, 3, (60, 6))
     labels[:, 0] = rng.integers(0, 3, 60)
-    table = EAC(4).fit(labels).diagnose_samples()
+    model = EAC(4).fit(labels)
+    table = diagnose_samples(model.ensemble_, model.labels_)
     lead = np.maximum(1 - table["rival_support"] / table["support"], 0)
     assert np.allclose(table["confidence"], lead * table["attachment"] ** 0.25, atol=1e-15)
     # most are attached as is usual or better, and not all of them
     assert 30 <= (table["attachment"] == 1).sum() < 60
+    of_model = model.diagnose_samples()
+    assert np.allclose(of_model["confidence"], table["confidence"] * model.verdict_.share)
+    assert np.array_equal(of_model["support"], table["support"])
 
 
 def test_a_sample_that_no_other_cluster_wants_is_unsure_if_its_own_hardly_does():
@@ -226,9 +230,9 @@ def test_confidence_is_low_where_members_disagree_and_points_at_errors():
     hard[::10] = True
     flip = rng.random((200, 15)) < np.where(hard, 0.45, 0.03)[:, None]
     model = EAC(2).fit(np.where(flip, 1 - truth[:, None], truth[:, None]))
-    assert (
-        model.sample_confidence_[hard].mean() < 0.6 < 0.8 < model.sample_confidence_[~hard].mean()
-    )
+    of_votes = diagnose_samples(model.ensemble_, model.labels_)["confidence"]
+    assert of_votes[hard].mean() < 0.6 < 0.8 < of_votes[~hard].mean()
+    assert np.allclose(model.sample_confidence_, of_votes * model.verdict_.share)
 
 
 def test_confidence_detects_errors_on_a_real_pool(shared_data):

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import EAC, KCC, LWEA, Ensemble, Result
+from coterie import EAC, KCC, LWEA, ConsensusClustering, Ensemble, Result
 from coterie.solvers import base
-from coterie.trust import Verdict
+from coterie.trust import ClusterVotes, Verdict
 from coterie.trust import verdict as module
-from coterie.trust.verdict import expected_agreement, size_doubt
+from coterie.trust.verdict import FEW_MEMBERS, OTHER_MEMBERS, expected_agreement, size_doubt
 from tests.builders import noisy_members
 
 SOLVERS = [EAC(3), LWEA(3), KCC(3, random_state=0)]
@@ -27,14 +27,16 @@ def verdict_of(labels, solver=None, **weights):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_members_that_agree_and_members_that_do_not(solver):
     same = np.repeat(np.arange(30)[:, None] % 3, 8, axis=1)
+    text = "would give nearly the same partition (expected agreement 1.00)."
     assert verdict_of(same, solver) == Verdict(
-        1.0, True, "A second run would give nearly the same partition (expected agreement 1.00)."
+        1.0, True, f"Another set of members like these {text}"
     )
     chance = np.random.default_rng(0).integers(3, size=(200, 20))
     verdict = verdict_of(chance, solver)
     assert verdict.agreement < 0.5
     assert not verdict.reliable
-    assert str(verdict).startswith("Don't rely on this partition. A second run would give another")
+    words = "Another set of members like these would give another partition"
+    assert str(verdict).startswith(f"Don't rely on this partition. {words}")
 
 
 def test_the_agreement_rises_with_that_of_the_members():
@@ -126,7 +128,8 @@ def test_missing_labels():
     ensemble = Ensemble.from_labels(apart)
     solve = EAC(2).fit(ensemble).partition_of
     assert math.isnan(expected_agreement(ensemble, solve, np.random.default_rng(0)))
-    assert verdict_of(apart, EAC(2)).agreement == 0.5
+    # half of the pairs are inside a party, and one of the two parties keeps its clusters apart
+    assert verdict_of(apart, EAC(2)).agreement == 0.25
 
 
 def test_halves_with_fewer_distinct_rows_than_clusters():
@@ -143,21 +146,34 @@ def test_of_one_member_nothing_is_known():
     assert math.isnan(verdict.agreement)
     assert not verdict.reliable
     assert verdict.share == 0
-    assert "is unknown" in verdict.text
+    assert verdict.text == "Whether another set of members like these would agree is unknown."
 
 
-def test_one_cluster_cannot_differ():
-    verdict = verdict_of(np.random.default_rng(0).integers(3, size=(30, 4)), EAC(1))
-    assert (verdict.agreement, verdict.reliable) == (1.0, True)
-    assert verdict.text.startswith("All samples are in one cluster")
+def test_one_cluster_is_no_partition_to_rely_on():
+    model = EAC(1).fit(np.random.default_rng(0).integers(3, size=(30, 4)))
+    verdict = model.verdict_
+    assert (verdict.agreement, verdict.reliable, verdict.share) == (1.0, False, 1.0)
+    assert verdict.text == "All samples are in one cluster, so there is no partition to rely on."
+    # documented: with one cluster, confidence carries no information
+    assert model.sample_confidence_.tolist() == [1.0] * 30
+
+
+def doubt_of_sizes(*sizes, weight=None):
+    """The doubt about a partition with clusters of these sizes."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    ensemble = Ensemble.from_labels(labels[:, None], sample_weight=weight)
+    return size_doubt(ClusterVotes.of(ensemble, labels))
 
 
 def test_sizes():
-    assert size_doubt(np.array([100])) is None
-    assert size_doubt(np.array([98, 2])) is None
-    assert size_doubt(np.array([980, 19, 1])) is not None
-    assert size_doubt(np.array([50, 49, 1])) is None
-    doubt = size_doubt(np.array([199, 1]))
+    assert doubt_of_sizes(100) is None
+    assert doubt_of_sizes(98, 2) is None
+    assert doubt_of_sizes(980, 19, 1) is not None
+    assert doubt_of_sizes(50, 49, 1) is None
+    # many clusters of less than 2 % are not set apart from a large one
+    assert doubt_of_sizes(*[3] * 60) is None
+    assert doubt_of_sizes(20, *[2] * 60) is None
+    doubt = doubt_of_sizes(199, 1)
     assert doubt == "It only sets 1 sample of 200 samples apart from the rest."
     # the same for weights
     labels = np.repeat([[0, 0, 0], [1, 1, 1]], [1, 1], axis=0)
@@ -166,6 +182,128 @@ def test_sizes():
     assert weighted.doubts == repeated.doubts == (doubt,)
     assert not repeated.reliable
     assert repeated.agreement == 1
+
+
+def test_samples_that_are_clusters_of_their_own():
+    every = "Every sample is a cluster of its own, so nothing was combined."
+    assert doubt_of_sizes(1, 1) == doubt_of_sizes(*[1] * 40) == every
+    assert doubt_of_sizes(2, 1) == "It only sets 1 sample of 3 samples apart from the rest."
+    nearly = doubt_of_sizes(3, 2, *[1] * 15)
+    assert nearly == "15 of 20 samples are clusters of their own."
+    assert doubt_of_sizes(6, 5, 1, 1) is None
+    assert doubt_of_sizes(2, 2) is None
+    # a sample of weight two is two samples, and samples of small weight are still several samples
+    assert doubt_of_sizes(1, 1, weight=[2, 2]) is None
+    assert doubt_of_sizes(1, 1, weight=[0.5, 0.5]) == every
+    assert doubt_of_sizes(3, 3, weight=np.full(6, 0.1)) is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 12])
+def test_as_many_clusters_as_samples_are_not_reliable(n):
+    labels = np.repeat(np.arange(n)[:, None], 4, axis=1)
+    verdict = verdict_of(labels, EAC(n))
+    assert not verdict.reliable
+    assert verdict.doubts[0].startswith("Every sample is a cluster of its own")
+    model = ConsensusClustering(n, n_members=6, min_cluster_size=None, random_state=0)
+    of_features = model.fit(np.arange(n)[:, None] ** 2.0).verdict_
+    assert not of_features.reliable
+    assert of_features.doubts[0] == verdict.doubts[0]
+
+
+# ---------------------------------------------------------------------- few members
+
+
+def test_few_members_are_compared_with_all_but_one_too():
+    labels, _ = noisy_members(3, n=80, n_members=3, wrong=0.4)
+    ensemble = Ensemble.from_labels(labels)
+    sizes = []
+
+    def solve(part):
+        sizes.append(part.n_members)
+        return LWEA(3).fit(part).labels_
+
+    promised = expected_agreement(ensemble, solve, np.random.default_rng(0))
+    # ten splits into one and two members, and the three sets without one
+    assert sorted(sizes) == [1] * 10 + [2] * 13
+    pairs = [LWEA(3).fit(np.delete(labels, j, axis=1)).labels_ for j in range(3)]
+    between = [adjusted_rand_score(pairs[i], pairs[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+    halves = [adjusted_rand_score(pairs[j], LWEA(3).fit(labels[:, [j]]).labels_) for j in range(3)]
+    assert min(halves) < np.mean(halves) < promised < max(between)
+
+
+def test_many_members_are_compared_in_halves_only():
+    labels, _ = noisy_members(3, n=80, n_members=FEW_MEMBERS + 2, wrong=0.4)
+    sizes = []
+
+    def solve(part):
+        sizes.append(part.n_members)
+        return LWEA(3).fit(part).labels_
+
+    expected_agreement(Ensemble.from_labels(labels), solve, np.random.default_rng(0))
+    assert set(sizes) == {FEW_MEMBERS // 2 + 1}
+    # what counts is how many members label a sample
+    sizes.clear()
+    gaps = np.arange(labels.shape[1]) % 2 == np.arange(len(labels))[:, None] % 2
+    expected_agreement(
+        Ensemble.from_labels(np.where(gaps, labels, -1)), solve, np.random.default_rng(0)
+    )
+    assert FEW_MEMBERS + 1 in sizes
+
+
+def test_few_members_promise_less_than_they_keep_but_not_as_little_as_halves(monkeypatch):
+    errors = []
+    for few in (FEW_MEMBERS, 0):
+        monkeypatch.setattr(module, "FEW_MEMBERS", few)
+        for seed in range(12):
+            labels, _ = noisy_members(seed, n=150, n_members=8, wrong=0.3)
+            model, other = LWEA(3).fit(labels[:, :4]), LWEA(3).fit(labels[:, 4:])
+            measured = adjusted_rand_score(model.labels_, other.labels_)
+            errors.append(model.verdict_.agreement - measured)
+    of_both, of_halves = np.mean(np.reshape(errors, (2, -1)), axis=1)
+    assert of_halves + 0.1 < of_both < 0
+
+
+# ---------------------------------------------------------------------- the confidence follows
+
+
+def lonely_samples():
+    """Ten members that are nine times out of ten right, and two samples that are labelled once, alone."""
+    labels, _ = noisy_members(0, n=300, n_members=10, wrong=0.1)
+    labels[298:] = -1
+    labels[298, 0], labels[299, 1] = 77, 78
+    return labels
+
+
+@pytest.mark.parametrize("method", [EAC, LWEA])
+def test_the_confidence_of_samples_falls_with_the_whole(method):
+    model = method(3).fit(lonely_samples())
+    assert model.verdict_.agreement < 0.6
+    alone = model.ensemble_.expand(model.cluster_votes_.confidence)
+    assert alone.mean() > 0.9
+    assert model.verdict_.share <= 0.5
+    assert np.allclose(model.sample_confidence_, alone * model.verdict_.share)
+    result = Result.of(model)
+    assert np.array_equal(result.sample_confidence, model.sample_confidence_)
+    assert np.allclose(result.diagnose_samples()["confidence"], model.sample_confidence_)
+
+
+def test_a_doubt_halves_the_confidence_and_takes_the_word_sure(tmp_path):
+    labels = np.repeat([[0] * 5, [1] * 5], [199, 1], axis=0)
+    model = EAC(2).fit(labels)
+    assert (model.verdict_.agreement, model.verdict_.share) == (1.0, 0.5)
+    assert model.sample_confidence_[0] == 0.5
+    Result.of(model).save(tmp_path / "r.npz")
+    for explained in (model, Result.load(tmp_path / "r.npz")):
+        sentence = explained.explain(0).sentence
+        assert "is in cluster 0, but the partition is not reliable (confidence 0.50)" in sentence
+        assert "sure" not in sentence
+
+
+def test_a_doubt_whose_effect_is_measured_does_not_count_twice():
+    assert Verdict.of(0.7, measured="Few links.").share == 0.7
+    assert Verdict.of(0.7, ["It is odd."], measured="Few links.").share == 0.5
+    assert Verdict.of(0.3, ["It is odd."]).share == 0.3
+    assert not Verdict.of(1.0, measured="Few links.").reliable
 
 
 # ---------------------------------------------------------------------- words and records
@@ -194,7 +332,12 @@ def test_words_at_the_thresholds(agreement, words, reliable):
     assert doubted.text.startswith("Don't rely on this partition. It is odd. ")
     assert doubted.text.endswith(" A remark.")
     assert doubted.doubts == ("It is odd.",)
+    assert 0 <= doubted.share <= 0.5
     assert 0 <= verdict.share <= 1
+    of_labels = Verdict.of(agreement, other=OTHER_MEMBERS).text
+    assert of_labels == verdict.text.replace(
+        "A second run", "Another set of members like these"
+    ).replace("a second run", "another set of members like these")
 
 
 @pytest.mark.parametrize("agreement", [0.9, float("nan"), 1])
@@ -206,6 +349,11 @@ def test_records(agreement):
     record = json.loads(json.dumps(asdict(verdict) | {"agreement": None}))
     assert math.isnan(Verdict.from_record(record).agreement)
     assert Verdict.from_record(record).doubts == verdict.doubts
+    # results of format version 2 have no share
+    del record["share"]
+    assert (
+        Verdict.from_record(record | {"agreement": agreement}).share == Verdict.of(agreement).share
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,6 +369,8 @@ def test_records(agreement):
         {"text": 5},
         {"doubts": "odd"},
         {"doubts": [1]},
+        {"share": 1.5},
+        {"share": "half"},
     ],
 )
 def test_damaged_records(damage):
@@ -245,9 +395,9 @@ def test_results_keep_the_verdict_of_a_single_member(tmp_path):
 def test_the_verdict_is_computed_once_and_forgotten_by_a_new_fit(monkeypatch):
     calls = []
 
-    def counting(*arguments):
+    def counting(*arguments, **options):
         calls.append(arguments)
-        return expected_agreement(*arguments)
+        return expected_agreement(*arguments, **options)
 
     monkeypatch.setattr(base, "expected_agreement", counting)
     solver = LWEA(3).fit(noisy_members(0)[0])

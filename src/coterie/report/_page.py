@@ -90,8 +90,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
     return {
         "title": plain(title or (f"Clusters of {source}" if source else "Consensus clustering")),
         "headline": sentences.headline(reading),
-        "bad": sentences.no_structure(reading)
-        or not (result.verdict is None or result.verdict.reliable),
+        "bad": sentences.no_structure(reading) or not (reading.reliable or result.n_clusters == 1),
         "tiles": sentences.tiles(reading),
         "notes": sentences.notes(reading)[:20],
         "aggregated": sentences.aggregated(reading, searchable),

@@ -47,6 +47,7 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "n_clusters": result.n_clusters,
         "sure": SURE,
         "unsure": UNSURE,
+        "reliable": reading.reliable,
         "loose": LOOSE,
         "matrix": _matrix(reading),
         "map": _map(reading),

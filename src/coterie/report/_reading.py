@@ -92,6 +92,11 @@ class Reading:
             return None
 
     @cached_property
+    def reliable(self) -> bool:
+        """Whether assignments may be called sure: the verdict does not advise against the partition."""
+        return self.result.verdict is None or self.result.verdict.reliable
+
+    @cached_property
     def median_confidence(self) -> float:
         """Median confidence of all samples."""
         return weighted_median(self.result.sample_confidence, self.counts)

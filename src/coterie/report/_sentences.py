@@ -54,7 +54,7 @@ def _clusters_and_confidence(reading: Reading) -> list[str]:
     if no_structure(reading):
         return [f"No stable structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
-    if result.verdict is not None and not result.verdict.reliable:
+    if not reading.reliable:
         how = "unreliable"
     elif median >= SURE:
         how = "most assignments sure"
@@ -71,7 +71,7 @@ def _weakest(reading: Reading) -> str:
     lowest = int(np.argmin(confidence))
     rival = int(table["nearest"][lowest])
     if confidence[lowest] >= SURE and np.ptp(confidence) < 0.1:
-        return "No cluster is much less sure than the others."
+        return "No cluster is much weaker than the others."
     sentence = f"Cluster {lowest} is the weakest (mean confidence {confidence[lowest]:.2f})"
     if table["separation"][lowest] > 0:
         sentence += f"; its samples are most often put together with those of cluster {rival}"
@@ -279,7 +279,8 @@ def _confidence(reading: Reading) -> str:
     result, medians = reading.result, reading.medians
     text = (
         "Confidence is one minus the ratio of the support for the next best cluster to the support "
-        "for the sample’s own, and is lower where members rarely put the sample with its cluster. "
+        "for the sample’s own, and is lower where members rarely put the sample with its cluster. It "
+        "is lower for all samples if the verdict has doubts about the whole. "
     )
     if result.n_clusters > 1:
         low, high = int(np.argmin(medians)), int(np.argmax(medians))

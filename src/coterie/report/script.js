@@ -800,7 +800,7 @@
       const tied = saw.filter((vote) => vote.agrees === null).length;
       const elsewhere = saw.length - agree - towards - tied;
       const sure = confidence[unit] / 65535;
-      const degree = sure >= data.sure ? "Sure" : sure >= data.unsure ? "Fairly sure" : "Unsure";
+      const degree = !data.reliable ? "The partition is not reliable" : sure >= data.sure ? "Sure" : sure >= data.unsure ? "Fairly sure" : "Unsure";
       const percent = (value) => `${Math.round((value / 65535) * 100)} %`;
       if (!attachment[unit] && support[unit] === rivalSupport[unit]) return "Unsure: the members that labelled it put it with no other sample.";
       const parts = [`${degree}: of the ${saw.length === 1 ? "one member" : `${count(saw.length)} members`} that labelled it, ${agree} ${agree === 1 ? "groups" : "group"} it mostly with cluster ${cluster[unit]}`];

@@ -38,7 +38,7 @@ from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.parties import Links
-from coterie.trust.verdict import expected_agreement, size_doubt
+from coterie.trust.verdict import OTHER_MEMBERS, expected_agreement, size_doubt
 
 if TYPE_CHECKING:
     # scikit-learn has no types, and mypy does not check the fields of a dataclass whose base class
@@ -163,8 +163,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         One minus the ratio of the membership in the next best cluster to the membership in the
         sample's own cluster. Lower where members put the sample with its cluster less often than
         usual. In [0, 1]; 0 for a sample that no member puts with another one. With a single cluster
-        it is 1 and carries no information. If few samples link groups of members, it is lowered by
-        what a test of these links gives; computed at the first use.
+        it is 1 and carries no information. It is multiplied by ``verdict_.share``: the agreement that
+        another set of members like these is expected to have, which is unknown, and counts as 0, for a
+        single member. Computed at the first use.
     cluster_votes_ : ClusterVotes
         How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
@@ -317,43 +318,43 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """How far the whole partition can be relied on; computed at the first use."""
         check_is_fitted(self, "labels_")
         if "_verdict" not in vars(self):
-            # the same members always get the same verdict
-            rng = np.random.default_rng(0)
-            agreement = expected_agreement(self.ensemble_, self.partition_of, rng)
-            votes = self.cluster_votes_
-            sizes = votes.sums(self.ensemble_.sizes)
-            doubts = [size_doubt(sizes)]
-            remarks = votes.remarks()
-            if doubts[0]:
-                apart = (self.labels_ >= 0) & (self.labels_ != np.argmax(sizes))
-                remarks.append(f"Look at {self.ensemble_.listed_samples(np.flatnonzero(apart))}.")
-            if self._links is not None:
-                agreement = float(np.fmin(agreement, self._links.agreement))
-                doubts.append(self._links.doubt)
-            self._verdict = Verdict.of(
-                agreement,
-                [doubt for doubt in doubts if doubt],
-                remarks,
-                n_clusters=self.n_clusters_,
+            self._verdict = (
+                Verdict.of_one_cluster() if self.n_clusters_ == 1 else self._judge_partition()
             )
         return self._verdict
 
+    def _judge_partition(self) -> Verdict:
+        ensemble, votes = self.ensemble_, self.cluster_votes_
+        links = Links.of(ensemble.without_blank, self.partition_of, self.n_clusters_)
+        party = np.zeros(ensemble.n_members) if links is None else links.party
+        agreement = float("nan")
+        # a half without a party says nothing about the whole
+        if np.unique(party, return_counts=True)[1].min() > 1:
+            # the same members always get the same verdict
+            rng = np.random.default_rng(0)
+            agreement = expected_agreement(ensemble, self.partition_of, rng, groups=party)
+        if links is not None:
+            agreement = float(np.fmin(agreement, links.agreement))
+        sizes = votes.sums(ensemble.sizes)
+        doubt, remarks = size_doubt(votes), votes.remarks()
+        if doubt and sizes.max() > sizes.sum() / 2:
+            apart = (self.labels_ >= 0) & (self.labels_ != np.argmax(sizes))
+            remarks.append(f"Look at {ensemble.listed_samples(np.flatnonzero(apart))}.")
+        return Verdict.of(
+            agreement,
+            [doubt],
+            remarks,
+            measured=None if links is None else links.doubt,
+            other=OTHER_MEMBERS,
+        )
+
     @property
     def sample_confidence_(self) -> NDArray[np.float64]:
-        """Confidence of each sample; see :func:`coterie.trust.diagnose_samples`.
+        """Confidence of each sample, from the votes of the members and the verdict on the whole.
 
-        If few samples link the parties, it is multiplied by the agreement that the links promise.
+        The confidence of :func:`coterie.trust.diagnose_samples`, multiplied by ``verdict_.share``.
         """
         return self.ensemble_.expand(self._diagnosed()[0].confidence)
-
-    @property
-    def _links(self) -> Links | None:
-        """How well the parties are linked; None if all members are one party."""
-        if "_party_links" not in vars(self):
-            self._party_links = Links.of(
-                self.ensemble_.without_blank, self.partition_of, self.n_clusters_
-            )
-        return self._party_links
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
         """Find the partition of the microclusters. Every method must define this.
@@ -435,7 +436,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if weights is None:
             weights = ensemble.member_weight[order]
         self.ensemble_ = ensemble
-        for attribute in ("_verdict", "_party_links", "_lowered_votes"):
+        for attribute in ("_verdict", "_judged_votes"):
             vars(self).pop(attribute, None)
         of_samples = ensemble.expand(ensemble.with_blank(labels, -1))
         self.labels_ = clusters_by_first_appearance(of_samples)
@@ -473,10 +474,10 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
-        if "_lowered_votes" not in vars(self):
-            votes, links = self.cluster_votes_, self._links
-            self._lowered_votes = votes if links is None else votes.lowered(links.agreement)
-        return self._lowered_votes, self.member_weights_
+        if "_judged_votes" not in vars(self):
+            verdict = self.verdict_
+            self._judged_votes = self.cluster_votes_.judged(verdict.share, verdict.reliable)
+        return self._judged_votes, self.member_weights_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

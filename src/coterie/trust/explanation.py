@@ -100,7 +100,7 @@ def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
     confidence, attachment = float(votes.confidence[row]), float(votes.attachment[row])
     soft = votes.soft_row(row)
     table = _vote_table(votes, row)
-    sentence = _sentence(name, cluster, confidence, rival, soft, table)
+    sentence = _sentence(name, cluster, confidence, rival, soft, table, votes.reliable)
     sentence += _looseness(float(votes.lead[row]) * votes.agreement, confidence, attachment)
     if n_same_id > 1:
         sentence += f" (It is the first of {n_same_id} samples with this id.)"
@@ -148,6 +148,7 @@ def _sentence(
     rival: int,
     soft: NDArray[np.float64],
     table: Table,
+    reliable: bool,
 ) -> str:
     without_label = table["label"].tolist().count(None)
     with_label = len(table) - without_label
@@ -167,9 +168,12 @@ def _sentence(
             f"{'put' if alone > 1 else 'puts'} it with no other sample, so its confidence is 0."
             f"{_silent(without_label)}"
         )
-    certainty = (
-        "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
-    )
+    if not reliable:
+        certainty = "but the partition is not reliable"
+    else:
+        certainty = (
+            "sure" if confidence >= SURE else "fairly sure" if confidence >= UNSURE else "unsure"
+        )
     votes = table["agrees"].tolist()
     agree = votes.count(True)
     tied = votes.count(None) - without_label - alone

@@ -4,7 +4,8 @@ Members of one party label the same samples, so they can be compared. Which clus
 belongs to which cluster of another is only known from the samples that both label. A held-out test
 tells how well these *links* do it: a tenth of them is cut at a time, so that each cut link becomes one
 sample per party, and the members are combined again. The parts of a cut link are the same sample, so
-they should be in the same cluster.
+they should be in the same cluster. With few links, a method may also merge clusters that a party keeps
+apart. So each party is combined alone, too, and compared with the whole.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
+from coterie.numerics.partitions import Overlaps
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
 # links for each cluster, below which a party is weakly linked: a doubt
@@ -31,13 +33,14 @@ N_FOLDS = 10
 MAX_ROWS = 1_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Links:
     """How well the samples that several parties label link them.
 
     Attributes
     ----------
-    n_parties : int
+    party : ndarray, shape (m,)
+        The party of each member.
     count : int or float
         Number of links, counted by weight.
     few : bool
@@ -50,7 +53,7 @@ class Links:
         together, as far as it depends on the links.
     """
 
-    n_parties: int
+    party: NDArray[np.int64]
     count: int | float
     few: bool
     matched: float
@@ -69,8 +72,7 @@ class Links:
             Clusters of the partition.
         """
         party = find_parties(ensemble, n_clusters, TESTED_LINKS)
-        n_parties = int(party.max()) + 1
-        if n_parties == 1 or n_clusters == 1:
+        if not party.any() or n_clusters == 1:
             return None
         heard = _heard(ensemble, party)
         is_link = heard.sum(axis=1) > 1
@@ -81,14 +83,20 @@ class Links:
         rows = _some_rows(weight, is_link)
         labels, weight, heard = ensemble.labels[rows], weight[rows], heard[rows]
         matched, kappa = _cut(labels, weight, heard, party, ensemble.member_weight, solve)
+        kept = _kept(labels, weight, heard, party, ensemble.member_weight, solve)
         inside = _pairs_inside(heard, weight)
         return cls(
-            n_parties,
+            party,
             ensemble.as_counts(np.array([count]))[0].item(),
             few,
             matched,
-            inside + (1 - inside) * kappa,
+            inside * kept + (1 - inside) * kappa,
         )
+
+    @property
+    def n_parties(self) -> int:
+        """Number of parties."""
+        return int(self.party.max()) + 1
 
     @property
     def doubt(self) -> str | None:
@@ -210,6 +218,34 @@ def _cut(
     # counts like one more link that is matched by chance, so that one link cannot prove anything
     kappa = max((matched - chance) / (1 - chance), 0.0) * ends[-1] / (ends[-1] + 1)
     return matched, kappa
+
+
+def _kept(
+    labels: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    heard: NDArray[np.bool_],
+    party: NDArray[np.int64],
+    member_weight: NDArray[np.float64],
+    solve: Solve,
+) -> float:
+    """Mean ARI of the partition of each party alone with that of all parties, at least 0."""
+    whole = solve(Ensemble.from_labels(labels, sample_weight=weight, member_weight=member_weight))
+    scores, sizes = [], []
+    for p in range(heard.shape[1]):
+        rows, members = heard[:, p], party == p
+        own = Ensemble.from_labels(
+            labels[np.ix_(rows, members)],
+            sample_weight=weight[rows],
+            member_weight=member_weight[members],
+        )
+        try:
+            alone = solve(own)
+        except ValueError:
+            # the method cannot combine so few members
+            continue
+        scores.append(float(Overlaps.of_labels(alone, whole[rows], weight[rows]).ari()[0]))
+        sizes.append(float(weight[rows].sum()))
+    return max(float(np.average(scores, weights=sizes)), 0.0) if scores else 1.0
 
 
 def _pairs_inside(heard: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:

@@ -4,32 +4,38 @@ Confidence says how much the members of *one* run agree about a sample. It canno
 members make. The verdict judges the whole partition. The members are split into two halves several times,
 both halves are combined by the same method, and the agreement of the two partitions (ARI) shows how far a
 second run would agree. Halves have fewer members than whole runs and differ a little more, so this errs on
-the side of caution.
+the side of caution. With few members it would err too far; see :func:`expected_agreement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from coterie.core.text import counted
+from coterie.core.text import counted, shown_count
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps
+from coterie.trust.votes import ClusterVotes
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
 # number of splits into halves; the agreement varies, and the mean of ten is steady enough
 N_SPLITS = 10
+# up to so many members for each sample, sets of all members but one are compared, too
+FEW_MEMBERS = 10
 # maximum number of distinct label rows to combine the halves on; a sample represents more rows
 MAX_ROWS = 1_000
-# smallest expected agreement for each wording
+# what would be the other run, in words: with features new members can be made, given labels stay
+SECOND_RUN = "a second run"
+OTHER_MEMBERS = "another set of members like these"
+# smallest expected agreement for each wording; a doubt lowers the confidence like the last one
 NEARLY_THE_SAME = 0.95
 MOSTLY_THE_SAME = 0.9
 PARTLY_THE_SAME = 0.5
-# a partition in which at most one cluster has this share of the samples says little
+# a partition in which only one cluster has more than one sample and this share of them says little
 TINY_SHARE = 0.02
 
 
@@ -45,11 +51,14 @@ class Verdict:
         with a single member.
     reliable : bool
         Whether a second run would give at least mostly the same partition (0.9), and nothing else
-        speaks against it.
+        speaks against it. False if all samples are in one cluster: there is nothing to rely on.
     text : str
         The verdict in words.
     doubts : tuple of str
         What speaks against the partition, one sentence each.
+    share : float
+        Factor of the confidence of every sample: the agreement, but at most 0.5 if there is a doubt
+        whose effect was not measured. 0 if the agreement is negative or unknown.
 
     Examples
     --------
@@ -59,46 +68,67 @@ class Verdict:
     >>> verdict.reliable, round(verdict.agreement, 2)
     (True, 1.0)
     >>> print(verdict)
-    A second run would give nearly the same partition (expected agreement 1.00).
+    Another set of members like these would give nearly the same partition (expected agreement 1.00).
     """
 
     agreement: float
     reliable: bool
     text: str
     doubts: tuple[str, ...] = ()
+    share: float = 1.0
 
     def __str__(self) -> str:
         return self.text
-
-    @property
-    def share(self) -> float:
-        """The expected agreement as a factor of the confidence: 0 if it is negative or unknown."""
-        return 0.0 if np.isnan(self.agreement) else max(self.agreement, 0.0)
 
     @classmethod
     def of(
         cls,
         agreement: float,
-        doubts: Sequence[str] = (),
-        remarks: Sequence[str] = (),
+        doubts: Iterable[str | None] = (),
+        remarks: Iterable[str] = (),
         *,
-        n_clusters: int = 2,
+        measured: str | None = None,
+        other: str = SECOND_RUN,
     ) -> Verdict:
-        """The verdict for an agreement, the doubts about a partition, and further remarks."""
-        if n_clusters == 1:
-            text = "All samples are in one cluster, so there is nothing that could differ."
-            return cls(1.0, True, text)
+        """The verdict for an agreement, the doubts about a partition, and further remarks.
+
+        Parameters
+        ----------
+        agreement : float
+        doubts : iterable of str or None
+            None is no doubt.
+        remarks : iterable of str
+        measured : str, optional
+            A doubt whose effect is part of the agreement.
+        other : str
+            What the partition is compared with: :data:`SECOND_RUN` or :data:`OTHER_MEMBERS`.
+        """
+        unmeasured = [doubt for doubt in doubts if doubt]
+        all_doubts = unmeasured if measured is None else [*unmeasured, measured]
         steady = round(agreement, 2) >= MOSTLY_THE_SAME
-        parts = [*doubts, _in_words(agreement), *remarks]
-        if doubts or round(agreement, 2) < MOSTLY_THE_SAME:
+        parts = [*all_doubts, _in_words(agreement, other), *remarks]
+        if all_doubts or round(agreement, 2) < MOSTLY_THE_SAME:
             parts.insert(0, "Don't rely on this partition.")
-        return cls(float(agreement), bool(steady and not doubts), " ".join(parts), tuple(doubts))
+        share = _factor(agreement)
+        return cls(
+            float(agreement),
+            bool(steady and not all_doubts),
+            " ".join(parts),
+            tuple(all_doubts),
+            min(share, PARTLY_THE_SAME) if unmeasured else share,
+        )
+
+    @classmethod
+    def of_one_cluster(cls, reason: str = "") -> Verdict:
+        """The verdict if all samples are in one cluster; the reason is a sentence, if it is known."""
+        text = "All samples are in one cluster, so there is no partition to rely on."
+        return cls(1.0, False, f"{reason} {text}" if reason else text)
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:
         """Read a verdict from a record. Raises ValueError if a value is missing or has a wrong type."""
         agreement, reliable, text = (record.get(name) for name in ("agreement", "reliable", "text"))
-        doubts = record.get("doubts", ())
+        doubts, share = record.get("doubts", ()), record.get("share")
         if agreement is None:
             agreement = float("nan")
         if not (
@@ -109,14 +139,22 @@ class Verdict:
             and isinstance(text, str)
             and isinstance(doubts, list | tuple)
             and all(isinstance(doubt, str) for doubt in doubts)
+            and (share is None or (isinstance(share, float) and 0 <= share <= 1))
         ):
             raise ValueError("the verdict is damaged")
-        return cls(float(agreement), reliable, text, tuple(doubts))
+        # results of format version 2 have no share
+        share = _factor(agreement) if share is None else share
+        return cls(float(agreement), reliable, text, tuple(doubts), share)
 
 
-def _in_words(agreement: float) -> str:
+def _factor(agreement: float) -> float:
+    """The agreement as a factor: 0 if it is negative or unknown."""
+    return 0.0 if np.isnan(agreement) else max(float(agreement), 0.0)
+
+
+def _in_words(agreement: float, other: str) -> str:
     if np.isnan(agreement):
-        return "Whether a second run would agree is unknown."
+        return f"Whether {other} would agree is unknown."
     # the same digits decide as are printed
     shown = round(agreement, 2)
     outcome = "another partition"
@@ -128,7 +166,7 @@ def _in_words(agreement: float) -> str:
         if shown >= least:
             outcome = words
             break
-    return f"A second run would give {outcome} (expected agreement {shown:.2f})."
+    return f"{other[0].upper()}{other[1:]} would give {outcome} (expected agreement {shown:.2f})."
 
 
 def expected_agreement(
@@ -136,9 +174,13 @@ def expected_agreement(
     solve: Solve,
     rng: np.random.Generator,
     n_splits: int = N_SPLITS,
-    groups: Sequence[str] | None = None,
+    groups: ArrayLike | None = None,
 ) -> float:
-    """The ARI that two runs are expected to have, from partitions of two halves of the members.
+    """The ARI that two runs are expected to have, from partitions of some of the members.
+
+    Two halves of the members share none, but have only half as many, so they differ more than two runs.
+    Two sets of all members but one have nearly as many, but share most of them, so they differ less. If
+    few members label a sample, this matters, and the mean of both is taken. Otherwise, halves suffice.
 
     Parameters
     ----------
@@ -148,7 +190,7 @@ def expected_agreement(
     rng : numpy Generator
     n_splits : int
         Number of times that the members are split.
-    groups : sequence of str, optional
+    groups : array, shape (m,), optional
         The group of each member. A second run has as many members of each group, so both halves get
         half of each.
 
@@ -162,23 +204,42 @@ def expected_agreement(
         return float("nan")
     order = ensemble.canonical_member_order
     part = _some_rows(ensemble, rng)
-    scores = []
     group_of = np.zeros(part.n_members) if groups is None else np.asarray(groups)
-    for _ in range(n_splits):
-        drawn = order[rng.permutation(part.n_members)]
-        # Members of a group are neighbours now, and every second member goes to the other half.
-        drawn = drawn[np.argsort(group_of[drawn], kind="stable")]
-        try:
-            one, other = (_partition(part, half, solve) for half in (drawn[::2], drawn[1::2]))
-        except ValueError:
-            # the method cannot combine so few members
-            return float("nan")
-        both = (one >= 0) & (other >= 0)
-        if both.sum() > 1:
-            weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
-            overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
-            scores.append(float(overlaps.ari()[0]))
-    return float(np.mean(scores)) if scores else float("nan")
+    few = np.average(part.observed.sum(axis=1), weights=part.sizes) <= FEW_MEMBERS
+    of_halves, of_most = [], []
+    without: dict[int, NDArray[np.int64]] = {}
+    try:
+        for _ in range(n_splits):
+            drawn = order[rng.permutation(part.n_members)]
+            # Members of a group are neighbours now, and every second member goes to the other half.
+            split = drawn[np.argsort(group_of[drawn], kind="stable")]
+            one, other = (_partition(part, half, solve) for half in (split[::2], split[1::2]))
+            of_halves.append(_agreement(one, other, part))
+            if few:
+                for left_out, rest in ((drawn[0], drawn[1:]), (drawn[-1], drawn[:-1])):
+                    if left_out not in without:
+                        without[left_out] = _partition(part, rest, solve)
+                of_most.append(_agreement(without[drawn[0]], without[drawn[-1]], part))
+    except ValueError:
+        # the method cannot combine so few members
+        return float("nan")
+    means = [_mean(of_halves), _mean(of_most)] if few else [_mean(of_halves)]
+    return float(np.mean(means))
+
+
+def _agreement(one: NDArray[np.int64], other: NDArray[np.int64], part: Ensemble) -> float:
+    """ARI of two partitions over the samples that are in both; NaN if these are fewer than two."""
+    both = (one >= 0) & (other >= 0)
+    if both.sum() < 2:
+        return float("nan")
+    weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
+    overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
+    return float(overlaps.ari()[0])
+
+
+def _mean(scores: list[float]) -> float:
+    known = [score for score in scores if not np.isnan(score)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> Ensemble:
@@ -208,12 +269,21 @@ def _partition(part: Ensemble, members: NDArray[np.int64], solve: Solve) -> NDAr
     return labels
 
 
-def size_doubt(sizes: NDArray[Any]) -> str | None:
-    """The doubt about a partition that only separates a few samples from one large cluster."""
+def size_doubt(votes: ClusterVotes) -> str | None:
+    """The doubt about samples that are clusters of their own, or few samples beside one large cluster."""
+    sizes = votes.sums(votes.ensemble.sizes)
     total, largest = float(sizes.sum()), float(sizes.max())
-    if len(sizes) < 2 or (sizes >= TINY_SHARE * total).sum() > 1:
-        return None
-    return (
-        f"It only sets {counted(total - largest, 'sample')} of {counted(total, 'sample')} apart "
-        "from the rest."
-    )
+    # a sample of weight two is like two samples, which are not alone
+    counts = votes.sums(np.bincount(votes.ensemble.inverse).astype(np.float64))
+    alone = (counts == 1) & (sizes <= 1)
+    if alone.all():
+        return "Every sample is a cluster of its own, so nothing was combined."
+    substantial = (sizes >= TINY_SHARE * total) & ~alone
+    if len(sizes) > 1 and substantial.sum() == 1 and largest >= total / 2:
+        return (
+            f"It only sets {counted(total - largest, 'sample')} of {counted(total, 'sample')} apart "
+            "from the rest."
+        )
+    if (single := float(sizes[alone].sum())) > total / 2:
+        return f"{shown_count(single)} of {counted(total, 'sample')} are clusters of their own."
+    return None

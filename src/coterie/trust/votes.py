@@ -61,7 +61,9 @@ class ClusterVotes:
     shares : csr_array, shape (k, c)
         The same, divided by the weight of the base cluster.
     agreement : float
-        Factor of the confidence: the expected agreement of a second run, or 1 to leave it out.
+        Factor of the confidence: the ``share`` of the verdict, or 1 to leave it out.
+    reliable : bool
+        Whether a sample may be called sure: false if the verdict says that the partition is not reliable.
     """
 
     ensemble: Ensemble
@@ -70,6 +72,7 @@ class ClusterVotes:
     overlap: sparse.csr_array
     shares: sparse.csr_array
     agreement: float = 1.0
+    reliable: bool = True
 
     @classmethod
     def of(cls, ensemble: Ensemble, labels: Any) -> ClusterVotes:
@@ -250,9 +253,9 @@ class ClusterVotes:
         )
         return self.lead * attached * self.agreement
 
-    def lowered(self, agreement: float) -> ClusterVotes:
-        """The same votes, with the confidence multiplied by the expected agreement."""
-        votes = replace(self, agreement=agreement)
+    def judged(self, agreement: float, reliable: bool) -> ClusterVotes:
+        """The same votes, with the confidence lowered as far as the whole partition may be wrong."""
+        votes = replace(self, agreement=agreement, reliable=reliable)
         for name, value in vars(self).items():
             if name != "confidence":
                 # reuse the cached values that do not depend on the agreement
