@@ -385,7 +385,7 @@ def test_a_new_fit_forgets_the_one_before():
             assert np.array_equal(refitted.labels_, fresh.labels_)
 
 
-def test_members_have_many_clusters_where_these_show_a_gap():
+def test_members_have_many_clusters_where_these_show_a_border():
     moons, classes = make_moons(400, noise=0.04, random_state=0)
     model = ConsensusClustering(2, random_state=0).fit(moons)
     assert adjusted_rand_score(classes, model.labels_) == 1

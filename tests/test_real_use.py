@@ -173,6 +173,31 @@ def test_a_wild_column_beside_wine():
     assert unscaled.verdict_.text.startswith("Don't rely on this partition. 1 column of 14 (13)")
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_columns_of_yes_and_no_that_mean_nothing_do_not_decide(n_columns, seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=300)
+    centres = np.array([[0, 0, 0], [5, 5, 0], [0, 5, 5]])
+    table = pd.DataFrame(centres[truth] + rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    for j in range(n_columns):
+        table[f"answer{j}"] = rng.choice(["yes", "no"], 300)
+    model = ConsensusClustering(3, random_state=seed).fit(table)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+    assert model.verdict_.reliable
+
+
+@pytest.mark.parametrize("kind", ["uniform", "exponential", "lognormal", "categories"])
+def test_noise_is_not_called_reliable(kind):
+    rng = np.random.default_rng(0)
+    if kind == "categories":
+        table = {f"c{j}": rng.choice(["x", "y", "z"], 300).tolist() for j in range(6)}
+    else:
+        table = {f"c{j}": getattr(rng, kind)(size=300).tolist() for j in range(3)}
+    for k in (2, 3, 5):
+        assert not ConsensusClustering(k, random_state=0).fit(table).verdict_.reliable
+
+
 def test_a_chosen_k_of_two_gives_the_partition_of_two_given():
     X, _ = make_blobs(100, 4, centers=[[0] * 4, [3] * 4], cluster_std=1.0, random_state=0)
     chosen = ConsensusClustering("auto", n_members=10, random_state=0).fit(X)

@@ -48,7 +48,7 @@ from coterie.generate.members import (
 )
 from coterie.generate.sources import FeatureSource, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
-from coterie.select.resolution import many_clusters, shows_gap
+from coterie.select.resolution import many_clusters, shows_border
 from coterie.select.structure import cloud_doubt, column_doubt
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, default_method, find_method
@@ -428,11 +428,6 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         remarks = [] if noise else solver.cluster_votes_.remarks()
         if hasattr(self, "selection_") and self.selection_.disagreement is not None:
             doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
-        if self._border is None:
-            doubts.append(
-                "Members with many small clusters sometimes show a border that the partition cuts across, "
-                "and sometimes not."
-            )
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
@@ -443,7 +438,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             labels = clusters_of_rows(ensemble, solver.cluster_votes_.labels, pool.predict(X))
         if self._takes_few_clusters and not self._border:
             # outliers would widen the cloud
-            doubts.append(cloud_doubt(X[kept], labels[kept], rng))
+            slices = cloud_doubt(X[kept], labels[kept], rng)
+            if slices and self._border is None:
+                slices = (
+                    "Members with many small clusters sometimes show a border that the partition cuts "
+                    "across, and sometimes not."
+                )
+            doubts.append(slices)
         if count := int((~kept).sum()):
             remarks.append(
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
@@ -638,7 +639,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if self._n_clusters is None or not self._takes_few_clusters:
             return False
         X = self._complete(self._features)
-        return shows_gap(X, pool.ensemble(), self._n_clusters, rng, self.n_jobs)
+        return shows_border(X, pool.ensemble(), self._n_clusters, rng, self.n_jobs)
 
     def _make_members(self, seed: int, aside: NDArray[np.bool_] | None = None) -> Pool:
         """The members, fitted without the samples set aside."""

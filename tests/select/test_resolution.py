@@ -9,18 +9,18 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from coterie import Ensemble
 from coterie.generate.members import make_pool
 from coterie.select import resolution
-from coterie.select.resolution import crossing, many_clusters, shows_gap
+from coterie.select.resolution import crossing, many_clusters, shows_border
 from tests.builders import noisy_members
 
 
 def gap_in(X, n_clusters, seed=0):
     rng = np.random.default_rng(seed)
     coarse = make_pool(X, "kmeans", 20, n_clusters, rng, None, None).ensemble()
-    return shows_gap(X, coarse, n_clusters, np.random.default_rng(seed), None)
+    return shows_border(X, coarse, n_clusters, np.random.default_rng(seed), None)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shapes_show_a_gap(seed):
+def test_shapes_show_a_border(seed):
     moons, _ = make_moons(400, noise=0.05, random_state=seed)
     rings, _ = make_circles(400, noise=0.04, factor=0.4, random_state=seed)
     assert gap_in(moons, 2, seed)
@@ -29,7 +29,7 @@ def test_shapes_show_a_gap(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_blobs_and_noise_show_none(seed):
-    # between blobs there is a gap, but members with as many clusters respect it
+    # between blobs there is a border, but members with as many clusters respect it
     blobs, _ = make_blobs(400, centers=4, cluster_std=0.5, random_state=seed)
     assert not gap_in(blobs, 4, seed)
     rng = np.random.default_rng(seed)
@@ -54,7 +54,7 @@ def test_many_rows_are_sampled(monkeypatch):
     coarse = make_pool(moons, "kmeans", 20, 2, np.random.default_rng(0), None, None).ensemble()
     monkeypatch.setattr(resolution, "MAX_ROWS", 400)
     monkeypatch.setattr(resolution, "make_pool", counting)
-    assert shows_gap(moons, coarse, 2, np.random.default_rng(0), None)
+    assert shows_border(moons, coarse, 2, np.random.default_rng(0), None)
     assert sizes == [400] * 4
 
 
@@ -64,7 +64,7 @@ def test_many_rows_are_sampled(monkeypatch):
 )
 def test_pools_that_disagree_give_no_answer(monkeypatch, pools, answer):
     asked = iter(pools)
-    monkeypatch.setattr(resolution, "_pool_shows_gap", lambda *arguments: next(asked))
+    monkeypatch.setattr(resolution, "_pool_shows_border", lambda *arguments: next(asked))
     X = np.random.default_rng(0).normal(size=(60, 2))
     assert gap_in(X, 2) is answer
 

@@ -3,8 +3,8 @@
 Members with exactly k clusters give the steadiest consensus on tables, where clusters are clouds that
 touch each other. They fail if clusters are long, bent or of very different density, because k-means
 cuts through such clusters. Members with many small clusters do not fail there, because small clusters
-hardly ever reach across a gap. So members with small clusters are tried, and used if they show a gap that
-members with k clusters cut across (docs/ensembles.md compares both on real tables and on shapes).
+hardly ever reach across a border. So members with small clusters are tried, and used if they show a border
+that members with k clusters cut across (docs/ensembles.md compares both on real tables and on shapes).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from coterie.trust import ClusterVotes
 MAX_ROWS = 2_000
 # members in each pool that is tried
 TRIED_MEMBERS = 20
-# number of pools that must show a gap, and number of pools without one after which the search ends
+# number of pools that must show a border, and number of pools without one after which the search ends
 N_POOLS = 4
 MIN_POOLS = 2
-# small clusters cross a gap at most this often, relative to how often they cross the partition by members
+# small clusters cross a border at most this often, relative to how often they cross the partition by members
 # with k clusters
 MAX_CROSSING = 0.25
-# every cluster beside a gap has at least this share of the mean cluster size; smaller ones are outliers
+# every cluster beside a border has at least this share of the mean cluster size; smaller ones are outliers
 LEAST_SHARE = 0.3
 
 
@@ -40,12 +40,12 @@ def many_clusters(n_clusters: int, n: int) -> tuple[int, int]:
     return max(2 * n_clusters, high // 2), high
 
 
-def shows_gap(
+def shows_border(
     X: Any, coarse: Ensemble, n_clusters: int, rng: np.random.Generator, n_jobs: int | None
 ) -> bool | None:
-    """Whether members with many clusters show a gap that members with ``n_clusters`` cut across.
+    """Whether members with many clusters show a border that members with ``n_clusters`` cut across.
 
-    Several pools of members are tried, because one may show a gap by chance.
+    Several pools of members are tried, because one may show a border by chance.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def shows_gap(
     Returns
     -------
     bool or None
-        None if some pools show a gap and others do not.
+        None if some pools show a border and others do not.
     """
     n = X.shape[0]
     low, high = many_clusters(n_clusters, min(n, MAX_ROWS))
@@ -68,7 +68,7 @@ def shows_gap(
     shown: list[bool] = []
     for seed in child_seeds(rng, N_POOLS):
         pool_rng = np.random.default_rng(seed)
-        shown.append(_pool_shows_gap(X, coarse, n_clusters, (low, high), pool_rng, n_jobs))
+        shown.append(_pool_shows_border(X, coarse, n_clusters, (low, high), pool_rng, n_jobs))
         if len(set(shown)) > 1:
             return None
         if len(shown) == MIN_POOLS and not shown[0]:
@@ -76,7 +76,7 @@ def shows_gap(
     return True
 
 
-def _pool_shows_gap(
+def _pool_shows_border(
     X: Any,
     coarse: Ensemble,
     n_clusters: int,
@@ -90,7 +90,7 @@ def _pool_shows_gap(
     rows = np.arange(n)
     if n > MAX_ROWS:
         rows = np.sort(rng.choice(n, MAX_ROWS, replace=False))
-    # the space between two values of a discrete column is not a gap between clusters
+    # the space between two values of a discrete column is not a border between clusters
     tried = X[rows] if sparse.issparse(X) else fill_steps(X[rows], rng)
     try:
         fine = make_pool(tried, "kmeans", TRIED_MEMBERS, sizes, rng, n_jobs, None).ensemble()
