@@ -18,7 +18,7 @@ from coterie.trust.votes import ClusterVotes
 
 # confidence from which a sample is called sure, and below which it is called unsure
 SURE, UNSURE = 0.8, 0.4
-# loose attachment is mentioned if it lowers the confidence by at least this much
+# loose attachment is mentioned if it lowers the confidence of the votes by at least this much
 LOOSE = 0.1
 # edit distances are slow to compute, so among many ids only this many likely ones are compared
 COMPARED_IDS = 1000
@@ -101,7 +101,8 @@ def explanation(votes: ClusterVotes, sample: Any) -> Explanation:
     soft = votes.soft_row(row)
     table = _vote_table(votes, row)
     sentence = _sentence(name, cluster, confidence, rival, soft, table, votes.reliable)
-    sentence += _looseness(float(votes.lead[row]) * votes.agreement, confidence, attachment)
+    if attachment and votes.lead[row] - votes.confidence_of_votes[row] >= LOOSE:
+        sentence += _looseness(float(votes.lead[row]) * votes.agreement, attachment)
     if n_same_id > 1:
         sentence += f" (It is the first of {n_same_id} samples with this id.)"
     return Explanation(name, cluster, confidence, rival, attachment, soft, table, sentence)
@@ -210,10 +211,8 @@ def _silent(without_label: int) -> str:
     return f" {counted(without_label, 'member')} did not label it." if without_label else ""
 
 
-def _looseness(lead: float, confidence: float, attachment: float) -> str:
-    """A sentence if few members put the sample with its cluster; otherwise empty."""
-    if not attachment or lead - confidence < LOOSE:
-        return ""
+def _looseness(lead: float, attachment: float) -> str:
+    """The sentence about a sample that few members put with its cluster."""
     return (
         f" It is loosely attached: members put it with the samples of its cluster only "
         f"{_percent(attachment)} as often as is typical, which lowers the confidence from {lead:.2f}."

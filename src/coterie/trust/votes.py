@@ -243,15 +243,17 @@ class ClusterVotes:
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:
-        """Confidence of each microcluster, from 0 to 1: its lead, lowered by loose attachment.
+        """Confidence of each microcluster, from 0 to 1: that of the votes, times ``agreement``."""
+        return self.confidence_of_votes * self.agreement
 
-        It is also multiplied by ``agreement``.
-        """
+    @cached_property
+    def confidence_of_votes(self) -> NDArray[np.float64]:
+        """Lead of each microcluster, lowered by loose attachment."""
         # a single cluster has no rival, so loose attachment does not lower its confidence
         attached = (
             self.attachment**ATTACHMENT_POWER if self.n_clusters > 1 else self._labelled_by > 0
         )
-        return self.lead * attached * self.agreement
+        return self.lead * attached
 
     def judged(self, agreement: float, reliable: bool) -> ClusterVotes:
         """The same votes, with the confidence lowered as far as the whole partition may be wrong."""
