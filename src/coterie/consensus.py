@@ -129,8 +129,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         ``n_clusters``. None is k-means.
     member_clusters : None, int, "sqrt" or (low, high), default None
         Number of clusters of each member, as in :func:`coterie.generate.kmeans_pool`. None takes
-        members with ``n_clusters`` clusters. If members with many small clusters show a border that
-        these cut across, as between two moons, None takes members with many clusters instead: about half
+        members with ``n_clusters`` clusters. If these cut across a border that members with many small
+        clusters show, as between two moons, None takes members with many clusters instead: about half
         the square root of n to the square root of n. Such members, and those of a sparse matrix, are
         k-means. Generators other than "auto" and "kmeans" draw from
         (n_clusters, max(2 n_clusters, sqrt n)).
@@ -170,8 +170,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     sample_confidence_ : ndarray, shape (n,)
         One minus the ratio of a sample's membership in the next best cluster to the membership in its
         own. It is lowered if members put the sample with its cluster less often than is typical, and
-        multiplied by ``verdict_.share``, that is, by the expected agreement of a second run, or by 0.5
-        at most if there is a doubt. With one cluster it is 1 and carries no information.
+        multiplied by ``verdict_.share``: the expected agreement of a second run, but at most 0.5 if
+        there is a doubt. With one cluster it is 1 and carries no information.
     ensemble_ : Ensemble
         The members' labels, compressed.
     solver_ : fitted solver
@@ -407,7 +407,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return first
 
     def _refuse_noise(self, needed: str, advice: str) -> None:
-        """Raise ParameterError if samples that cannot be set aside are asked to be."""
+        """Raise ParameterError if outliers should be labelled as noise, but cannot be set aside."""
         if self.outliers == "noise":
             raise ParameterError(
                 f"{type(self).__name__}: labelling outliers as noise needs {needed}",
@@ -585,7 +585,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     def _chosen_n_clusters(self, rng: np.random.Generator) -> int | None:
         """The given number of clusters, or the one that is recommended."""
         if not isinstance(self.n_clusters, str | tuple):
-            # Members are chosen by the type int, which numpy's whole numbers do not have.
+            # Other methods test for the type int, and numpy's integers are not of this type.
             return None if self.n_clusters is None else int(self.n_clusters)
         self.selection_: Selection = self._choose(self._features, rng)
         _warn_of_choice(self.selection_)

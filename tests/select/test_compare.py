@@ -14,7 +14,7 @@ from coterie.datasets import load
 from coterie.generate import kmeans_pool
 from coterie.select import Selection, compare, select_k
 from coterie.select._recommend import (
-    LEAST_SCORE,
+    MIN_SCORE,
     PERFECT_SCORE,
     TESTABLE_MEMBERS,
     TESTABLE_SAMPLES,
@@ -254,7 +254,7 @@ def test_the_score_in_the_reason_is_the_one_in_the_table():
     assert found.scores.max() == pytest.approx(-0.2)
     assert "the best score, at k = 2, is -0.20 " in found.reason
     assert f"{found.threshold:.2f} is needed" in found.reason
-    assert LEAST_SCORE <= found.threshold <= PERFECT_SCORE
+    assert MIN_SCORE <= found.threshold <= PERFECT_SCORE
 
 
 def test_one_member_says_what_cannot_be_computed():

@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import EAC, Ensemble
 from coterie.evaluate import anmi, cophenetic_correlation, pac
-from coterie.select._recommend import LEAST_SCORE, choose, preferences, threshold
+from coterie.select._recommend import MIN_SCORE, choose, preferences, threshold
 from coterie.select.criteria import CRITERIA, Cuts, against_members, areas_gained, eigengaps
 
 KS = np.array([2, 3, 4])
@@ -164,7 +164,7 @@ def test_no_structure_wins_where_the_null_is_as_good():
 def test_nulls_that_differ_ask_for_more():
     low = {"stability": np.array([0.2, 0.2, 0.2]), "crossing": np.array([0.4, 0.4, 0.4])}
     high = {"stability": np.array([0.6, 0.6, 0.6]), "crossing": np.array([0.2, 0.2, 0.2])}
-    assert threshold([low, low]) == LEAST_SCORE
+    assert threshold([low, low]) == MIN_SCORE
     assert threshold([low, high]) > 0.5
 
 

@@ -266,7 +266,8 @@ def combined(
         n_clusters = arguments.clusters if isinstance(arguments.clusters, int) else None
         solver = solver_of(choice.name)
         solver.set_params(n_clusters=n_clusters, random_state=arguments.seed)
-        # with more rows, select_k cuts one dendrogram of a sample at every k
+        # with many rows a fit for every k takes long; without a solver, select_k cuts one dendrogram
+        # of a sample
         compared = solver if ensemble.n_microclusters <= MANY_ROWS else None
     selection = chosen_k(arguments, ensemble, compared, stages)
     if selection is not None:

@@ -139,7 +139,7 @@ def _shared_id(
             ids = [checked_ids(column, name) for column in columns]
         except LabelError:
             if (named or not labels) and any(map(differs_in_every_row, columns)):
-                # ids in one of the files, so the others must have ids, too
+                # the column holds ids in one of the files, so raise the error about the others
                 for table in tables:
                     table.ids(name)
             continue

@@ -335,7 +335,7 @@ COMMANDS = {
                 "type": _cluster_range,
                 "metavar": "LOW-HIGH",
                 "help": "range of the number of clusters per clustering, such as 5-30 (default: K, or "
-                "many small clusters if these show a border between clusters)",
+                "many small clusters if these show a border that K clusters cut across)",
             },
             "--generator": {
                 "choices": ("auto", "kmeans", "subsample", "features", "spectral"),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.core.errors import ParameterError
 
 # least similarity (0 to 1) of a word and the name that it misspells
-LEAST_SIMILARITY = 0.6
+MIN_SIMILARITY = 0.6
 # shortest prefix accepted as an abbreviation
 SHORTEST_PREFIX = 3
 # largest whole number that compiled loops can hold
@@ -262,12 +262,12 @@ def closest(word: str, known: Iterable[str], count: int) -> list[str]:
         abbreviates = may_abbreviate and name.lower().startswith(wanted)
         # the quick ratios are upper bounds
         bound = min(matcher.real_quick_ratio(), matcher.quick_ratio())
-        if not abbreviates and bound < LEAST_SIMILARITY:
+        if not abbreviates and bound < MIN_SIMILARITY:
             continue
         similarity = matcher.ratio()
         if abbreviates:
-            similarity = max(similarity, LEAST_SIMILARITY)
-        if similarity >= LEAST_SIMILARITY:
+            similarity = max(similarity, MIN_SIMILARITY)
+        if similarity >= MIN_SIMILARITY:
             common = len(commonprefix([wanted, name.lower()]))  # noqa: RUF071 characters are meant
             ranked.append((-similarity, -common, position))
     return [candidates[position] for _, _, position in sorted(ranked)[:count]]

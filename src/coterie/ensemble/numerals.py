@@ -81,7 +81,7 @@ def number_format(texts: Iterable[str | None]) -> str | None:
 
 
 def numbers_in(texts: Iterable[str | None], form: str) -> NDArray[np.float64]:
-    """The numbers written in a format, NaN where missing; a KeyError for a cell that is not."""
+    """The numbers written in a format, NaN where missing. Raises KeyError for a cell in another format."""
     return np.array(
         [
             np.nan if text is None or text in MISSING_AMONG_NUMBERS else readings(text)[form]

@@ -18,7 +18,7 @@ MAX_ROWS = 2_000
 VARIANCE = 0.95
 MAX_COMPONENTS = 50
 # smallest variance of a cluster in any direction, as a share of the mean variance of the columns
-LEAST_VARIANCE = 0.01
+MIN_VARIANCE = 0.01
 # rows projected at the same time
 BLOCK_ROWS = 65_536
 
@@ -76,7 +76,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         mixture = GaussianMixture(
             self.n_clusters,
             covariance_type=self.covariance,
-            reg_covar=LEAST_VARIANCE,
+            reg_covar=MIN_VARIANCE,
             random_state=seed,
         )
         self.mixture_ = mixture.fit(self._projected(sample))

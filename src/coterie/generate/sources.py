@@ -1,4 +1,4 @@
-"""Rows of a fit that are not in memory, and what a fit needs of them."""
+"""Rows that are not in memory, and what a fit needs from them."""
 
 from __future__ import annotations
 

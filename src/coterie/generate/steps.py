@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 
 def fill_steps(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Spread equal values evenly over the space up to the next smaller and the next larger value.
+    """Spread equal values at random, up to half the way to the next smaller and the next larger value.
 
-    A gap between two values of a column is a property of the scale, not of the samples. Where density
-    matters, it would be taken for a gap between two clusters. Columns in which most values occur only
-    once stay as they are.
+    The space between two values of a column is a property of the scale, not of the samples. Where
+    density matters, it would be taken for a border between two clusters. A column stays as it is if more
+    than half as many different values as rows occur in it.
 
     Parameters
     ----------

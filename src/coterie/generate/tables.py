@@ -56,7 +56,7 @@ MAX_MISSING = 0.5
 MAX_LEVELS = 30
 # random ids have six digits or more: shorter numbers may be measurements that happen to be spread evenly
 MIN_RANDOM_ID = 100_000
-# level of the test whether numbers are spread evenly: one column of random ids in 100 is not recognised
+# level of the test for evenly spread numbers: one of 100 columns of random ids is not recognised
 UNEVEN_LEVEL = 0.01
 _ID_NAME = re.compile(r"(?i)^(row)?_?(id|uuid|guid|index|idx|rownames?|row[ _]?(no|num|number))$")
 _ID_ENDING = re.compile(r"([ _.\-]([iI][dD]|ID|uuid|UUID)|[a-z]I[dD])$")
@@ -116,10 +116,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     number    numbers, or text in which every cell is a number in one format (``5,961,000``,
               ``$20.10``): scaled as ``scale`` says; gaps are filled as ``impute`` says
     date      counted in days, then treated as a number
-    category  text with at most 30 different values, or truth values: one column per value
+    category  text with at most 30 different values, or Boolean values: one column per value
               (a missing value counts as a value of its own), scaled unless ``scale`` is "none"
-    id        texts that differ in every row, whole numbers that do and are spread as ids are,
-              or a name such as ``id``: left out
+    id        texts that differ in every row; whole numbers that differ in every row and are nearly
+              consecutive or look random; a name such as ``id``: left out
     text      text with more than 30 different values: left out
     constant  the same value in every row: left out
     empty     more than half of the values missing: left out
@@ -131,9 +131,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How columns of numbers are made comparable. "standard" divides by the standard deviation,
         "robust" by the interquartile range, "none" does not scale. "auto" divides all columns by one
         number if they share one range, as pixels and answers from 1 to 5 do (at least half of the
-        columns, and at least two, reach both ends of the range of all values that are not wild: more
-        than 20 interquartile ranges beyond the quartiles). Otherwise it standardises,
-        and clips values to 3 standard deviations.
+        columns, and at least two, reach both ends of the range of all columns). Otherwise it
+        standardises, and clips values to 3 standard deviations. Wild values, more than 20 interquartile
+        ranges beyond the quartiles, do not count in the range or in the standard deviation.
     categories : list of str, default ()
         Columns to treat as categories, whatever they hold.
     impute : {"donors", "median"}, default "donors"
@@ -245,7 +245,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The features of a table that has the same columns as the fitted one.
 
-        Rows without a value in any of the used columns cause a warning if one of these holds numbers.
+        Rows with no value in any used column cause a warning, if one of these columns holds numbers.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
         if looks_like_id_name(name) and not requested and distinct > MAX_LEVELS:
             return plan("id", "left out: named like an id")
         if _are_number_ids(values) and not requested:
-            return plan("id", "left out: whole numbers that differ in every row, spread as ids are")
+            return plan("id", "left out: whole numbers that differ in every row, as ids do")
         return plan("number", described_format(values.format))
     if _all_differ(values) and n >= MIN_ROWS_OF_IDS and not requested:
         return plan("id", "left out: differs in every row")
@@ -430,10 +430,10 @@ def _plan(name: str, values: Column, is_category: bool, requested: bool) -> Colu
 
 
 def _are_number_ids(values: Column) -> bool:
-    """Whether a column holds different whole numbers that are spread as ids are, and measurements are not.
+    """Whether a column holds whole numbers that differ in every row and are spread like ids.
 
-    Numbers that were given in turn use at least half of the range that they span. Random numbers of equal
-    length, of six digits or more, are spread evenly over all numbers of this length.
+    Ids that count up use at least half of the numbers in their range. Random ids have the same number of
+    digits, six or more, and are spread evenly over all numbers of this length. Measurements are not.
     """
     numbers = values.numbers
     if (

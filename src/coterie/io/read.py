@@ -50,7 +50,7 @@ def read_table(
     ----------
     path : path
         A csv, tsv, parquet, npz, npy or mat (v5 to v7) file, recognised by its extension. Cells of text
-        files may be separated by commas, semicolons, tabs or bars.
+        files may be separated by commas, semicolons, tabs or vertical bars.
     purpose : {"features", "labels"}
         Which array to look for in a file that holds several.
     id : str, optional

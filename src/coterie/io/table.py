@@ -265,14 +265,14 @@ class FileTable:
         if commas and (name := next(points, None)) is not None:
             raise DataError(
                 f"{self.path}: column {commas[0]!r} has decimal commas, but column {name!r} has points; "
-                "if these separate thousands, write them without points, else write decimals with a "
-                "point in all columns",
+                "if these separate thousands, remove them; otherwise write decimals with a point in "
+                "all columns",
                 "or leave one of the columns out ({drop})",
             )
 
 
 def _may_be_thousands(column: Column) -> bool:
-    """Whether numbers below 1000, of up to three decimals, may be thousands written as 1.234."""
+    """Whether all numbers may be thousands written as 1.234: below 1000, with at most three decimals."""
     if isinstance(column, list) or column.dtype.kind != "f":
         return False
     known = np.abs(column[np.isfinite(column)])

@@ -211,7 +211,9 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[tuple[int, Sequence[s
         if len(row) < width or any(map(str.strip, row[width:])):
             advice = ""
             if first:
-                advice = "; remove titles above the column names, and name the column of row names"
+                advice = (
+                    "; remove titles above the column names, and give a column of row names a name"
+                )
             raise DataError(
                 f"{path}, line {reader.line_num}: {counted(len(row), 'cell')}, but the header names "
                 f"{counted(width, 'column')}{advice}"

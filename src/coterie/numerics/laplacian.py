@@ -62,7 +62,7 @@ RESIDUAL, GUARD_RESIDUAL = 1e-12, 1e-6
 # added to the diagonal before factorising in single precision, relative to the largest degree
 SHIFT = 1e-6
 # usual number of steps with a new factor, matrix order per step that making a factor costs, steps after
-# which an old factor is judged, and most steps with a new one before giving up
+# which an old factor is judged, and maximum number of steps with a new one
 USUAL_STEPS, ORDER_PER_STEP, TRIAL_STEPS, MAX_STEPS = 8, 200, 3, 60
 # a matrix with a smaller share of non-zero entries is multiplied in sparse form
 SPARSE_SHARE = 0.2

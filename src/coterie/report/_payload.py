@@ -32,7 +32,7 @@ NAME_BYTES = 250_000
 # bytes of a row number, which is stored if not all samples fit
 ROW_BYTES = 16 / 3
 # least sure samples offered below the search box
-LEAST_SURE = 8
+N_LEAST_SURE = 8
 
 
 def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def _sample_store(reading: Reading, budget: float) -> dict[str, Any] | None:
     micro_kind = smallest_kind(len(used))
     codes = ensemble.labels[used].astype(np.int64)
     codes[codes < 0] = np.iinfo(code_kind).max
-    least = np.argsort(confidence[chosen], kind="stable")[:LEAST_SURE]
+    least = np.argsort(confidence[chosen], kind="stable")[:N_LEAST_SURE]
     least = least[confidence[chosen][least] < SURE]
     return {
         "count": len(chosen),

@@ -35,7 +35,7 @@ POINTS = 5000
 
 # A cluster is reported as merged if most members keep its two parts apart:
 # each part holds at least this share of the cluster,
-LEAST_PART = 0.15
+MIN_PART = 0.15
 # a member keeps them apart if their similarity (cosine) in it is at most this,
 APART = 0.1
 # or at most this multiple of the similarity of the cluster and its rival,
@@ -43,7 +43,7 @@ APART_BESIDE_RIVAL = 2.0
 # but never if it is above this,
 APART_LIMIT = 0.5
 # and at least this share of the members keeps them apart.
-MAX_MEMBERS = 0.75
+MIN_APART = 0.75
 # only the heaviest rows of the largest clusters are examined
 MERGED_ROWS = 600
 MERGED_CLUSTERS = 60
@@ -261,7 +261,7 @@ def merged_clusters(votes: ClusterVotes, rivals: NDArray[np.int64]) -> list[Merg
                 limit = min(limit, APART_LIMIT)
         asked = np.isfinite(cosine)
         apart = asked & (cosine <= limit)
-        if not asked.any() or apart.sum() < MAX_MEMBERS * asked.sum():
+        if not asked.any() or apart.sum() < MIN_APART * asked.sum():
             continue
         # from the examined rows to the whole cluster
         scale = float(sizes[cluster] / weight[rows].sum())
@@ -291,7 +291,7 @@ def _halves(
     held = weight.copy()
     last = None
     for step, (low, high) in enumerate(dendrogram.pairs.tolist()):
-        if min(held[low], held[high]) >= LEAST_PART * weight.sum():
+        if min(held[low], held[high]) >= MIN_PART * weight.sum():
             last = step
         held[low] += held[high]
     if last is None:

@@ -280,7 +280,7 @@ def _confidence(reading: Reading) -> str:
     text = (
         "Confidence is one minus the ratio of the support for the next best cluster to the support "
         "for the sample’s own, and is lower where members rarely put the sample with its cluster. It "
-        "is lower for all samples if the verdict has doubts about the whole. "
+        "is lower for all samples if a second run may differ, or if there is a doubt about the whole. "
     )
     if result.n_clusters > 1:
         low, high = int(np.argmin(medians)), int(np.argmax(medians))

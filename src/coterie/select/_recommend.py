@@ -22,10 +22,10 @@ DECIDING = ("stability", "crossing")
 # scores that differ by less than this count as equal, because coarse cuts score slightly higher
 EQUAL = 0.2
 # bounds of the threshold for structure
-LEAST_SCORE = 0.35
+MIN_SCORE = 0.35
 PERFECT_SCORE = 0.8
 # the lower bound with features: the null is closer to the data, and real structure scores higher
-LEAST_SCORE_OF_FEATURES = 0.4
+MIN_SCORE_OF_FEATURES = 0.4
 # the lower bound if all members have the same number of clusters: they may agree on cutting one cloud
 SAME_SIZE_SCORE = 0.7
 # the threshold is the mean score of the references plus this many standard deviations, within the bounds
@@ -55,7 +55,7 @@ def scores(values: Values, null: Values) -> FloatArray:
     return np.minimum(*excesses)
 
 
-def threshold(references: Sequence[Values], least: float = LEAST_SCORE) -> float:
+def threshold(references: Sequence[Values], least: float = MIN_SCORE) -> float:
     """The score that structure must reach, from scoring each reference against the others."""
     highest = [
         greatest(scores(reference, mean_of([*references[:i], *references[i + 1 :]])))
@@ -94,7 +94,7 @@ def choose(
     values: Values,
     null: Values,
     references: Sequence[Values],
-    least: float = LEAST_SCORE,
+    least: float = MIN_SCORE,
     too_few: str | None = None,
 ) -> Choice:
     """The recommendation; without stability and crossing it only counts votes."""
@@ -203,11 +203,11 @@ def _untested(
         reason = (
             "No criterion can be computed for these k, so there is no evidence for any of them."
         )
-        return Choice({}, blank, LEAST_SCORE, 1, False, reason, None)
+        return Choice({}, blank, MIN_SCORE, 1, False, reason, None)
     ballots = list(votes.values())
     k = _most_votes(ballots, ks, votes, lifetimes)
     reason = (
         f"k = {k} has {ballots.count(k)} of {len(ballots)} votes. Whether there is structure at all "
         f"could not be tested: {too_few or 'that needs stability and crossing'}."
     )
-    return Choice(dict(votes), blank, LEAST_SCORE, k, True, reason, _disagreement(votes, k))
+    return Choice(dict(votes), blank, MIN_SCORE, k, True, reason, _disagreement(votes, k))

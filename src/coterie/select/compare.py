@@ -35,8 +35,8 @@ from coterie.generate.tables import table_features
 from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.select._recommend import (
     DECIDING,
-    LEAST_SCORE,
-    LEAST_SCORE_OF_FEATURES,
+    MIN_SCORE,
+    MIN_SCORE_OF_FEATURES,
     SAME_SIZE_SCORE,
     choose,
     mean_of,
@@ -313,7 +313,7 @@ def select(
         partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
     null = mean_of(references)
     sizes = ensemble.n_clusters_per_member
-    least = LEAST_SCORE if features is None else LEAST_SCORE_OF_FEATURES
+    least = MIN_SCORE if features is None else MIN_SCORE_OF_FEATURES
     if (sizes == sizes[0]).all():
         least = SAME_SIZE_SCORE
     too_few = untestable(n_samples, ensemble.n_members)

@@ -24,14 +24,14 @@ from coterie.trust import ClusterVotes
 MAX_ROWS = 2_000
 # members in each pool that is tried
 TRIED_MEMBERS = 20
-# number of pools that must show a border, and number of pools without one after which the search ends
+# number of pools that must show a border, and number of pools after which the search ends if none does
 N_POOLS = 4
 MIN_POOLS = 2
 # small clusters cross a border at most this often, relative to how often they cross the partition by members
 # with k clusters
 MAX_CROSSING = 0.25
 # every cluster beside a border has at least this share of the mean cluster size; smaller ones are outliers
-LEAST_SHARE = 0.3
+MIN_SHARE = 0.3
 
 
 def many_clusters(n_clusters: int, n: int) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def _pool_shows_border(
         return False
     labels = LWEA(n_clusters).fit(fine).labels_
     smallest = np.bincount(labels).min()
-    if smallest < LEAST_SHARE * len(rows) / n_clusters or coarse.n_microclusters < n_clusters:
+    if smallest < MIN_SHARE * len(rows) / n_clusters or coarse.n_microclusters < n_clusters:
         return False
     # samples of one fine microcluster may be in different coarse clusters: the first one decides for all
     coarse_labels = LWEA(n_clusters).fit(coarse).labels_[rows]

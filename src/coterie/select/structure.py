@@ -27,9 +27,9 @@ MAX_ROWS = 1_000
 N_CLOUDS = 20
 # clusters are separated if they score above the mean of the clouds by this many standard deviations
 DEVIATIONS = 2.0
-# number of times that the samples are split into halves
+# how often the samples are split into halves
 N_SPLITS = 3
-# fewer samples of a cluster in one half cannot show a border
+# a cluster with fewer samples in one half is left out, because they cannot show a border
 MIN_TESTED = 5
 # columns decide alone if a tenth of them, or one, carries this share of the squared distances
 NEARLY_ALL = 0.95
@@ -132,10 +132,10 @@ def _half_separation(
         projected = tested[tested_labels == label] @ weighted
         with np.errstate(divide="ignore", invalid="ignore"):
             # 0 at the own centre, 1 at the other
-            place = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
-        near_own[i] = (np.abs(place) <= 0.25).sum(axis=0)
-        middle[i] = (np.abs(place - 0.5) < 0.25).sum(axis=0)
-        near_other[i] = (np.abs(place - 1) <= 0.25).sum(axis=0)
+            position = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
+        near_own[i] = (np.abs(position) <= 0.25).sum(axis=0)
+        middle[i] = (np.abs(position - 0.5) < 0.25).sum(axis=0)
+        near_other[i] = (np.abs(position - 1) <= 0.25).sum(axis=0)
     beside, between = near_own + near_other.T, middle + middle.T
     depth = (beside - between) / np.sqrt(np.maximum(beside + between, 1))
     depth = np.minimum(depth, depth.T)

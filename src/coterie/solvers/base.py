@@ -164,8 +164,8 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         sample's own cluster. Lower where members put the sample with its cluster less often than
         usual. In [0, 1]; 0 for a sample that no member puts with another one. With a single cluster
         it is 1 and carries no information. It is multiplied by ``verdict_.share``: the agreement that
-        another set of members like these is expected to have, which is unknown, and counts as 0, for a
-        single member. Computed at the first use.
+        another set of members like these is expected to have, but at most 0.5 if there is a doubt. For a
+        single member this agreement is unknown, and the confidence is 0. Computed at the first use.
     cluster_votes_ : ClusterVotes
         How the members' clusters spread over the clusters. The diagnoses are computed from it.
     member_weights_ : ndarray, shape (m,)
@@ -328,7 +328,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         links = Links.of(ensemble.without_blank, self.partition_of, self.n_clusters_)
         party = np.zeros(ensemble.n_members) if links is None else links.party
         agreement = float("nan")
-        # a half without a party says nothing about the whole
+        # a half in which a party is missing says nothing about the whole
         if np.unique(party, return_counts=True)[1].min() > 1:
             # the same members always get the same verdict
             rng = np.random.default_rng(0)

@@ -58,7 +58,7 @@ from coterie.solvers.partition import Partition
 # keeps the weight of a perfectly explained column finite
 SMOOTHING = 1e-10
 # singular values of Z below this share of the largest are left out
-LEAST_SINGULAR = 1e-4
+MIN_SINGULAR = 1e-4
 # singular values of X below this share of the largest are rounding errors
 ROUNDING = 1e-12
 
@@ -211,7 +211,7 @@ class Mixture:
 def mixture_affinity(problem: Problem, mixture: Mixture) -> FloatArray:
     """Step 2: fourth powers of the cosines between the rows of U Sigma^(1/2)."""
     _, singular, right = np.linalg.svd(mixture.coefficients, full_matrices=False)
-    kept = singular > LEAST_SINGULAR * singular[0]
+    kept = singular > MIN_SINGULAR * singular[0]
     units = unit_rows(problem.rows @ (right[kept].T * np.sqrt(singular[kept])))
     affinity = units @ units.T
     affinity *= affinity

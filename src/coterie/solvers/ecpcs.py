@@ -61,7 +61,7 @@ from coterie.solvers.cutting import cut_similarity, one_pass
 from coterie.solvers.partition import Partition
 
 # smaller similarities count as zero; SELF_LINK is added to the link of each base cluster with itself
-LEAST_LINK = 1e-6
+MIN_LINK = 1e-6
 SELF_LINK = 0.5
 # chance that a walker rests in a step, if there are two members
 REST_OF_TWO = 0.5
@@ -205,7 +205,7 @@ class ECPCSMC(_ECPCS):
 def cut_rows(similarity: FloatArray, n_vectors: int) -> FloatArray:
     """Step 3: rows of unit length, k x c; base clusters of one group have similar directions."""
     k = len(similarity)
-    links = np.where(similarity < LEAST_LINK, 0.0, similarity)
+    links = np.where(similarity < MIN_LINK, 0.0, similarity)
     scale = 1.0 / np.sqrt(links.sum(axis=1) + 2 * SELF_LINK)
     links[np.diag_indices(k)] += SELF_LINK
     links *= scale

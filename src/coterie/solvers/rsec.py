@@ -74,7 +74,7 @@ FIRST_PENALTY = 1.5
 GROWTH = 1.1
 LARGEST_PENALTY = 1e10
 # singular values of the affinity's factor below this share of the largest are left out
-LEAST_SINGULAR = 1e-4
+MIN_SINGULAR = 1e-4
 # shares of a norm below which a direction is a rounding error
 NO_RANGE = 1e-10
 NO_DIRECTION = 1e-12
@@ -453,7 +453,7 @@ def follow_partition(problem: Problem, state: State) -> None:
     symmetric = (symmetric + symmetric.T) / 2 + vectors @ vectors.T
     values, turned = eigenpairs(symmetric)
     sizes = np.abs(values)
-    some = sizes > LEAST_SINGULAR * sizes.max()
+    some = sizes > MIN_SINGULAR * sizes.max()
     rows = basis @ (turned[:, some] * np.sqrt(sizes[some]))
     units = unit_rows(rows / roots[:, None])
     affinity = units @ units.T

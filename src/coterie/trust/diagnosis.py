@@ -48,8 +48,8 @@ class DiagnosisMixin:
     def soft_labels(self) -> NDArray[np.float64]:
         """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`.
 
-        If few samples link groups of members, the rows are mixed with a uniform row, as far as the
-        links lower the confidence.
+        If few samples link groups of members, the rows are mixed with a uniform row, by the factor
+        ``share`` of the verdict.
         """
         return _soft_labels(self._diagnosed()[0])
 

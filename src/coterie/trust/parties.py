@@ -2,7 +2,7 @@
 
 Members of one party label the same samples, so they can be compared. Which cluster of one party
 belongs to which cluster of another is only known from the samples that both label. A held-out test
-tells how well these *links* do it: a tenth of them is cut at a time, so that each cut link becomes one
+shows how well these *links* do this: a tenth of them is cut at a time, so that each cut link becomes one
 sample per party, and the members are combined again. The parts of a cut link are the same sample, so
 they should be in the same cluster. With few links, a method may also merge clusters that a party keeps
 apart. So each party is combined alone, too, and compared with the whole.
@@ -29,7 +29,8 @@ FEW_LINKS = 5
 TESTED_LINKS = 10
 # parts of the links that are cut in turn
 N_FOLDS = 10
-# distinct label rows that are combined again; a sample of those that are no links where there are more
+# maximum number of distinct label rows that are combined again; if there are more, rows without a link are
+# drawn at random
 MAX_ROWS = 1_000
 
 
@@ -108,8 +109,8 @@ class Links:
             return f"No sample links {who}, so their clusters cannot be matched."
         verb = "links" if self.count == 1 else "link"
         return (
-            f"Only {counted(self.count, 'sample')} {verb} {who}: without knowing a link, its parties "
-            f"put it into the same cluster in {100 * self.matched:.0f} % of the cases."
+            f"Only {counted(self.count, 'sample')} {verb} {who}: when a link was cut into one "
+            f"sample per party, these came into the same cluster in {100 * self.matched:.0f} % of the cases."
         )
 
 
@@ -118,8 +119,8 @@ def find_parties(
 ) -> NDArray[np.int64]:
     """The party of each member, numbered by first appearance.
 
-    Groups of members are joined if they share so many samples per cluster, or half of the samples of
-    the smaller group, and the joined groups again, until none share that many.
+    Groups of members are joined if they share ``links_per_cluster`` samples for each cluster, or half
+    of the samples of the smaller group. This is repeated until no two groups share that many.
 
     Examples
     --------

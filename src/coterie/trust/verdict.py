@@ -24,18 +24,19 @@ from coterie.trust.votes import ClusterVotes
 Solve = Callable[[Ensemble], NDArray[np.int64]]
 # number of splits into halves; the agreement varies, and the mean of ten is steady enough
 N_SPLITS = 10
-# up to so many members for each sample, sets of all members but one are compared, too
+# if this many members or fewer label a sample (on average), sets of all members but one are compared, too
 FEW_MEMBERS = 10
 # maximum number of distinct label rows to combine the halves on; a sample represents more rows
 MAX_ROWS = 1_000
-# what would be the other run, in words: with features new members can be made, given labels stay
+# what the partition is compared with, in words: a second run makes new members; given labels stay the same
 SECOND_RUN = "a second run"
 OTHER_MEMBERS = "another set of members like these"
-# smallest expected agreement for each wording; a doubt lowers the confidence like the last one
+# smallest expected agreement for each wording; with a doubt, the factor of the confidence is at most the last
 NEARLY_THE_SAME = 0.95
 MOSTLY_THE_SAME = 0.9
 PARTLY_THE_SAME = 0.5
-# a partition in which only one cluster has more than one sample and this share of them says little
+# a cluster of a single sample, or of less than this share of all samples, is tiny; a partition into one large
+# cluster and tiny ones says little
 TINY_SHARE = 0.02
 
 
@@ -96,7 +97,7 @@ class Verdict:
         ----------
         agreement : float
         doubts : iterable of str or None
-            None is no doubt.
+            What speaks against the partition; None is skipped.
         remarks : iterable of str
         measured : str, optional
             A doubt whose effect is part of the agreement.
@@ -142,7 +143,7 @@ class Verdict:
             and (share is None or (isinstance(share, float) and 0 <= share <= 1))
         ):
             raise ValueError("the verdict is damaged")
-        # results of format version 2 have no share
+        # files of format version 2 have no share
         share = _factor(agreement) if share is None else share
         return cls(float(agreement), reliable, text, tuple(doubts), share)
 

@@ -63,7 +63,7 @@ class ClusterVotes:
     agreement : float
         Factor of the confidence: the ``share`` of the verdict, or 1 to leave it out.
     reliable : bool
-        Whether a sample may be called sure: false if the verdict says that the partition is not reliable.
+        Whether a sample may be called sure: false if the partition is not reliable.
     """
 
     ensemble: Ensemble
@@ -256,7 +256,7 @@ class ClusterVotes:
         return self.lead * attached
 
     def judged(self, agreement: float, reliable: bool) -> ClusterVotes:
-        """The same votes, with the confidence lowered as far as the whole partition may be wrong."""
+        """The same votes, with the confidence multiplied by the ``share`` of the verdict."""
         votes = replace(self, agreement=agreement, reliable=reliable)
         for name, value in vars(self).items():
             if name != "confidence":

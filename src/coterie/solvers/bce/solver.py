@@ -55,7 +55,7 @@ ROW_TOL, ROW_ROUNDS = 0.01, 500
 # relative change at which step 3 ends, and its maximum number of steps
 ALPHA_TOL, ALPHA_STEPS = 1e-3, 500
 # empty groups drive alpha to zero, identical samples drive it to infinity
-LEAST_ALPHA, MAX_ALPHA = 1e-6, 1e6
+MIN_ALPHA, MAX_ALPHA = 1e-6, 1e6
 # a start from a partition: share of the overall distribution in beta, and alpha
 MIXED, FIRST_ALPHA = 0.1, 0.5
 
@@ -253,7 +253,7 @@ def dirichlet(alpha: FloatArray, logs: FloatArray, n: float) -> FloatArray:
         size = 1.0
         while (alpha - size * step <= 0).any():
             size /= 2
-        moved = np.clip(alpha - size * step, LEAST_ALPHA, MAX_ALPHA)
+        moved = np.clip(alpha - size * step, MIN_ALPHA, MAX_ALPHA)
         change = np.abs(moved - alpha).sum() / alpha.sum()
         alpha = moved
         if change <= ALPHA_TOL:

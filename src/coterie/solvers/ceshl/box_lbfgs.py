@@ -27,7 +27,7 @@ from coterie.core.types import FloatArray
 ARMIJO = 1e-4
 BACKTRACKS = 30
 # a pair of changes with a smaller cosine is dominated by rounding, not by curvature
-LEAST_CURVATURE = 1e-10
+MIN_CURVATURE = 1e-10
 # an entry on a bound stays there if its slope is below this share of the largest, because the sign of
 # a slope that is zero up to rounding is arbitrary
 SLACK = 1e-9
@@ -153,7 +153,7 @@ def _two_loops(products: FloatArray) -> FloatArray | None:
     table = products + np.tril(products, -1).T
     step_step, change_change = np.diag(table)[:size], np.diag(table)[size:-1]
     curvature = np.diag(table[:size, size:-1])
-    usable = np.flatnonzero(curvature > LEAST_CURVATURE * np.sqrt(step_step * change_change))
+    usable = np.flatnonzero(curvature > MIN_CURVATURE * np.sqrt(step_step * change_change))
     if usable.size == 0:
         return None
     mix = np.zeros(len(products))

@@ -77,7 +77,7 @@ from coterie.solvers.partition import Partition
 EdgeWeights = Literal["propagated", "quality", "uniform"]
 
 # avoids a division by a degree of zero, for any floor
-LEAST_FLOOR = 1e-9
+MIN_FLOOR = 1e-9
 # approximate accuracy of the weights of hyperedges
 WEIGHT_TOLERANCE = 1e-13
 # eigenvalues of Z Z', which lie in [0, 1], closer than this count as one
@@ -248,7 +248,7 @@ class Problem:
     def of(cls, ensemble: Ensemble, edge_weights: FloatArray, settings: CESHL) -> Self:
         """The problem for an ensemble."""
         multiplicity = ensemble.weight_of_cluster
-        floor = max(settings.degree_floor, LEAST_FLOOR)
+        floor = max(settings.degree_floor, MIN_FLOOR)
         return cls(
             settings=settings,
             weights=ensemble.sizes,

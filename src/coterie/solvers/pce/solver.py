@@ -85,7 +85,7 @@ from coterie.solvers.pce.simplex_qp import simplex_qp
 
 AGE_GROWTH, AGE_PASSES = 1.1, 10
 # rows have about unit length, so a squared residual of half this value counts as agreement
-LEAST_AGE = 1e-3
+MIN_AGE = 1e-3
 # rounds of filling gaps and recomputing eigenvectors; further rounds change little
 COMPLETION_ROUNDS = 10
 # above this number of entries the incidence stays sparse, and a gap is filled with its likeliest cluster
@@ -310,7 +310,7 @@ def start(problem: Problem) -> State:
     ends = np.cumsum(problem.sizes)[:-1]
     nearest = np.concatenate([polar(pull) for pull in np.split(pulls, ends)])
     state.rotations = _turn(problem, nearest, pulls, inertia)
-    state.age = max(_first_decile(2.0 * mismatch(problem, state), problem.weights), LEAST_AGE)
+    state.age = max(_first_decile(2.0 * mismatch(problem, state), problem.weights), MIN_AGE)
     state.objective = objective(problem, state)
     return state
 

@@ -65,7 +65,7 @@ from coterie.solvers.sccbg.kernels import RowPrograms, learn_rows, pace_rows, ro
 
 FIRST_AGE, FIRST_PENALTY = 0.5, 1.0
 # entries of S below this become 0
-LEAST_ENTRY = 1e-4
+MIN_ENTRY = 1e-4
 # a row program is solved when a sweep moves no coordinate by more than this; maximum number of sweeps
 ROW_TOL, ROW_SWEEPS = 1e-9, 1000
 # squared distance, relative to squared lengths, below which two points of the embedding count as equal
@@ -235,7 +235,7 @@ def learn_graph(problem: Problem, state: State) -> None:
     """Step 2."""
     before = state.graph.copy()
     learn_rows(problem.programs, pull_of(state), state.pace, state.graph, ROW_TOL, ROW_SWEEPS)
-    state.graph[state.graph < LEAST_ENTRY] = 0.0
+    state.graph[state.graph < MIN_ENTRY] = 0.0
     scale = float(problem.weights @ (before**2).sum(axis=1))
     moved = float(problem.weights @ ((state.graph - before) ** 2).sum(axis=1))
     state.change = np.sqrt(moved / scale) if scale > 0 else 0.0

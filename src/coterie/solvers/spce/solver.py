@@ -76,7 +76,7 @@ from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
 
 # tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
 STAGES = (9, 8, 7, 6, 5)
-LEAST_DISPERSION = 1e-6
+MIN_DISPERSION = 1e-6
 # rows per block, so that no second N x N array is needed
 ROW_BLOCK = 256
 
@@ -350,7 +350,7 @@ def weigh_members(problem: Problem, state: State) -> None:
     dispersion = np.sqrt(state.disagreement / problem.coverage)
     mean = dispersion.mean()
     dispersion = (
-        np.maximum(dispersion, LEAST_DISPERSION * mean) if mean > 0 else np.ones_like(dispersion)
+        np.maximum(dispersion, MIN_DISPERSION * mean) if mean > 0 else np.ones_like(dispersion)
     )
     state.alpha = dispersion / (problem.prior * problem.coverage @ dispersion)
 
