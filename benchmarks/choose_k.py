@@ -126,7 +126,7 @@ def gap(X: Features) -> int:
     def dispersions(points: Features) -> Features:
         return np.log([_kmeans(points, k, starts=2).inertia_ for k in ks])
 
-    # distances are the same along the principal axes, so that the box needs no turning back
+    # rotating to the principal axes does not change distances, so the box need not be rotated back
     centred = X - X.mean(axis=0)
     scores = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
     low, high = scores.min(axis=0), scores.max(axis=0)
@@ -339,7 +339,7 @@ def _counted(answers: Iterable[Any]) -> str:
 
 
 def totals(rows: list[Row]) -> Iterator[str]:
-    """The shares over all made sets, the lead over the best other rule, and the real sets."""
+    """The shares over all artificial sets, the lead over the best other rule, and the real sets."""
     for kinds, words in (
         (("structure", "labels"), "right with structure"),
         (("null", "null labels"), "false structure"),
@@ -364,7 +364,7 @@ def totals(rows: list[Row]) -> Iterator[str]:
         other = sum(len(part) * shares.max() for part, shares in zip(made, best, strict=True)) / n
         names = " and ".join(str(shares.idxmax()) for shares in best)
         yield (
-            f"over all {n} made sets: coterie {mine:.3f}, best other {other:.3f} ({names}), "
+            f"over all {n} artificial sets: coterie {mine:.3f}, best other {other:.3f} ({names}), "
             f"lead {mine - other:+.3f}"
         )
     if real := _of(rows, "real"):
@@ -473,7 +473,7 @@ def listed(chosen: Iterable[Set]) -> None:
         print(f"the rule for real sets decides otherwise on: {', '.join(wrong.set)}")
     made = frame[frame.kind.isin(["structure", "labels"])]
     if len(made):
-        print(f"smallest ARI of the oracle on made sets: {made.oracle.min():.2f}")
+        print(f"smallest ARI of the oracle on artificial sets: {made.oracle.min():.2f}")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Data sets for benchmarks/choose_k.py: made sets of many families, and real ones with known classes.
+"""Data sets for benchmarks/choose_k.py: artificial ones of many families, and real ones with known classes.
 
 A family is a function that draws features or a label matrix from a generator; sizes, numbers of clusters
 and distances are drawn from the ranges in its first lines. Distances are in standard deviations of a
@@ -123,7 +123,7 @@ def _hash(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:16], 16)
 
 
-# ---------------------------------------------------------------------- parts of made sets
+# ---------------------------------------------------------------------- parts of artificial sets
 
 
 def _int(rng: Rng, low: int, high: int) -> int:
@@ -402,7 +402,7 @@ def one_column(rng: Rng) -> Drawn:
 
 
 def boxes(rng: Rng) -> Drawn:
-    """Uniform boxes in cells of a grid, with gaps between them."""
+    """Uniform boxes in cells of a grid, with space between them."""
     k, d, spacing = _int(rng, 3, 6), _int(rng, 2, 3), rng.uniform(1.6, 2.2)
     classes = _classes(rng, k, (60, 150))
     cells = rng.permutation(np.stack(np.meshgrid(*[np.arange(3)] * d), axis=-1).reshape(-1, d))
@@ -854,7 +854,7 @@ REAL = (
     *("mushroom", "penbased", "satimage", "segment", "splice", "texture", "australian"),
     *("aggregation pool", "ecoli pool", "isolet pool", "kdd99_10p pool"),
 )
-# the same samples as biopsy, digits, penbased and satimage; ring and twonorm are made sets
+# the same samples as biopsy, digits, penbased and satimage; ring and twonorm are artificial sets
 NOT_REAL = ("wisconsin", "optdigits", "pendigits", "ls pool", "ring", "twonorm")
 MEMBERS_OF_POOL = 20
 # the areas of the olive oils lie in three regions, which are known classes too

@@ -1,12 +1,12 @@
-"""Few members: the agreement that the verdict promises, and the measured one.
+"""Few members: the agreement that the verdict expects, and the measured one.
 
     python benchmarks/few_members.py --half choose    the pools on which the rule was chosen
     python benchmarks/few_members.py --half check     the others
 
 From each pool of benchmarks/partial.py, two disjoint sets of m members are drawn. The measured agreement is
-the ARI of their consensus partitions, the mean over six draws. Promised are: the agreement of two halves of
-a set, that of pairs of sets without one member, the mean of both (the rule of the verdict), and
-the agreement of halves after the Spearman-Brown formula, 2 a / (1 + a).
+the ARI of their consensus partitions, the mean over six draws. It is estimated from one set: by the agreement
+of two halves of the set, by that of pairs of subsets with all members but one, by the mean of both (the rule
+of the verdict), and by the Spearman-Brown formula, 2 a / (1 + a) for halves that agree by a.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coterie.solvers.methods import find_method
 METHODS = ("lwea", "lwgp", "kcc")
 SIZES = range(3, MEMBERS // 2 + 1)
 ROWS, DRAWS, SPLITS, PAIRS = 250, 2, 10, 20
-PROMISES = ("halves", "all but one", "mean of both", "Spearman-Brown")
+ESTIMATES = ("halves", "all but one", "mean of both", "Spearman-Brown")
 
 
 class Consensus:
@@ -50,7 +50,7 @@ class Consensus:
         return float(adjusted_rand_score(self.of(one), self.of(other)))
 
 
-def promises(consensus: Consensus, members: NDArray[np.int64], rng: np.random.Generator) -> list:
+def estimates(consensus: Consensus, members: NDArray[np.int64], rng: np.random.Generator) -> list:
     drawn = [rng.permutation(members) for _ in range(SPLITS)]
     halves = np.mean([consensus.agreement(one[::2], one[1::2]) for one in drawn])
     pairs = [*combinations(members, 2)][:PAIRS]
@@ -61,7 +61,7 @@ def promises(consensus: Consensus, members: NDArray[np.int64], rng: np.random.Ge
 
 
 def measure(name: str, draw: int, method: str) -> list[tuple[int, float, list[float]]]:
-    """Number of members, measured agreement and promises."""
+    """Number of members, measured agreement and estimates."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(1000 + draw)
     pool = draw_pool(name, rng)
@@ -71,7 +71,7 @@ def measure(name: str, draw: int, method: str) -> list[tuple[int, float, list[fl
     for m in SIZES:
         orders = [rng.permutation(MEMBERS) for _ in range(6)]
         measured = np.mean([consensus.agreement(one[:m], one[m : 2 * m]) for one in orders])
-        records += [(m, measured, promises(consensus, one[:m], rng)) for one in orders[:2]]
+        records += [(m, measured, estimates(consensus, one[:m], rng)) for one in orders[:2]]
     return records
 
 
@@ -84,19 +84,19 @@ def main() -> None:
     by_job = Parallel(n_jobs=2)(delayed(measure)(*job) for job in jobs)
     records = [record for of_job in by_job for record in of_job]
     sizes, measured = np.array([record[0] for record in records]), [r[1] for r in records]
-    promised, truth = np.array([record[2] for record in records]), np.array(measured)
+    estimated, truth = np.array([record[2] for record in records]), np.array(measured)
     for low, high in ((3, 3), (4, 6), (7, 10)):
         some = (sizes >= low) & (sizes <= high)
-        error = promised[some] - truth[some][:, None]
+        error = estimated[some] - truth[some][:, None]
         print(f"{low} to {high} members, measured agreement {truth[some].mean():.3f}")
         print(
             Table(
                 {
-                    "promise": list(PROMISES),
+                    "estimate": list(ESTIMATES),
                     "bias": error.mean(axis=0),
                     "error": np.abs(error).mean(axis=0),
                     "reliable, but below .85": (
-                        (promised[some] >= 0.895) & (truth[some] < 0.85)[:, None]
+                        (estimated[some] >= 0.895) & (truth[some] < 0.85)[:, None]
                     ).mean(axis=0),
                 }
             )
