@@ -4,7 +4,8 @@ How certain is the cluster of each sample?
 
 Every solver gives each sample a confidence between 0 and 1: one minus the ratio of the support for the
 next best cluster to the support for its own. It is lower if members put the sample with its cluster less
-often than usual. It is multiplied by the agreement that a second run is expected to have.
+often than usual. It is multiplied by the agreement that a second run is expected to have,
+and by at most 0.5 if there is a doubt about the partition.
 """
 
 # %%
