@@ -174,7 +174,7 @@ def tables_of(*columns):
 
 @pytest.mark.parametrize(("one", "other"), ALIKE.values(), ids=ALIKE)
 def test_ids_that_look_the_same_are_joined_and_said(one, other):
-    with pytest.warns(UserWarning, match=r"^1 id differs .* and they were joined") as caught:
+    with pytest.warns(UserWarning, match=r"^1 id differs .* such ids were joined") as caught:
         ensemble = Ensemble.from_tables(tables_of([one, "bob"], ["bob", other]), id="id")
     assert ascii(other) in str(caught[0].message)
     assert len(caught) == 1
@@ -191,7 +191,7 @@ def test_sixty_rows_in_two_tables_are_sixty_customers():
 
 def test_ids_in_another_case_are_asked_about():
     with pytest.warns(
-        UserWarning, match=r"2 ids .* only in upper and lower case, .*'ann' and 'ANN'"
+        UserWarning, match=r"2 ids .* only in upper and lower case; .*'ann' and 'ANN'"
     ):
         ensemble = Ensemble.from_tables(
             tables_of(["ann", "bob", "cy"], ["ANN", "Bob", "cy"]), id="id"

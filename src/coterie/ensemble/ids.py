@@ -159,8 +159,8 @@ class JoinedIds:
             count = len(self._rewritten)
             warnings.warn(
                 f"{counted(count, 'id')} {'differs' if count == 1 else 'differ'} between tables only in "
-                "characters that cannot be seen, in the way accents are stored, or as 7 and 7.0 do, "
-                f"and they were joined ({_pairs(self._rewritten)})",
+                "characters that cannot be seen, in the way accents are stored, or as 7 and 7.0 do; "
+                f"such ids were joined ({_pairs(self._rewritten)})",
                 UserWarning,
                 stacklevel=stacklevel,
             )
@@ -168,7 +168,7 @@ class JoinedIds:
             verb = "differs" if len(doubtful) == 1 else "differ"
             warnings.warn(
                 f"{counted(len(doubtful), 'id')} of one table {verb} from an id of another only in "
-                f"upper and lower case, and they were not joined ({_pairs(doubtful)}); if they are the "
+                f"upper and lower case; such ids were not joined ({_pairs(doubtful)}). If they are the "
                 "same samples, write them in the same way, for example in lower case",
                 UserWarning,
                 stacklevel=stacklevel,

@@ -145,7 +145,7 @@ def find_parties(
 
 
 def _enough(size: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Number of links from which a group of so many samples is well linked."""
+    """Number of links from which a group of this size is well linked: half of it, but at most ``most``."""
     return np.minimum(size / 2, most)
 
 
