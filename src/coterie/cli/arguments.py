@@ -309,7 +309,7 @@ COMMANDS = {
     "cluster": _Command(
         "_clustering",
         "cluster a table of features",
-        "Cluster the rows of a table many times by k-means and combine the clusterings.",
+        "Cluster the rows of a table many times and combine the clusterings.",
         (
             *("data", *SOLVER, "--members", "--generator", "--share"),
             *(
@@ -372,7 +372,7 @@ COMMANDS = {
         "_clustering",
         "combine clusterings that you already have",
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
-        "same rows, or of files with different samples, joined by --id.",
+        "same rows, or of files with different samples, joined by a column of ids.",
         ("files", *SOLVER, "--id", "--label", "--truth", "--transpose"),
         {
             "files": FILES
@@ -381,7 +381,16 @@ COMMANDS = {
                 "help": f"file with one column per clustering; or {PARTITIONS} with the same columns, "
                 "which are read in partitions",
             },
-            "--id": {"metavar": "COL", "help": "column of sample ids, in every file"},
+            "--method": {
+                "metavar": "NAME",
+                "help": "how to combine, see: coterie methods (default: lwea; lwgp above 12,000 "
+                "distinct label rows; pce if labels are missing; voting if few samples link the "
+                "files; eac without -k)",
+            },
+            "--id": {
+                "metavar": "COL",
+                "help": "column of sample ids, in every file (default: one that all files have)",
+            },
             "--label": COLUMN_NAMES | {"help": "columns of labels (default: all but the id)"},
         },
         epilog="Empty cells, NA, NaN, null, None and the number -1 are missing labels. "

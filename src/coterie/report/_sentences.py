@@ -99,7 +99,7 @@ def tiles(reading: Reading) -> list[tuple[str, str, str]]:
         unsure = reading.counts[result.sample_confidence < UNSURE].sum().item()
         median = f"{reading.median_confidence:.2f}"
         numbers += [
-            (median, "median confidence", "1 is sure, 0 is a tie"),
+            (median, "median confidence", "1 is sure, 0 is unsure"),
             (shown_count(unsure), "unsure samples", f"{percent(unsure / n)} below {UNSURE}"),
         ]
     return numbers
