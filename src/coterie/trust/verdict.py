@@ -204,7 +204,7 @@ def expected_agreement(
     if ensemble.n_members < 2:
         return float("nan")
     order = ensemble.canonical_member_order
-    part = _some_rows(ensemble, rng)
+    part = _some_rows(ensemble.with_fewer_copies(), rng)
     group_of = np.zeros(part.n_members) if groups is None else np.asarray(groups)
     few = np.average(part.observed.sum(axis=1), weights=part.sizes) <= FEW_MEMBERS
     of_halves, of_most = [], []
