@@ -49,7 +49,7 @@ from coterie.generate.members import (
 from coterie.generate.sources import FeatureSource, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
 from coterie.select.resolution import many_clusters, shows_border
-from coterie.select.structure import cloud_doubt, column_doubt
+from coterie.select.structure import category_doubt, cloud_doubt, column_doubt
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, default_method, find_method
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
@@ -445,6 +445,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                     "across, and sometimes not."
                 )
             doubts.append(slices)
+            if slices is None and hasattr(self, "encoder_"):
+                categories = self.encoder_.category_features_
+                doubts.append(category_doubt(X[kept], labels[kept], categories, rng))
         if count := int((~kept).sum()):
             remarks.append(
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 MAX_DEVIATIONS = 3.0
 # a value this many interquartile ranges beyond the quartiles is wild: it would decide the standard deviation
 WILD_RANGES = 20.0
+MAX_WILD_SHARE = 0.05
 
 
 class JointScaler(TransformerMixin, BaseEstimator):
@@ -53,12 +54,13 @@ class ClippedScaler(StandardScaler):
 def is_wild(X: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values lie more than 20 interquartile ranges beyond the quartiles of their column.
 
-    A column in which many values are equal may have a range of 0; it has no wild values.
+    A column in which many values are equal may have a range of 0; it has no wild values. If more than one
+    value in twenty lies so far away, these values are a group of their own and not wild.
     """
     first, third = np.nanpercentile(X, [25, 75], axis=0)
     reach = np.where(third > first, WILD_RANGES * (third - first), np.inf)
-    wild: NDArray[np.bool_] = (first - reach > X) | (third + reach < X)
-    return wild
+    far: NDArray[np.bool_] = (first - reach > X) | (third + reach < X)
+    return far & (far.mean(axis=0) <= MAX_WILD_SHARE)
 
 
 def weigh_levels(X: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:

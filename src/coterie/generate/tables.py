@@ -279,6 +279,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         return np.array([*numbers, *values], dtype=object)
 
+    @property
+    def category_features_(self) -> dict[str, NDArray[np.int64]]:
+        """The positions of the features of each category, one per value."""
+        check_is_fitted(self, "transformer_")
+        categories = [plan for plan in self._used if plan.kind == "category"]
+        end = len(self._used) - len(categories) + np.cumsum([len(c.levels) for c in categories])
+        return {
+            plan.name: np.arange(last - len(plan.levels), last)
+            for plan, last in zip(categories, end, strict=True)
+        }
+
     def summary(self) -> Table:
         """What each column is, and what was done with it."""
         check_is_fitted(self, "plans_")

@@ -8,7 +8,7 @@ direction. Clusters that are not better separated may be slices of a continuum.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,10 @@ DEVIATIONS = 2.0
 N_SPLITS = 3
 # a cluster with fewer samples in one half is left out, because they cannot show a border
 MIN_TESTED = 5
-# columns decide alone if a tenth of them, or one, carries this share of the squared distances
+# middles of the zones, between the centres at 0 and 1, in which the border between two clusters may lie
+ZONES = (0.5, 0.375, 0.625)
+# columns decide alone if a tenth of them, or one, carries this share of the squared distances; a category may
+# decide alone if this share of the samples has the most frequent value of its cluster
 NEARLY_ALL = 0.95
 MIN_COLUMNS = 3
 
@@ -127,20 +130,62 @@ def _half_separation(
     products = centres @ weighted
     own = np.diag(products)
     distances = own[:, None] + own[None, :] - 2 * products
-    near_own, middle, near_other = np.zeros((3, len(large), len(large)))
-    for i, label in enumerate(large):
-        projected = tested[tested_labels == label] @ weighted
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # 0 at the own centre, 1 at the other
-            position = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
-        near_own[i] = (np.abs(position) <= 0.25).sum(axis=0)
-        middle[i] = (np.abs(position - 0.5) < 0.25).sum(axis=0)
-        near_other[i] = (np.abs(position - 1) <= 0.25).sum(axis=0)
-    beside, between = near_own + near_other.T, middle + middle.T
-    depth = (beside - between) / np.sqrt(np.maximum(beside + between, 1))
+
+    def counts(
+        points: NDArray[np.float64], labels: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Samples near the first of two centres, and in each zone between them."""
+        near_own, near_other = np.zeros((2, len(large), len(large)), dtype=np.int64)
+        between = np.zeros((len(ZONES), len(large), len(large)), dtype=np.int64)
+        for i, label in enumerate(large):
+            projected = points[labels == label] @ weighted
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # 0 at the own centre, 1 at the other
+                position = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
+            near_own[i] = (np.abs(position) <= 0.25).sum(axis=0)
+            near_other[i] = (np.abs(position - 1) <= 0.25).sum(axis=0)
+            for zone, middle in enumerate(ZONES):
+                between[zone, i] += (np.abs(position - middle) < 0.125).sum(axis=0)
+                between[zone, :, i] += (np.abs(1 - position - middle) < 0.125).sum(axis=0)
+        return near_own + near_other.T, between
+
+    # the border is nearer to the smaller cluster; the known half shows where
+    border = counts(known, known_labels)[1].argmin(axis=0)[None]
+    beside, between = counts(tested, tested_labels)
+    at_border = np.take_along_axis(between, border, axis=0)[0]
+    # a zone is half as wide as a side
+    depth = (beside - 2 * at_border) / np.sqrt(np.maximum(beside + 4 * at_border, 1))
     depth = np.minimum(depth, depth.T)
     np.fill_diagonal(depth, np.inf)
     return float(np.average(depth.min(axis=1), weights=sizes[large]))
+
+
+def category_doubt(
+    X: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    categories: Mapping[str, NDArray[np.int64]],
+    rng: np.random.Generator,
+) -> str | None:
+    """The doubt about clusters that are the values of one category, and are not separated without it.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    labels : ndarray of int, shape (n,)
+    categories : mapping of str to ndarray of int
+        The features of each category, one per value.
+    rng : numpy Generator
+    """
+    for name, features in categories.items():
+        overlaps = np.zeros((int(labels.max()) + 1, len(features)))
+        np.add.at(overlaps, (labels, X[:, features].argmax(axis=1)), 1)
+        has_one_value = overlaps.max(axis=1).sum() >= NEARLY_ALL * len(X)
+        if not has_one_value or len(np.unique(overlaps.argmax(axis=1))) == 1:
+            continue
+        others = np.delete(X, features, axis=1)
+        if not others.shape[1] or cloud_doubt(others, labels, rng):
+            return f"Only the column {name!r} separates the clusters."
+    return None
 
 
 def deciding_columns(X: Any) -> tuple[NDArray[np.int64], float]:

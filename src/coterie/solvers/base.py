@@ -38,7 +38,7 @@ from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.parties import Links
-from coterie.trust.verdict import OTHER_MEMBERS, expected_agreement, size_doubt
+from coterie.trust.verdict import OTHER_MEMBERS, expected_agreement, merging_doubt, size_doubt
 
 if TYPE_CHECKING:
     # scikit-learn has no types, and mypy does not check the fields of a dataclass whose base class
@@ -340,9 +340,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if doubt and sizes.max() > sizes.sum() / 2:
             apart = (self.labels_ >= 0) & (self.labels_ != np.argmax(sizes))
             remarks.append(f"Look at {ensemble.listed_samples(np.flatnonzero(apart))}.")
+        # parties that share no sample are a matter of links
+        merged = None if links is not None else merging_doubt(ensemble, self.n_clusters_)
         return Verdict.of(
             agreement,
-            [doubt],
+            [doubt, merged],
             remarks,
             measured=None if links is None else links.doubt,
             other=OTHER_MEMBERS,

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from coterie.core.text import counted, shown_count
 from coterie.ensemble import Ensemble
@@ -287,4 +289,23 @@ def size_doubt(votes: ClusterVotes) -> str | None:
         )
     if (single := float(sizes[alone].sum())) > total / 2:
         return f"{shown_count(single)} of {counted(total, 'sample')} are clusters of their own."
+    if alone.any():
+        few = int(alone.sum())
+        return f"{few} of the {len(sizes)} clusters {'has' if few == 1 else 'have'} a single sample."
     return None
+
+
+def merging_doubt(ensemble: Ensemble, n_clusters: int) -> str | None:
+    """The doubt about clusters that join groups of samples which no member joins."""
+    labelled = ensemble.without_blank
+    graph = sparse.block_array([[None, labelled.incidence], [labelled.incidence.T, None]])
+    group_of = connected_components(graph, directed=False)[1][: labelled.n_microclusters]
+    sizes = np.bincount(group_of, weights=labelled.sizes)
+    # samples that a single member labelled may be alone
+    n_groups = int((sizes >= TINY_SHARE * sizes.sum()).sum())
+    if n_groups <= n_clusters:
+        return None
+    return (
+        f"The samples form {n_groups} groups that no member joins, so some groups were merged without "
+        "evidence."
+    )
