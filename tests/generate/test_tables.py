@@ -277,6 +277,15 @@ def test_auto_clips_wild_values_and_scales_without_them():
     )
 
 
+def test_many_values_far_away_are_a_group_and_not_wild():
+    rng = np.random.default_rng(0)
+    far = rng.random(400) < 0.1
+    column = 1000.0 * far + rng.normal(size=400)
+    assert "wild" not in plans({"x": column, "y": 2 * rng.normal(size=400)})["x"].treatment
+    rare = np.where(np.arange(400) < 10, 1000.0, rng.normal(size=400))
+    assert "10 wild values" in plans({"x": rare, "y": 2 * rng.normal(size=400)})["x"].treatment
+
+
 def test_a_column_of_mostly_equal_values_has_no_wild_values():
     purchases = np.where(np.arange(N) % 10 == 0, 500.0, 0.0)
     assert plans({"x": purchases, "y": HEIGHT})["x"].treatment == "standardised"

@@ -9,7 +9,12 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from coterie.select import structure
-from coterie.select.structure import cloud_doubt, column_doubt, deciding_columns
+from coterie.select.structure import (
+    category_doubt,
+    cloud_doubt,
+    column_doubt,
+    deciding_columns,
+)
 
 
 def doubt(X, n_clusters, seed=0):
@@ -91,6 +96,42 @@ def test_noise_of_any_kind_is_doubted(kind):
         doubted.append(doubt((X - X.mean(axis=0)) / X.std(axis=0), k) is not None)
     # the doubt is a test with an error of a few per cent
     assert sum(doubted) >= len(cases) - 1
+
+
+def test_pieces_of_an_arc_are_doubted():
+    passed = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        angle = rng.uniform(0, 3, 500)
+        arc = np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.03 * rng.normal(size=(500, 2))
+        passed += sum(doubt(arc, k, seed) is None for k in (2, 3, 4))
+    # of 18; without halves of the clusters it would be most of them at k = 2
+    assert passed <= 5
+
+
+@pytest.mark.parametrize("sizes", [(500, 50, 20), (1000, 100, 100), (500, 20), (30, 30, 30)])
+def test_clear_clusters_of_any_size_are_not_doubted(sizes):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        X = np.array([[0, 0], [8, 0], [0, 8]])[labels] + rng.normal(size=(len(labels), 2))
+        assert cloud_doubt(X, labels, rng) is None
+
+
+def test_clusters_that_are_the_values_of_one_category_are_doubted():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=300)
+    one_hot = np.eye(3)[labels]
+    categories = {"city": np.arange(2, 5)}
+    noise = np.hstack([rng.normal(size=(300, 2)), one_hot])
+    expected = "Only the column 'city' separates the clusters."
+    assert category_doubt(noise, labels, categories, rng) == expected
+    assert category_doubt(one_hot, labels, {"city": np.arange(3)}, rng) == expected
+    # the numbers show the same clusters
+    clear = np.hstack([np.array([[0, 0], [8, 0], [0, 8]])[labels] + noise[:, :2], one_hot])
+    assert category_doubt(clear, labels, categories, rng) is None
+    # the clusters are other ones
+    assert category_doubt(noise, rng.permutation(labels), categories, rng) is None
 
 
 def test_separation_grows_with_the_distance_and_with_the_number_of_samples():

@@ -169,7 +169,8 @@ def test_sizes():
     assert doubt_of_sizes(100) is None
     assert doubt_of_sizes(98, 2) is None
     assert doubt_of_sizes(980, 19, 1) is not None
-    assert doubt_of_sizes(50, 49, 1) is None
+    assert doubt_of_sizes(50, 49, 2) is None
+    assert doubt_of_sizes(50, 49, 1) == "1 of the 3 clusters has a single sample."
     # many clusters of less than 2 % are not set apart from a large one
     assert doubt_of_sizes(*[3] * 60) is None
     assert doubt_of_sizes(20, *[2] * 60) is None
@@ -190,12 +191,28 @@ def test_samples_that_are_clusters_of_their_own():
     assert doubt_of_sizes(2, 1) == "It only sets 1 sample of 3 samples apart from the rest."
     nearly = doubt_of_sizes(3, 2, *[1] * 15)
     assert nearly == "15 of 20 samples are clusters of their own."
-    assert doubt_of_sizes(6, 5, 1, 1) is None
+    assert doubt_of_sizes(6, 5, 1, 1) == "2 of the 4 clusters have a single sample."
     assert doubt_of_sizes(2, 2) is None
     # a sample of weight two is two samples, and samples of small weight are still several samples
     assert doubt_of_sizes(1, 1, weight=[2, 2]) is None
     assert doubt_of_sizes(1, 1, weight=[0.5, 0.5]) == every
     assert doubt_of_sizes(3, 3, weight=np.full(6, 0.1)) is None
+
+
+def test_groups_that_no_member_joins_are_merged_without_evidence():
+    truth = np.random.default_rng(0).integers(4, size=200)
+    members = np.stack([truth] * 6, axis=1)
+    merged = LWEA(2).fit(members)
+    assert not merged.verdict_.reliable
+    assert "form 4 groups that no member joins" in merged.verdict_.text
+    assert merged.sample_confidence_.mean() < 0.51
+    assert LWEA(4).fit(members).verdict_.reliable
+    # a member that joins groups is evidence
+    joined = np.column_stack([members, truth // 2])
+    assert not any("no member joins" in doubt for doubt in LWEA(2).fit(joined).verdict_.doubts)
+    # two samples that one member labelled are no groups
+    lone = np.vstack([members, [[9, -1, -1, -1, -1, -1], [8, -1, -1, -1, -1, -1]]])
+    assert not any("no member joins" in doubt for doubt in LWEA(4).fit(lone).verdict_.doubts)
 
 
 @pytest.mark.parametrize("n", [2, 3, 12])

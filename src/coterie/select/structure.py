@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import ledoit_wolf
 
 from coterie.core.text import counted, listed
-from coterie.core.threads import one_thread
+from coterie.core.threads import one_blas_thread, one_thread
 from coterie.generate.mixtures import principal_components
 from coterie.generate.steps import fill_steps
 
@@ -52,7 +52,7 @@ def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> 
         return None
     mean, components = principal_components(sample, int(rng.integers(2**31)))
     scores = (sample - mean) @ components
-    own = separation(scores, codes, rng)
+    own = _separations(scores, codes, rng)
     # of all clouds with one peak, a uniform one has the most samples away from the middle
     widths = np.sqrt(3) * scores.std(axis=0)
     references = []
@@ -61,10 +61,10 @@ def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> 
         means = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
         with one_thread():
             clusters = means.fit(points).labels_.astype(np.int64)
-        references.append(separation(points, clusters, rng))
-    if np.isnan(own) or np.isnan(references).all():
-        return None
-    if own > np.nanmean(references) + DEVIATIONS * np.nanstd(references):
+        references.append(_separations(points, clusters, rng))
+    comparable = ~np.isnan([own, *references]).any(axis=0)
+    reached = np.mean(references, axis=0) + DEVIATIONS * np.std(references, axis=0)
+    if (own > reached)[comparable].all():
         return None
     return (
         "The clusters are not better separated than those of a single cloud with the same spread, so "
@@ -72,8 +72,34 @@ def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> 
     )
 
 
-def separation(
+def _separations(
     X: NDArray[np.float64], labels: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The separation of whole clusters, and of the halves of clusters that are next to each other.
+
+    The line through the centres of two pieces of a bent cluster leaves the cluster, and few samples
+    lie in the middle of it. Halves of the pieces are less bent.
+    """
+    return np.array([separation(X, labels, rng), separation(X, labels, rng, _halved(X, labels))])
+
+
+def _halved(X: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells: every cluster that is large enough, cut at its centre across its longest axis."""
+    cells = 2 * labels
+    for label in np.flatnonzero(np.bincount(labels) >= 4 * MIN_TESTED):
+        rows = np.flatnonzero(labels == label)
+        centred = X[rows] - X[rows].mean(axis=0)
+        with one_blas_thread():
+            axis = np.linalg.svd(centred, full_matrices=False)[2][0]
+        cells[rows] += centred @ axis > 0
+    return np.unique(cells, return_inverse=True)[1].astype(np.int64)
+
+
+def separation(
+    X: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    rng: np.random.Generator,
+    cells: NDArray[np.int64] | None = None,
 ) -> float:
     """How much sparser the borders between clusters are than both of their sides.
 
@@ -89,6 +115,9 @@ def separation(
     labels : ndarray of int, shape (n,)
         From 0 to the number of clusters minus 1.
     rng : numpy Generator
+    cells : ndarray of int, shape (n,), optional
+        Parts of the clusters. If they are given, cells of different clusters are compared, and a
+        cluster counts with the cell that is least separated.
 
     Returns
     -------
@@ -96,32 +125,37 @@ def separation(
         The mean over samples and splits; NaN if fewer than two clusters have at least five samples in
         each half.
     """
+    cells = labels if cells is None else cells
+    cluster_of = np.zeros(int(cells.max()) + 1, dtype=np.int64)
+    cluster_of[cells] = labels
     values = []
     for _ in range(N_SPLITS):
         order = rng.permutation(len(X))
-        # every second sample of each cluster
-        order = order[np.argsort(labels[order], kind="stable")]
+        # every second sample of each cell
+        order = order[np.argsort(cells[order], kind="stable")]
         first, second = order[::2], order[1::2]
-        one = _half_separation(X[first], labels[first], X[second], labels[second])
-        other = _half_separation(X[second], labels[second], X[first], labels[first])
+        one = _half_separation(X[first], cells[first], X[second], cells[second], cluster_of)
+        other = _half_separation(X[second], cells[second], X[first], cells[first], cluster_of)
         values.append((one + other) / np.sqrt(2))
     return float(np.mean(values))
 
 
 def _half_separation(
     known: NDArray[np.float64],
-    known_labels: NDArray[np.int64],
+    known_cells: NDArray[np.int64],
     tested: NDArray[np.float64],
-    tested_labels: NDArray[np.int64],
+    tested_cells: NDArray[np.int64],
+    cluster_of: NDArray[np.int64],
 ) -> float:
     """The separation of the clusters of ``tested`` along lines through the centres of ``known``."""
-    sizes = np.bincount(known_labels)
+    sizes = np.bincount(known_cells)
     large = np.flatnonzero(sizes >= MIN_TESTED)
-    if len(large) < 2:
+    clusters, cluster = np.unique(cluster_of[large], return_inverse=True)
+    if len(clusters) < 2:
         return float("nan")
-    centres = np.stack([known[known_labels == label].mean(axis=0) for label in large])
-    kept = np.isin(known_labels, large)
-    deviations = known[kept] - centres[np.searchsorted(large, known_labels[kept])]
+    centres = np.stack([known[known_cells == cell].mean(axis=0) for cell in large])
+    kept = np.isin(known_cells, large)
+    deviations = known[kept] - centres[np.searchsorted(large, known_cells[kept])]
     within = ledoit_wolf(deviations, assume_centered=True)[0]
     # clusters of identical samples have no spread
     within += np.eye(len(within)) * (1e-9 * np.trace(within) or 1.0)
@@ -132,13 +166,13 @@ def _half_separation(
     distances = own[:, None] + own[None, :] - 2 * products
 
     def counts(
-        points: NDArray[np.float64], labels: NDArray[np.int64]
+        points: NDArray[np.float64], cells: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Samples near the first of two centres, and in each zone between them."""
         near_own, near_other = np.zeros((2, len(large), len(large)), dtype=np.int64)
         between = np.zeros((len(ZONES), len(large), len(large)), dtype=np.int64)
-        for i, label in enumerate(large):
-            projected = points[labels == label] @ weighted
+        for i, cell in enumerate(large):
+            projected = points[cells == cell] @ weighted
             with np.errstate(divide="ignore", invalid="ignore"):
                 # 0 at the own centre, 1 at the other
                 position = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
@@ -150,14 +184,16 @@ def _half_separation(
         return near_own + near_other.T, between
 
     # the border is nearer to the smaller cluster; the known half shows where
-    border = counts(known, known_labels)[1].argmin(axis=0)[None]
-    beside, between = counts(tested, tested_labels)
+    border = counts(known, known_cells)[1].argmin(axis=0)[None]
+    beside, between = counts(tested, tested_cells)
     at_border = np.take_along_axis(between, border, axis=0)[0]
     # a zone is half as wide as a side
     depth = (beside - 2 * at_border) / np.sqrt(np.maximum(beside + 4 * at_border, 1))
     depth = np.minimum(depth, depth.T)
-    np.fill_diagonal(depth, np.inf)
-    return float(np.average(depth.min(axis=1), weights=sizes[large]))
+    depth[cluster[:, None] == cluster[None, :]] = np.inf
+    weakest = np.full(len(clusters), np.inf)
+    np.minimum.at(weakest, cluster, depth.min(axis=1))
+    return float(np.average(weakest, weights=np.bincount(cluster, weights=sizes[large])))
 
 
 def category_doubt(

@@ -291,7 +291,9 @@ def size_doubt(votes: ClusterVotes) -> str | None:
         return f"{shown_count(single)} of {counted(total, 'sample')} are clusters of their own."
     if alone.any():
         few = int(alone.sum())
-        return f"{few} of the {len(sizes)} clusters {'has' if few == 1 else 'have'} a single sample."
+        return (
+            f"{few} of the {len(sizes)} clusters {'has' if few == 1 else 'have'} a single sample."
+        )
     return None
 
 
