@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from coterie.core.text import counted, shown_count
 from coterie.ensemble import Ensemble
-from coterie.numerics.partitions import Overlaps
+from coterie.numerics.partitions import Overlaps, clusters_by_first_appearance
 from coterie.trust.votes import ClusterVotes
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
@@ -205,15 +205,17 @@ def expected_agreement(
     """
     if ensemble.n_members < 2:
         return float("nan")
+    # members and groups in an order that does not depend on how they were given
     order = ensemble.canonical_member_order
-    part = _some_rows(ensemble.with_fewer_copies(), rng)
-    group_of = np.zeros(part.n_members) if groups is None else np.asarray(groups)
+    part = _some_rows(ensemble.with_fewer_copies().reorder_members(order), rng)
+    named = np.zeros(part.n_members) if groups is None else np.asarray(groups)[order]
+    group_of = clusters_by_first_appearance(np.unique(named, return_inverse=True)[1])
     few = np.average(part.observed.sum(axis=1), weights=part.sizes) <= FEW_MEMBERS
     of_halves, of_most = [], []
     without: dict[int, NDArray[np.int64]] = {}
     try:
         for _ in range(n_splits):
-            drawn = order[rng.permutation(part.n_members)]
+            drawn = rng.permutation(part.n_members)
             # Members of a group are neighbours now, and every second member goes to the other half.
             split = drawn[np.argsort(group_of[drawn], kind="stable")]
             one, other = (_partition(part, half, solve) for half in (split[::2], split[1::2]))
