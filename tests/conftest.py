@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests call kernels on a few rows, and threads that wait for work in a loop would cost far more than the
+# work. OpenMP reads this when it is loaded. It changes no result.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # the first call of a kernel compiles it, which no deadline or health check should count
 settings.register_profile(
     "local",

@@ -24,6 +24,8 @@ from coterie.solvers.base import LabelConsensus
 
 # number of small random label matrices in check_solver, besides a realistic one
 N_DRAWS = 8
+# how many of all these are enough for the verdict, which costs most
+N_VERDICTS = 3
 
 
 def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
@@ -55,12 +57,16 @@ def check_solver(solver: LabelConsensus, *, random_state: int = 0) -> None:
     rng = np.random.default_rng(random_state)
     realistic = noisy_copies(random_state, missing=0.2 if solver.about.missing else 0.0)
     check_threads(solver, realistic, 3)
-    for labels in (realistic, *(_draw(rng, solver.about.missing) for _ in range(N_DRAWS))):
+    draws = [_draw(rng, solver.about.missing) for _ in range(N_DRAWS)]
+    for number, labels in enumerate([realistic, *draws]):
         n, m = labels.shape
         n_clusters = int(rng.integers(1, min(4, len(np.unique(labels, axis=0))) + 1))
         check_partition(solver, labels, n_clusters)
         check_seed(solver, labels, n_clusters)
-        check_order_and_names(solver, labels, n_clusters, rng.permutation(n), rng.permutation(m))
+        samples, members = rng.permutation(n), rng.permutation(m)
+        check_order_and_names(solver, labels, n_clusters, samples, members)
+        if number < N_VERDICTS:
+            check_verdict(solver, labels, n_clusters, samples, members)
         if solver.about.weights:
             check_weights(solver, labels, n_clusters, rng.integers(1, 4, n))
         if solver.about.missing:
@@ -79,9 +85,9 @@ def check_partition(solver: LabelConsensus, labels: IntArray, n_clusters: int) -
     pairs = np.unique(np.column_stack([ensemble.inverse, clusters]), axis=0)
     together = len(pairs) == ensemble.n_microclusters
     _require(solver, together, "samples with equal labels must be in one cluster")
-    confidence, weights = model.sample_confidence_, model.member_weights_
+    confidence, weights = _votes(model), model.member_weights_
     in_range = bool(((confidence >= 0) & (confidence <= 1)).all())
-    _require(solver, in_range, "sample_confidence_ must lie in [0, 1]")
+    _require(solver, in_range, "the confidence of the votes must lie in [0, 1]")
     _require(
         solver,
         weights.shape == (labels.shape[1],)
@@ -116,14 +122,12 @@ def check_order_and_names(
     if not _is_asymmetric(ensemble):
         return
     samples, members = np.asarray(samples), np.asarray(members)
-    shuffled = labels[samples][:, members]
-    renamed = [[f"c{label}" if label >= 0 else None for label in row] for row in shuffled.tolist()]
     model = _fitted(solver, n_clusters, ensemble)
-    other = _fitted(solver, n_clusters, renamed)
+    other = _fitted(solver, n_clusters, _shuffled_and_renamed(labels, samples, members))
     for name, moved, of_renamed in (
         ("the partition", by_first_appearance(model.labels_[samples]), other.labels_),
         ("member_weights_", model.member_weights_[members], other.member_weights_),
-        ("sample_confidence_", model.sample_confidence_[samples], other.sample_confidence_),
+        ("the confidence of the votes", _votes(model)[samples], _votes(other)),
     ):
         _require(
             solver,
@@ -155,13 +159,61 @@ def check_blank_sample(
     """A sample without any label is in no cluster, and does not change those of the others."""
     without = _fitted(solver, n_clusters, labels)
     model = _fitted(solver, n_clusters, np.insert(labels, position, -1, axis=0))
-    for name, alone in (("labels_", -1), ("sample_confidence_", 0.0)):
+    for name, of_all, of_others, alone in (
+        ("labels_", model.labels_, without.labels_, -1),
+        ("the confidence of the votes", _votes(model), _votes(without), 0.0),
+    ):
         _require(
             solver,
-            np.array_equal(
-                getattr(model, name), np.insert(getattr(without, name), position, alone)
-            ),
+            np.array_equal(of_all, np.insert(of_others, position, alone)),
             f"{name}: a sample without any label must be left out and not change the others",
+        )
+
+
+def check_verdict(
+    solver: LabelConsensus,
+    labels: IntArray,
+    n_clusters: int,
+    samples: Sequence[int] | IntArray,
+    members: Sequence[int] | IntArray,
+) -> None:
+    """The confidence is that of the votes times the verdict's share, which no order or name changes.
+
+    Nor does a sample without any label, if the solver takes missing labels. The verdict costs about as
+    much as twenty fits or more, so the other checks compare the confidence of the votes only. As in
+    :func:`check_order_and_names`, orders are not compared if two rows or members have the same signature.
+
+    Parameters
+    ----------
+    solver : LabelConsensus
+    labels : ndarray, shape (n, m)
+        Labels 0 .. k - 1, -1 where missing.
+    n_clusters : int
+    samples, members : permutations of n and of m
+    """
+    ensemble = Ensemble.from_labels(labels)
+    model = _fitted(solver, n_clusters, ensemble)
+    confidence = model.sample_confidence_
+    in_range = bool(((confidence >= 0) & (confidence <= 1)).all())
+    _require(solver, in_range, "sample_confidence_ must lie in [0, 1]")
+    product = np.array_equal(confidence, _votes(model) * model.verdict_.share)
+    _require(solver, product, "sample_confidence_ must be that of the votes times verdict_.share")
+    if _is_asymmetric(ensemble):
+        samples = np.asarray(samples)
+        other = _fitted(solver, n_clusters, _shuffled_and_renamed(labels, samples, members))
+        _require(
+            solver,
+            np.array_equal(confidence[samples], other.sample_confidence_),
+            "sample_confidence_ depends on the order of samples or members, or on the names of labels",
+        )
+    if solver.about.missing:
+        # the first of the shuffled samples is any sample
+        position = int(samples[0])
+        with_blank = _fitted(solver, n_clusters, np.insert(labels, position, -1, axis=0))
+        _require(
+            solver,
+            np.array_equal(with_blank.sample_confidence_, np.insert(confidence, position, 0.0)),
+            "sample_confidence_: a sample without any label must not change that of the others",
         )
 
 
@@ -267,6 +319,19 @@ def _is_asymmetric(ensemble: Ensemble) -> bool:
         ensemble.labels, ensemble.n_clusters_per_member, ensemble.weights, ensemble.member_weight
     )
     return len(np.unique(rows)) == len(rows) and len(np.unique(members)) == len(members)
+
+
+def _shuffled_and_renamed(
+    labels: IntArray, samples: Sequence[int] | IntArray, members: Sequence[int] | IntArray
+) -> list[list[str | None]]:
+    """The labels in another order of samples and members, as text; missing ones are None."""
+    rows = labels[np.asarray(samples)][:, np.asarray(members)].tolist()
+    return [[f"c{label}" if label >= 0 else None for label in row] for row in rows]
+
+
+def _votes(model: LabelConsensus) -> NDArray[np.float64]:
+    """Confidence of each sample from the votes of the members, without the verdict."""
+    return model.ensemble_.expand(model.cluster_votes_.confidence)
 
 
 def _fitted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coterie import EAC, Ensemble
@@ -54,6 +54,21 @@ def test_repeated_rows_are_weights(labels, data):
     c = data.draw(st.integers(1, weighted.n_microclusters))
     one, other = EAC(c).fit(weighted), EAC(c).fit(repeated)
     assert np.array_equal(np.repeat(one.labels_, repeats), other.labels_)
+    assert np.array_equal(
+        np.repeat(one.cluster_votes_.confidence[weighted.inverse], repeats),
+        other.cluster_votes_.confidence[repeated.inverse],
+    )
+
+
+# a verdict costs about as much as twenty fits or more
+@settings(max_examples=12)
+@given(labels=label_matrices(min_samples=2), data=st.data())
+def test_repeated_rows_are_weights_for_the_verdict(labels, data):
+    n = len(labels)
+    repeats = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    c = data.draw(st.integers(1, len(distinct(labels))))
+    one = EAC(c).fit(labels, sample_weight=repeats)
+    other = EAC(c).fit(np.repeat(labels, repeats, axis=0))
     assert np.array_equal(np.repeat(one.sample_confidence_, repeats), other.sample_confidence_)
 
 

@@ -61,6 +61,21 @@ def test_order_and_names_do_not_matter(name, labels, data):
     )
 
 
+# a verdict costs about as much as twenty fits or more
+@every_solver
+@settings(max_examples=3)
+@given(labels=label_matrices(min_samples=2), data=st.data())
+def test_order_and_names_do_not_matter_for_the_verdict(name, labels, data):
+    n, m = labels.shape
+    testing.check_verdict(
+        solver(name),
+        labels,
+        data.draw(up_to_distinct(labels)),
+        data.draw(st.permutations(range(n))),
+        data.draw(st.permutations(range(m))),
+    )
+
+
 @every_solver
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("missing", [0.0, 0.25])

@@ -31,6 +31,7 @@ the members as well; this is the plain method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -155,9 +156,14 @@ class Problem:
             square=float(value @ (shared.power(2) @ value)),
         )
 
+    @cached_property
+    def _transposed(self) -> sparse.csc_array:
+        """The incidence, transposed once for all passes."""
+        return self.incidence.T
+
     def times(self, Q: FloatArray) -> FloatArray:
         """The rows of A Q."""
-        inside = np.asarray(self.incidence.T @ (self.weights[:, None] * Q))
+        inside = np.asarray(self._transposed @ (self.weights[:, None] * Q))
         return np.asarray(self.incidence @ (self.value[:, None] * inside))
 
 
