@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tests call kernels on a few rows, and threads that wait for work in a loop would cost far more than the
-# work. OpenMP reads this when it is loaded. It changes no result.
+# Most arrays of the tests are so small that threads which wait for work cost many times as much as the
+# work. Libraries read this when they are loaded. Tests of threads set the numbers that they compare.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # the first call of a kernel compiles it, which no deadline or health check should count
 settings.register_profile(

@@ -18,17 +18,27 @@ from coterie.solvers.methods import all_methods, find_method
 COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
 
 
-@pytest.fixture
-def named(folder, capsys):
-    """Labels of members with long names, and the result of them."""
+@pytest.fixture(scope="module")
+def long_files(tmp_path_factory):
+    """Labels of members with long names, and the result of them: name and content of each file."""
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(3), 10)
     columns = [np.where(rng.random(30) < 0.1, rng.integers(0, 3, 30), truth) for _ in range(7)]
     names = [f"a member with a name of many words, number {j}" for j in range(7)]
     rows = ["who;" + ";".join(names)]
     rows += [f"p{i};" + ";".join(f"label {c[i]}" for c in columns) for i in range(30)]
-    Path("long.tsv").write_text("\n".join(rows).replace(";", "\t") + "\n")
-    assert main(["combine", "long.tsv", "--id", "who", "-k", "3", "--save", "long.npz"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("long"))
+        Path("long.tsv").write_text("\n".join(rows).replace(";", "\t") + "\n")
+        assert main(["combine", "long.tsv", "--id", "who", "-k", "3", "--save", "long.npz"]) == 0
+        return {name: Path(name).read_bytes() for name in ("long.tsv", "long.npz")}
+
+
+@pytest.fixture
+def named(folder, long_files, capsys):
+    """The long names in the current directory."""
+    for name, content in long_files.items():
+        Path(name).write_bytes(content)
     capsys.readouterr()
 
 

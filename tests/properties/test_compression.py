@@ -61,7 +61,7 @@ def test_repeated_rows_are_weights(labels, data):
 
 
 # a verdict costs about as much as twenty fits or more
-@settings(max_examples=12)
+@settings(max_examples=30)
 @given(labels=label_matrices(min_samples=2), data=st.data())
 def test_repeated_rows_are_weights_for_the_verdict(labels, data):
     n = len(labels)

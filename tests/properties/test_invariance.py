@@ -92,7 +92,7 @@ def test_the_consensus_of_permuted_input(linkage, labels, seed, weighted):
 
 # a verdict costs about as much as twenty fits or more
 @pytest.mark.parametrize("linkage", ["average", "complete", "single"])
-@settings(max_examples=8)
+@settings(max_examples=20)
 @given(labels=label_matrices(min_samples=4), seed=SEEDS, weighted=st.booleans())
 def test_the_verdict_of_permuted_input(linkage, labels, seed, weighted):
     ensemble, turned, rows, _, c = permuted(labels, seed, weighted)
