@@ -24,6 +24,18 @@ from coterie.solvers.methods import all_methods, find_method, solver_of
 BLOBS = load("blobs")
 
 
+@pytest.fixture(scope="module")
+def five_blobs():
+    """A model of the blobs, to look at only."""
+    return ConsensusClustering(5, random_state=0).fit(BLOBS.X)
+
+
+@pytest.fixture(scope="module")
+def five_blobs_of_five_members():
+    """The same with few members."""
+    return ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([ConsensusClustering(n_clusters=3)])
 def test_scikit_learn_checks(estimator, check):
@@ -53,8 +65,8 @@ def test_number_of_clusters_by_lifetime():
     assert type(model.solver_) is EAC
 
 
-def test_the_default_solver_is_lwea_where_the_number_is_known():
-    given = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
+def test_the_default_solver_is_lwea_where_the_number_is_known(five_blobs_of_five_members):
+    given = five_blobs_of_five_members
     assert type(given.solver_) is LWEA
     assert np.array_equal(given.labels_, LWEA(5).fit_predict(given.ensemble_))
 
@@ -85,10 +97,9 @@ def test_predict_gives_training_rows_their_own_labels(generator):
     assert (model.predict(BLOBS.X) == model.labels_).mean() > 0.99
 
 
-def test_predict_of_new_rows_agrees_with_their_class():
+def test_predict_of_new_rows_agrees_with_their_class(five_blobs):
     new = load("blobs", random_state=9)
-    model = ConsensusClustering(5, random_state=0).fit(BLOBS.X)
-    assert adjusted_rand_score(new.y, model.predict(new.X)) > 0.95
+    assert adjusted_rand_score(new.y, five_blobs.predict(new.X)) > 0.95
 
 
 def test_predict_of_a_row_without_values_warns_once():
@@ -139,12 +150,12 @@ def test_dataframe_columns_are_remembered_and_checked():
         model.predict(frame[["east"]])
 
 
-def test_confidence_is_high_inside_and_low_between():
-    model = ConsensusClustering(5, random_state=0).fit(BLOBS.X)
-    assert model.sample_confidence_.shape == (500,)
-    assert (model.sample_confidence_ >= 0).all()
-    assert (model.sample_confidence_ <= 1).all()
-    assert np.median(model.sample_confidence_) > 0.9
+def test_confidence_is_high_inside_and_low_between(five_blobs):
+    confidence = five_blobs.sample_confidence_
+    assert confidence.shape == (500,)
+    assert (confidence >= 0).all()
+    assert (confidence <= 1).all()
+    assert np.median(confidence) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -193,8 +204,10 @@ def test_noise_alone_is_refused():
         ConsensusClustering(generator=[DBSCAN(eps=1e-9), DBSCAN(eps=1e-8)]).fit(BLOBS.X)
 
 
-def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(monkeypatch):
-    model = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
+def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(
+    monkeypatch, five_blobs_of_five_members
+):
+    model = five_blobs_of_five_members
     monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters)
     as_many = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
     monkeypatch.setattr(methods, "MANY_ROWS", model.ensemble_.n_microclusters - 1)
@@ -222,14 +235,14 @@ def test_an_unknown_method_is_told_before_any_member_is_made():
     assert not made
 
 
-def test_the_index_of_a_frame_names_the_samples():
+def test_the_index_of_a_frame_names_the_samples(five_blobs_of_five_members):
     pandas = pytest.importorskip("pandas")
     names = [f"customer_{i}" for i in range(500)]
     frame = pandas.DataFrame(BLOBS.X, columns=["east", "north"], index=names)
     model = ConsensusClustering(5, n_members=5, random_state=0).fit(frame)
     assert model.explain("customer_17").cluster == model.labels_[17]
     assert model.diagnose_samples()["sample"].tolist() == names
-    plain = ConsensusClustering(5, n_members=5, random_state=0).fit(BLOBS.X)
+    plain = five_blobs_of_five_members
     assert np.array_equal(plain.labels_, model.labels_)
     assert plain.ensemble_.sample_ids is None
     for pool in (
@@ -385,13 +398,12 @@ def test_a_new_fit_forgets_the_one_before():
             assert np.array_equal(refitted.labels_, fresh.labels_)
 
 
-def test_members_have_many_clusters_where_these_show_a_border():
+def test_members_have_many_clusters_where_these_show_a_border(five_blobs):
     moons, classes = make_moons(400, noise=0.04, random_state=0)
     model = ConsensusClustering(2, random_state=0).fit(moons)
     assert adjusted_rand_score(classes, model.labels_) == 1
     assert min(model.ensemble_.n_clusters_per_member) > 2
-    blobs = ConsensusClustering(5, random_state=0).fit(BLOBS.X)
-    assert {*blobs.ensemble_.n_clusters_per_member.tolist()} == {5}
+    assert {*five_blobs.ensemble_.n_clusters_per_member.tolist()} == {5}
 
 
 # ---------------------------------------------------------------------- outliers
@@ -566,12 +578,12 @@ def test_every_member_fills_the_gaps_anew():
 # ---------------------------------------------------------------------- the verdict
 
 
-def test_the_verdict_on_noise_and_on_blobs():
+def test_the_verdict_on_noise_and_on_blobs(five_blobs):
     noise = np.random.default_rng(0).normal(size=(200, 6))
     on_noise = ConsensusClustering(4, random_state=0).fit(noise).verdict_
     assert not on_noise.reliable
     assert on_noise.text.startswith("Don't rely on this partition")
-    on_blobs = ConsensusClustering(5, random_state=0).fit(BLOBS.X).verdict_
+    on_blobs = five_blobs.verdict_
     assert on_blobs.reliable
     assert not on_blobs.doubts
     assert on_noise.agreement < on_blobs.agreement
