@@ -167,11 +167,21 @@ class Unseeded(Minimal):
         return Partition(labels)
 
 
+class RestlessVerdict(EAC):
+    """Breaks an equation: other members get labels that the seed does not settle."""
+
+    drawn = np.random.default_rng(0)
+
+    def partition_of(self, ensemble):
+        return self.drawn.integers(2, size=ensemble.n_samples)
+
+
 @pytest.mark.parametrize(
     ("solver", "words"),
     [
         (BySampleCount(), "weight w and the sample given w times"),
         (Unseeded(), "number of threads|seed"),
+        (RestlessVerdict(), "sample_confidence_"),
     ],
 )
 def test_check_solver_finds_what_is_broken(solver, words):
