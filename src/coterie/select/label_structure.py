@@ -26,7 +26,7 @@ tested, and step 4 counts a hierarchy as one member.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,11 +43,11 @@ from coterie.select._references import Sample
 from coterie.select.criteria import against_members
 
 LEVEL = 0.05
-# the unexplained dependence must fall at least this many times as much before k as after it
-MIN_BEND = float(np.log(2.0))
+# logarithm of how many times as much the unexplained dependence must fall before k as after it
+MIN_BEND = 0.9
 # A split matters less than any in the bend if it explains less than this share of what one of k equal
 # classes explains, 2 / (k (k - 1)).
-NEGLIGIBLE = 0.2
+NEGLIGIBLE = 0.1
 # dependence below this many standard deviations is like chance: the normal quantile of LEVEL
 CHANCE = 1.645
 # at most so many microclusters and members are compared; larger ensembles are represented by random ones
@@ -56,8 +56,6 @@ MAX_ROWS, MAX_MEMBERS = 500, 40
 PERMUTED_ROWS, N_PERMUTATIONS = 300, 99
 # points on a line and number of lines that crossing is compared on
 LINE_ROWS, N_LINES = 400, 39
-# with fewer members that are not nested, crossing is not tested
-MIN_CROSSING_MEMBERS = 6
 # EM stops if the log-likelihood grows by less than this share
 TOLERANCE, MAX_STEPS = 1e-6, 60
 # pseudo-count per member and class, so that no probability is 0
@@ -118,26 +116,26 @@ def choose_from_labels(
         The source of each member, such as a modality. ``notes`` then says what each group supports.
     """
     whole = ensemble.without_blank
-    order = whole.canonical_member_order
-    names = None if groups is None else np.asarray([str(group) for group in groups])[order]
-    whole = whole.reorder_members(order)
-    members = np.arange(whole.n_members)
-    if whole.n_members > MAX_MEMBERS:
-        members = np.sort(rng.choice(whole.n_members, MAX_MEMBERS, replace=False))
-    part = Sample.of(_with_members(whole, members), rng, MAX_ROWS).ensemble
+    chosen = whole.canonical_member_order
+    if len(chosen) > MAX_MEMBERS:
+        chosen = chosen[np.sort(rng.choice(len(chosen), MAX_MEMBERS, replace=False))]
+    whole = whole.reorder_members(chosen)
+    part = Sample.of(whole, rng, MAX_ROWS).ensemble
     curve = Curve.of(Labels.of(part), int(ks.max()))
-    partitions = np.stack([curve.classes_of(k, _with_members(whole, members)) for k in ks])
+    columns = _columns_of(part, whole)
+    partitions = np.stack([curve.classes_of(int(k), whole, columns) for k in ks])
     notes = []
-    if names is not None:
-        notes += _of_groups(part, names[members], int(ks.max()))
-    blank = (curve.bends_at(ks), curve.unexplained_at(ks), partitions)
+    if groups is not None:
+        group_of = dict(zip(ensemble.members, map(str, groups), strict=True))
+        notes += _of_groups(part, [group_of[name] for name in part.members], int(ks.max()))
+    details = (curve.bends_at(ks), curve.unexplained_at(ks), partitions)
     possible = ks[(ks >= 2) & (ks <= curve.max_k)]
 
     def answer(
         recommended: int, supported: Sequence[int], p_value: float, reason: str
     ) -> LabelChoice:
         return LabelChoice(
-            recommended, tuple(sorted(supported)), p_value, reason, tuple(notes), *blank
+            recommended, tuple(sorted(supported)), p_value, reason, tuple(notes), *details
         )
 
     if not possible.size:
@@ -188,27 +186,20 @@ def choose_from_labels(
             f"{best} classes leave {left:.0%} of the members' dependence unexplained, and one class "
             f"more explains little (bend {bend:.2f}, {MIN_BEND:.2f} is needed).",
         )
-    if len(nesting.chains) < MIN_CROSSING_MEMBERS:
-        return answer(
-            1,
-            (),
-            1.0,
-            f"No number of classes stands out: at k = {best} the bend is {bend:.2f}, and "
-            f"{MIN_BEND:.2f} is needed. Members like these may cut one cloud.",
-        )
-    crossing, lines = crossings(part, best, rng)
-    p_value = max(p_value, float((1 + (lines <= crossing).sum()) / (1 + len(lines))))
+    crossing = Crossing.of(part, nesting, curve.max_k, rng)
+    best = int(possible[np.argmax(curve.bends_at(possible) + crossing.rises_at(possible))])
+    p_value = max(p_value, crossing.p_value(best))
     words = (
-        f"members' clusters cross the partition into {best} {crossing:.0%} as much as by chance; "
-        f"k-means members of these sizes on a line cross theirs {np.median(lines):.0%}"
+        f"members' clusters cross a partition into {best} {crossing.value(best):.0%} as much as by "
+        f"chance; those of members of the same sizes on a line {crossing.typical(best):.0%}"
     )
     if p_value > LEVEL:
         return answer(
             1,
             (),
             p_value,
-            f"Members like these may cut one cloud: {words}, and no number of classes stands out "
-            f"(bend {bend:.2f}, {MIN_BEND:.2f} is needed).",
+            f"Members like these may cut one cloud: {words}. No number of classes stands out (the "
+            f"largest bend is {bend:.2f}, and {MIN_BEND:.2f} is needed).",
         )
     return answer(best, (best,), p_value, f"The {words}.")
 
@@ -229,6 +220,7 @@ class Labels:
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Labels:
+        """The labels of an ensemble."""
         return cls(
             ensemble.incidence,
             ensemble.observed.astype(np.float64),
@@ -240,11 +232,8 @@ class Labels:
 
     @cached_property
     def transposed(self) -> sparse.csr_array:
+        """Base clusters by microclusters."""
         return sparse.csr_array(self.incidence.T)
-
-    @cached_property
-    def n_parameters(self) -> int:
-        return int((self.ensemble.n_clusters_per_member - 1).sum())
 
 
 @dataclass(frozen=True)
@@ -329,11 +318,13 @@ class Curve:
         """Share of the dependence that is left inside 1, 2, ... classes, and once more the last."""
         if self.dependence[0] <= self.chance:
             return np.ones(len(self.dependence) + 1)
-        shares = np.maximum(self.dependence, self.chance) / self.dependence[0]
-        shares = np.minimum.accumulate(shares)
+        # adding what chance may leave keeps ratios of small shares from being noise
+        left = np.minimum.accumulate(np.maximum(self.dependence, 0.0)) + self.chance
+        shares = left / left[0]
         return np.append(shares, shares[-1])
 
     def unexplained_at(self, ks: IntArray) -> FloatArray:
+        """The unexplained share at each k, NaN where k cannot be reached."""
         return np.array([self.unexplained[k - 1] if k <= self.max_k else np.nan for k in ks])
 
     def bends_at(self, ks: IntArray) -> FloatArray:
@@ -346,9 +337,16 @@ class Curve:
                 values[i] = before - 2 * here + after
         return values
 
-    def classes_of(self, k: int, ensemble: Ensemble) -> IntArray:
-        """The most probable of k classes of each microcluster."""
-        return self.fits[min(int(k), self.max_k) - 1].classify(ensemble.incidence)
+    def classes_of(self, k: int, ensemble: Ensemble, columns: IntArray) -> IntArray:
+        """The most probable of k classes of each microcluster of an ensemble.
+
+        ``columns`` has the positions of the base clusters in that ensemble. Its other base clusters
+        count as missing labels.
+        """
+        fit = self.fits[min(k, self.max_k) - 1]
+        probabilities = np.zeros((ensemble.n_base_clusters, len(fit.shares)))
+        probabilities[columns] = fit.probabilities
+        return replace(fit, probabilities=probabilities).classify(ensemble.incidence)
 
 
 def _splits(labels: Labels, apart: FloatArray, fit: LatentClasses) -> list[IntArray]:
@@ -481,6 +479,7 @@ class Nesting:
 
     @classmethod
     def of(cls, labels: Labels) -> Nesting:
+        """Compare each two members."""
         tables = sparse.coo_array(labels.incidence.T @ labels.incidence)
         member, m = labels.member_of_cluster, labels.observed.shape[1]
         row, column = (member[index] for index in tables.coords)
@@ -513,29 +512,86 @@ def _cliques(order: list[int], related: NDArray[np.bool_]) -> list[list[int]]:
 # ---------------------------------------------------------------------- crossing on a line
 
 
-def crossings(ensemble: Ensemble, k: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
-    """How much members cross the average-link partition into k; and the same for members on lines."""
-    sizes = np.sort(ensemble.n_clusters_per_member)
-    order = np.argsort(ensemble.n_clusters_per_member, kind="stable")
-    share = ensemble.weights / ensemble.weights.sum()
-    n = int(min(max(ensemble.weights.sum(), 2), LINE_ROWS))
-    values = []
-    for _ in range(N_LINES):
-        points = np.sort(rng.random(n))
-        table = np.stack([_cells(points, int(size), rng) for size in sizes], axis=1)
-        missing = ensemble.labels[rng.choice(len(share), size=n, p=share)][:, order] < 0
-        table[missing] = -1
-        table = table[:, (table >= 0).any(axis=0)]
-        values.append(_crossing(Ensemble.from_labels(table).without_blank, k))
-    return _crossing(ensemble, k), np.array(values)
+@dataclass(frozen=True)
+class Crossing:
+    """How much members cross the average-link partition into 1, 2, ... clusters, and members on lines theirs.
+
+    Attributes
+    ----------
+    values : ndarray, shape (K,)
+        0 if nested, 1 as by chance.
+    lines : ndarray, shape (N_LINES, K)
+        The same for members of uniform points on a line. They have the same numbers of clusters and
+        the same hierarchies as the members.
+    """
+
+    values: FloatArray
+    lines: FloatArray
+
+    @classmethod
+    def of(
+        cls, ensemble: Ensemble, nesting: Nesting, max_k: int, rng: np.random.Generator
+    ) -> Crossing:
+        """Measure the crossing up to ``max_k`` clusters."""
+        sizes = ensemble.n_clusters_per_member
+        share = ensemble.weights / ensemble.weights.sum()
+        n = int(np.clip(ensemble.weights.sum(), 2, LINE_ROWS))
+        alike = {group[0]: group for group in nesting.copies}
+        lines = []
+        for _ in range(N_LINES):
+            points = np.sort(rng.random(n))
+            table = np.empty((n, ensemble.n_members), dtype=np.int64)
+            for chain in nesting.chains:
+                for j, cells in zip(chain, _hierarchy(points, sizes[chain], rng), strict=True):
+                    table[:, alike[j]] = cells[:, None]
+            table[ensemble.labels[rng.choice(len(share), size=n, p=share)] < 0] = -1
+            table = table[:, (table >= 0).any(axis=0)]
+            lines.append(_crossings(Ensemble.from_labels(table).without_blank, max_k))
+        return cls(_crossings(ensemble, max_k), np.stack(lines))
+
+    def value(self, k: int) -> float:
+        """The crossing of the partition into k clusters."""
+        return float(self.values[k - 1])
+
+    def typical(self, k: int) -> float:
+        """The median crossing on lines."""
+        return float(np.median(self.lines[:, k - 1]))
+
+    def rises_at(self, ks: IntArray) -> FloatArray:
+        """How much more members cross the partition into k + 1 clusters, as a logarithm."""
+        padded = np.append(self.values, self.values[-1])
+        negligible = np.array([max(NEGLIGIBLE * self.typical(int(k)), 1e-9) for k in ks])
+        return np.asarray(np.log((padded[ks] + negligible) / (padded[ks - 1] + negligible)))
+
+    def p_value(self, k: int) -> float:
+        """The share of lines on which members cross the partition into k as little."""
+        fewer = (self.lines[:, k - 1] <= self.values[k - 1]).sum()
+        return float((1 + fewer) / (1 + len(self.lines)))
 
 
-def _crossing(ensemble: Ensemble, k: int) -> float:
-    """0 if nothing can cross."""
+def _crossings(ensemble: Ensemble, max_k: int) -> FloatArray:
+    """Crossing of the average-link partitions; 0 if nothing can cross."""
     apart = 1.0 - coassociation(ensemble)
     dendrogram = weighted_linkage(apart, ensemble.sizes, overwrite=True)
-    labels = dendrogram.cut(min(k, ensemble.n_microclusters))
-    return float(np.nan_to_num(against_members(ensemble, labels)[0]))
+    values = np.zeros(max_k)
+    for k in range(2, max_k + 1):
+        labels = dendrogram.cut(min(k, ensemble.n_microclusters))
+        values[k - 1] = np.nan_to_num(against_members(ensemble, labels)[0])
+    return values
+
+
+def _hierarchy(points: FloatArray, sizes: IntArray, rng: np.random.Generator) -> list[IntArray]:
+    """Nested partitions of sorted points into ``sizes`` cells, ascending: k-means, then Ward's merges."""
+    cells = _cells(points, int(sizes[-1]), rng)
+    partitions = [cells]
+    for size in sizes[-2::-1]:
+        while cells.max() >= size:
+            counts = np.bincount(cells)
+            means = np.bincount(cells, points) / counts
+            costs = np.diff(means) ** 2 / (1 / counts[1:] + 1 / counts[:-1])
+            cells = cells - (cells > costs.argmin())
+        partitions.append(cells)
+    return partitions[::-1]
 
 
 def _cells(points: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -553,24 +609,33 @@ def _cells(points: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
         counts = np.diff(edges)
         means = np.diff(sums[edges]) / np.maximum(counts, 1)
         centres = np.sort(np.where(counts > 0, means, centres))
-    return np.searchsorted(borders, np.arange(len(points)), side="right").astype(np.int64)
+    cells = np.searchsorted(borders, np.arange(len(points)), side="right")
+    # a centre without points has no cell
+    return np.unique(cells, return_inverse=True)[1].astype(np.int64)
 
 
 # ---------------------------------------------------------------------- parts of an ensemble
 
 
-def _with_members(ensemble: Ensemble, members: IntArray) -> Ensemble:
-    """The ensemble of some members; microclusters stay apart even if these members do not tell them apart."""
-    if len(members) == ensemble.n_members:
-        return ensemble
-    return ensemble.reorder_members(members)
+def _columns_of(part: Ensemble, whole: Ensemble) -> IntArray:
+    """The base clusters of a sample as positions in the whole ensemble's incidence matrix."""
+    if part is whole:
+        return np.arange(whole.n_base_clusters)
+    position = {name: j for j, name in enumerate(whole.members)}
+    # the labels of a sample are the codes of the whole ensemble
+    return np.concatenate(
+        [
+            whole.cluster_starts[position[name]] + codes.astype(np.int64)
+            for name, codes in zip(part.members, part.categories, strict=True)
+        ]
+    )
 
 
-def _of_groups(ensemble: Ensemble, names: NDArray[np.str_], max_k: int) -> list[str]:
+def _of_groups(ensemble: Ensemble, groups: list[str], max_k: int) -> list[str]:
     """What each group of members supports alone."""
     sentences = []
-    for name in np.unique(names):
-        members = np.flatnonzero(names == name)
+    for name in sorted(set(groups)):
+        members = np.flatnonzero([group == name for group in groups])
         if len(members) > 1:
             part = Ensemble.from_labels(
                 ensemble.labels[:, members], sample_weight=ensemble.weights
