@@ -19,8 +19,9 @@ clusters shows in the *unexplained dependence*, the share of the dependence that
    with k-means members of the same sizes on a line, which cut across each other least of all clouds.
 
 The cuts of one dendrogram are nested whatever the data are, and copies of a member agree whatever the member
-is. Neither is evidence, so copies count once in the test of step 1, members of a single hierarchy are not
-tested, and step 4 counts a hierarchy as one member.
+is. Neither is evidence. So copies count once in step 1, members of a single hierarchy are not tested, and the
+members on a line in step 4 have the same hierarchies. If most members are copies, perhaps because clear
+clusters leave no room for errors, k is chosen but the p-value is NaN.
 """
 
 from __future__ import annotations
@@ -145,6 +146,18 @@ def choose_from_labels(
     bend = float(curve.bends_at(np.array([best]))[0])
     left = float(curve.unexplained_at(np.array([best]))[0])
     copies = sum(len(equal) for equal in nesting.copies if len(equal) > 1)
+    distinct = np.sort([equal[0] for equal in nesting.copies])
+    if len(distinct) == 1:
+        k = int(part.n_clusters_per_member[distinct[0]])
+        k = k if k in possible else best
+        subject = "There is one member" if part.n_members == 1 else "All members are equal"
+        return answer(
+            k,
+            (k,),
+            np.nan,
+            f"{subject}, with {k} clusters. Labels alone cannot show whether these are clusters or a "
+            "cut of one cloud.",
+        )
     if copies:
         notes.append(
             f"{copies} of {counted(part.n_members, 'member')} equal another one. Equal members may be "
@@ -159,7 +172,6 @@ def choose_from_labels(
             "of the members' dependence unexplained. Labels alone cannot show whether equal members "
             "found clusters, are copies, or make the same cut of one cloud.",
         )
-    distinct = np.array([equal[0] for equal in nesting.copies])
     if len(nesting.chains) == 1:
         notes.append("Nested members of one hierarchy cannot be evidence for each other.")
         return answer(
@@ -169,7 +181,7 @@ def choose_from_labels(
             f"The members are {counted(len(distinct), 'cut')} of one hierarchy. They agree whatever the "
             "data are, so they show no structure; give members that were made independently.",
         )
-    p_value = permutation_p(part.reorder_members(np.sort(distinct)), rng)
+    p_value = permutation_p(part.reorder_members(distinct), rng)
     if p_value > LEVEL:
         return answer(
             1,
@@ -201,7 +213,9 @@ def choose_from_labels(
             f"Members like these may cut one cloud: {words}. No number of classes stands out (the "
             f"largest bend is {bend:.2f}, and {MIN_BEND:.2f} is needed).",
         )
-    return answer(best, (best,), p_value, f"The {words}.")
+    coarse = int(possible[np.nanargmax(curve.bends_at(possible))])
+    supported = {best} | ({coarse} if crossing.p_value(coarse) <= LEVEL else set())
+    return answer(best, sorted(supported), p_value, f"The {words}.")
 
 
 # ---------------------------------------------------------------------- latent classes
