@@ -12,8 +12,8 @@ clusters shows in the *unexplained dependence*, the share of the dependence that
    out of the likelihood).
 3. At true classes the unexplained dependence falls much, and it falls little with one class more. Cells of
    one cloud have no such bend: every class more explains a little more. The *bend* at k is the logarithm of
-   the fall from k - 1 to k over the fall from k to k + 1. The k with the largest bend is taken, if the fall
-   is at least twice as large as the next one.
+   the fall from k - 1 to k over the fall from k to k + 1. The k with the largest bend is taken, if the bend
+   reaches MIN_BEND. Raters who cut one trait with much noise may show such a bend too.
 4. If members have many small clusters inside true clusters, the bend is weak, because the dependence inside
    the clusters remains. But then members hardly cut across the true clusters. How much they do is compared
    with half of what k-means members of the same sizes do on a line. Members of a line cut across each other
@@ -47,8 +47,8 @@ from coterie.select.criteria import against_members
 LEVEL = 0.05
 # logarithm of how many times as much the unexplained dependence must fall before k as after it
 MIN_BEND = 0.9
-# A split matters less than any in the bend if it explains less than this share of what one of k equal
-# classes explains, 2 / (k (k - 1)).
+# Added to the shares before their logarithms, so that negligible shares make no bend: as a share of what
+# tells apart two of k equal classes, 2 / (k (k - 1)).
 NEGLIGIBLE = 0.1
 # dependence below this many standard deviations is like chance: the normal quantile of LEVEL
 CHANCE = 1.645
@@ -58,7 +58,8 @@ MAX_ROWS, MAX_MEMBERS = 500, 40
 PERMUTED_ROWS, N_PERMUTATIONS = 300, 99
 # points on a line and number of lines that crossing is compared on
 LINE_ROWS, N_LINES = 400, 39
-# bent clouds cross less than lines, but not less than this share: structure must cross less than that
+# Members of a bent cloud may cross less than those of a line, seldom less than this share of it.
+# Structure must cross less.
 LINE_SHARE = 0.5
 # EM stops if the log-likelihood grows by less than this share
 TOLERANCE, MAX_STEPS = 1e-6, 60
