@@ -604,12 +604,12 @@ def test_confidence_falls_with_the_agreement():
 
 def test_no_structure_is_not_called_a_reliable_partition():
     noise = np.random.default_rng(0).uniform(size=(200, 3))
-    with pytest.warns(UserWarning, match="no stable structure"):
+    with pytest.warns(UserWarning, match="no structure"):
         model = ConsensusClustering((2, 4), random_state=0).fit(noise)
     assert model.n_clusters_ == 1
     assert not model.verdict_.reliable
     assert str(model.verdict_) == (
-        "No stable structure was found. All samples are in one cluster, so there is no partition to "
+        "No structure was found. All samples are in one cluster, so there is no partition to "
         "rely on."
     )
     asked = ConsensusClustering(1, n_members=5, random_state=0).fit(noise).verdict_

@@ -420,14 +420,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         n_clusters = solver.n_clusters_
         if n_clusters == 1:
             chosen = hasattr(self, "selection_") and not self.selection_.structure
-            return Verdict.of_one_cluster("No stable structure was found." if chosen else "")
+            return Verdict.of_one_cluster("No structure was found." if chosen else "")
         groups = [plan.group for plan in pool.plans]
         agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
         doubts = [size_doubt(solver.cluster_votes_)]
         noise = self.outliers == "noise"
         remarks = [] if noise else solver.cluster_votes_.remarks()
-        if hasattr(self, "selection_") and self.selection_.disagreement is not None:
-            doubts.append("The number of clusters is uncertain: the criteria disagree about it.")
         X = self._complete(self._features)
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
@@ -596,41 +594,29 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
         """The comparison of numbers of clusters, on members of many sizes."""
-        from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, select
-
-        seed = int(child_seeds(rng, 1)[0])
-        sizes = self.member_clusters or (2, max(20, int(np.sqrt(X.shape[0]))))
-
-        def generate(features: Any, callback: Progress | None = None) -> Ensemble:
-            # With the same seed the members of the references have the same sizes.
-            return make_pool(
-                features,
-                self.generator,
-                max(CHOOSING_MEMBERS, self.n_members),
-                sizes,
-                np.random.default_rng(seed),
-                self.n_jobs,
-                callback,
-                share=self.share,
-                clusterer=self.clusterer,
-            ).ensemble()
+        from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, choose, select
 
         complete = self._complete(X)
         ks = DEFAULT_KS
         if isinstance(self.n_clusters, tuple):
             low, high = self.n_clusters
             ks = range(low, max(low, min(high, X.shape[0])) + 1)
+        extend = self.n_clusters == "auto"
+        choice, compared = choose(complete, checked_ks(ks, X.shape[0]), rng, extend)
         with self._explained_rows():
-            members = generate(complete, self.callback)
-        return select(
-            members,
-            checked_ks(ks, X.shape[0]),
-            Plan(n_jobs=self.n_jobs),
-            rng,
-            callback=self.callback,
-            # Given clusterers may label all uniform features as noise.
-            features=(complete, generate) if isinstance(self.generator, str) else None,
-        )
+            members = make_pool(
+                complete,
+                self.generator,
+                max(CHOOSING_MEMBERS, self.n_members),
+                self.member_clusters or (2, max(20, int(np.sqrt(X.shape[0])))),
+                np.random.default_rng(child_seeds(rng, 1)[0]),
+                self.n_jobs,
+                self.callback,
+                share=self.share,
+                clusterer=self.clusterer,
+            ).ensemble()
+        plan = Plan(n_jobs=self.n_jobs)
+        return select(members, compared, plan, rng, choice=choice, callback=self.callback)
 
     @property
     def _takes_few_clusters(self) -> bool:

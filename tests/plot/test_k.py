@@ -21,8 +21,6 @@ CHOICE = SimpleNamespace(
     cdf=CDF,
     delta_area=np.array([0.5, np.nan, 0.1]),
     criteria={"pac": np.array([0.0, 0.2, 0.3]), "eigengap": np.array([0.5, 0.1, np.nan])},
-    null={"pac": np.array([0.4, 0.3, 0.2])},
-    votes={"pac": 2, "eigengap": 2},
     recommended=2,
     labels=np.array([[0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 3]]),
 )
@@ -60,27 +58,22 @@ def test_delta_area_and_the_mark_of_the_recommended():
     assert delta_area(KS, [0.5, 0.2, 0.1]).get_legend() is None
 
 
-def test_criteria_panels_hold_criterion_null_model_vote_and_recommendation():
-    ax = criteria(KS, CHOICE.criteria, null=CHOICE.null, votes=CHOICE.votes, recommended=2)
+def test_criteria_panels_hold_criterion_and_recommendation():
+    ax = criteria(KS, CHOICE.criteria, recommended=2)
     pac, eigengap = ax.child_axes
     assert pac.get_title(loc="left") == "PAC ↓"
     assert pac.lines[0].get_ydata().tolist() == [0.0, 0.2, 0.3]
-    assert pac.lines[1].get_ydata().tolist() == [0.4, 0.3, 0.2]
-    ring, mark = pac.lines[2:]
-    assert (ring.get_xdata().tolist(), ring.get_ydata().tolist()) == ([2], [0.0])
-    assert mark.get_xdata() == [2, 2]
+    assert pac.lines[1].get_xdata() == [2, 2]
     assert np.isnan(eigengap.lines[0].get_ydata()[2])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "measured",
-        "without structure",
-        "this criterion's choice",
         "recommended k = 2",
     ]
 
 
 def test_no_structure_is_said_in_words():
     ax = criteria(KS, CHOICE.criteria, recommended=1)
-    assert "no stable structure" in ax.get_title(loc="left")
+    assert "no structure" in ax.get_title(loc="left")
     assert all(len(panel.lines) == 1 for panel in ax.child_axes)
 
 
@@ -100,7 +93,7 @@ def test_panels_do_not_overlap(count):
 def test_a_selection_brings_everything():
     assert np.array_equal(cdf(CHOICE).lines[2].get_ydata(), CDF[2])
     assert delta_area(CHOICE).lines[0].get_ydata()[[0, 2]].tolist() == [0.5, 0.1]
-    assert len(criteria(CHOICE).child_axes[0].lines) == 4
+    assert len(criteria(CHOICE).child_axes[0].lines) == 2
     ax = tracking(CHOICE)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["2", "3", "4"]
     assert len(ax.patches) == 2 + 3 + 4
@@ -128,14 +121,6 @@ def test_a_selection_brings_everything():
         (lambda: criteria(KS, {}), "plot.criteria: values is empty"),
         (lambda: criteria(KS, [1, 2, 3]), "plot.criteria: values must be a mapping"),
         (lambda: criteria(KS, {"a": [1, 2]}), r"plot.criteria: values\['a'\] must have shape 3"),
-        (
-            lambda: criteria(KS, {"a": [1, 2, 3]}, null={"b": [1, 2, 3]}),
-            "plot.criteria: null has the criterion 'b', which is not in values",
-        ),
-        (
-            lambda: criteria(KS, {"a": [1, 2, 3]}, votes={"b": 2}),
-            "plot.criteria: votes has the criterion 'b', which is not in values",
-        ),
         (
             lambda: criteria(KS, {"a": [1, 2, 3]}, columns=0),
             "columns must be a whole number of at least 1",

@@ -6,7 +6,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import EAC, Ensemble
 from coterie.evaluate import anmi, cophenetic_correlation, pac
-from coterie.select._recommend import MIN_SCORE, choose, preferences, threshold
 from coterie.select.criteria import CRITERIA, Cuts, against_members, areas_gained, eigengaps
 
 KS = np.array([2, 3, 4])
@@ -135,55 +134,3 @@ def test_lifetime_is_the_dendrograms(ensemble, splits):
     lifetimes = EAC().fit(ensemble).dendrogram_.lifetimes()
     found = CRITERIA["lifetime"].measure(Cuts.of(ensemble, KS, splits))
     assert found == pytest.approx(lifetimes[KS - 2])
-
-
-def test_excess_is_zero_like_the_null_and_one_when_perfect():
-    null = np.array([0.5, 0.5, 0.5])
-    assert CRITERIA["stability"].excess(np.array([0.5, 1.0, 0.75]), null).tolist() == [0, 1, 0.5]
-    assert CRITERIA["crossing"].excess(np.array([0.5, 0.0, 0.75]), null).tolist() == [0, 1, -0.5]
-
-
-def test_equal_values_are_a_vote_for_the_finest():
-    values = {"stability": np.array([1.0, 1.0, 0.6])}
-    assert preferences(KS, values, {"stability": np.zeros(3)}) == {"stability": 3}
-
-
-def test_pac_votes_against_its_own_bias():
-    values, null = np.array([0.30, 0.05, 0.04]), np.array([0.60, 0.30, 0.05])
-    # the smallest is at 4, where noise is as small
-    assert preferences(KS, {"pac": values}, {"pac": null}) == {"pac": 3}
-
-
-def test_no_structure_wins_where_the_null_is_as_good():
-    noise = {"stability": np.array([0.5, 0.6, 0.7]), "crossing": np.array([0.2, 0.2, 0.2])}
-    assert choose(KS, noise, noise, [noise, noise]).recommended == 1
-    clear = {"stability": np.array([0.5, 1.0, 0.7]), "crossing": np.array([0.2, 0.0, 0.1])}
-    assert choose(KS, clear, noise, [noise, noise]).recommended == 3
-
-
-def test_nulls_that_differ_ask_for_more():
-    low = {"stability": np.array([0.2, 0.2, 0.2]), "crossing": np.array([0.4, 0.4, 0.4])}
-    high = {"stability": np.array([0.6, 0.6, 0.6]), "crossing": np.array([0.2, 0.2, 0.2])}
-    assert threshold([low, low]) == MIN_SCORE
-    assert threshold([low, high]) > 0.5
-
-
-def test_disagreement_names_who_prefers_what():
-    null = {
-        "stability": np.array([0.5, 0.6, 0.7]),
-        "crossing": np.array([0.2, 0.2, 0.2]),
-        "lifetime": np.zeros(3),
-        "eigengap": np.zeros(3),
-    }
-    values = {
-        "stability": np.array([0.5, 1.0, 0.7]),
-        "crossing": np.array([0.1, 0.0, 0.1]),
-        "lifetime": np.array([0.4, 0.2, 0.1]),
-        "eigengap": np.array([0.1, 0.2, 0.4]),
-    }
-    assert choose(KS, values, null, [null, null]).disagreement is None
-    values["crossing"] = np.array([0.0, 0.01, 0.1])
-    found = choose(KS, values, null, [null, null])
-    assert found.recommended == 3
-    assert "1 of 4 prefer k = 3" in found.disagreement
-    assert "2 by crossing, lifetime; 4 by eigengap" in found.disagreement

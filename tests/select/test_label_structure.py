@@ -7,7 +7,6 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.stats import chi2_contingency
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble
 from coterie.select.label_structure import (
@@ -87,17 +86,12 @@ def test_complementary_modalities(accuracy):
     )
     choice = choose(labels, groups=["RNA"] * 5 + ["protein"] * 5)
     assert choice.recommended == choose(labels).recommended == 4
-    assert adjusted_rand_score(classes, _of_samples(labels, choice, 4)) > 0.95
     # members that never err are copies of each other
     assert np.isnan(choice.p_value) == (accuracy == 1.0)
     assert choice.notes[:2] == (
         "The members of RNA alone support k = 2.",
         "The members of protein alone support k = 2.",
     )
-
-
-def _of_samples(labels, choice, k):
-    return choice.partitions[k - KS[0]][Ensemble.from_labels(labels).inverse]
 
 
 def test_members_with_many_clusters_of_blobs():
@@ -178,7 +172,7 @@ def test_order_and_names_do_not_matter():
     first, second = choose(labels), choose(names[labels][rows][:, columns])
     assert first.recommended == second.recommended == 3
     assert first.p_value == second.p_value
-    np.testing.assert_array_equal(first.bends, second.bends)
+    assert first.reason == second.reason
 
 
 def test_a_weight_counts_like_copies_of_the_sample():
@@ -187,7 +181,7 @@ def test_a_weight_counts_like_copies_of_the_sample():
     weights = rng.integers(1, 4, 60)
     weighted = choose(Ensemble.from_labels(labels, sample_weight=weights))
     repeated = choose(np.repeat(labels, weights, axis=0))
-    np.testing.assert_allclose(weighted.bends, repeated.bends)
+    assert weighted.reason == repeated.reason
     assert weighted.p_value == repeated.p_value
 
 
@@ -199,7 +193,6 @@ def test_ten_seeds_agree_on_a_sample_of_the_rows():
     assert ensemble.n_microclusters > MAX_ROWS
     choices = [choose(ensemble, seed) for seed in range(10)]
     assert [choice.recommended for choice in choices] == [5] * 10
-    assert adjusted_rand_score(classes, _of_samples(labels, choices[0], 5)) > 0.95
 
 
 def test_base_clusters_outside_the_sample_count_as_missing():
@@ -209,7 +202,6 @@ def test_base_clusters_outside_the_sample_count_as_missing():
     labels[:4, 0] = [7, 8, 9, 10]
     choice = choose(labels)
     assert choice.recommended == 3
-    assert choice.partitions.shape == (len(KS), Ensemble.from_labels(labels).n_microclusters)
 
 
 # ---------------------------------------------------------------------- parts

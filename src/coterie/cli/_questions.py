@@ -147,7 +147,7 @@ def explain(arguments: argparse.Namespace, log: RunLog) -> None:
 def _show_criteria(screen: Screen, selection: Selection) -> None:
     screen.say(selection.headline())
     marked = [f"{'*' if k == selection.recommended else ''}{k}" for k in selection.ks]
-    headings, *rows = zip(*[["k", *marked, "vote"], *selection.columns()], strict=True)
+    headings, *rows = zip(*[["k", *marked], *selection.columns()], strict=True)
     screen.table(headings, rows, text=())
     screen.say("")
     for text in selection.sentences():

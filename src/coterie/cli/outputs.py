@@ -211,9 +211,9 @@ def selection_facts(selection: Selection) -> dict[str, Any]:
     return {
         "recommended": int(selection.recommended),
         "structure": bool(selection.structure),
+        "supported": list(selection.supported),
+        "p_value": selection.p_value if selection.tested else None,
         "reason": selection.reason,
-        "disagreement": selection.disagreement,
-        "votes": {name: int(k) for name, k in selection.votes.items()},
         "table": selection.table().to_dict(),
     }
 

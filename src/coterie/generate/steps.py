@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def fill_steps(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def fill_steps(
+    X: NDArray[np.float64], rng: np.random.Generator, limit: float = np.inf
+) -> NDArray[np.float64]:
     """Spread equal values at random, up to half the way to the next smaller and the next larger value.
 
     The space between two values of a column is a property of the scale, not of the samples. Where
@@ -17,6 +19,9 @@ def fill_steps(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.f
     ----------
     X : ndarray, shape (n, d)
     rng : numpy Generator
+    limit : float
+        The farthest that a value is moved, in standard deviations of its column. In a column that is
+        nearly constant the steps are wide, and without a limit the moves would hide all other columns.
 
     Returns
     -------
@@ -36,5 +41,7 @@ def fill_steps(X: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.f
         values, codes = np.unique(filled[:, j], return_inverse=True)
         half = np.diff(values) / 2
         below, above = np.r_[half[0], half], np.r_[half, half[-1]]
-        filled[:, j] = rng.uniform((values - below)[codes], (values + above)[codes])
+        moved = rng.uniform(-below[codes], above[codes])
+        farthest = limit * filled[:, j].std()
+        filled[:, j] += moved * min(1.0, farthest / np.abs(moved).max())
     return filled

@@ -12,8 +12,8 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, check_parameters
 from coterie.core.types import IntArray
 from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
-from coterie.plot.checks import MAPPING, K, numbers, numbers_by_name, require_selection
-from coterie.plot.colours import ACCENT, INK, OKABE_ITO, QUIET, SEQUENTIAL
+from coterie.plot.checks import K, numbers, numbers_by_name, require_selection
+from coterie.plot.colours import ACCENT, OKABE_ITO, QUIET, SEQUENTIAL
 from coterie.select.criteria import CRITERIA
 
 if TYPE_CHECKING:
@@ -73,13 +73,11 @@ def criteria(
     ks: ArrayLike | Selection,
     values: Mapping[str, ArrayLike] | None = None,
     *,
-    null: Mapping[str, ArrayLike] | None = None,
-    votes: Mapping[str, int] | None = None,
     recommended: int | None = None,
     columns: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw every criterion over k, with its value for data without structure.
+    """Draw every criterion over k.
 
     Parameters
     ----------
@@ -87,10 +85,6 @@ def criteria(
         The numbers of clusters; a Selection supplies all other arguments.
     values : mapping of name to array of shape (K,)
         Values of each criterion; NaN where undefined.
-    null : mapping of name to array of shape (K,), optional
-        Values under the null model, drawn dashed. It may leave out criteria.
-    votes : mapping of name to int, optional
-        The k that each criterion prefers, marked by a ring.
     recommended : int, optional
         The recommended k; 1 means no structure.
     columns : int, optional
@@ -101,36 +95,24 @@ def criteria(
     Returns
     -------
     Axes
-        ``ax.child_axes`` holds one panel per criterion, in the order of ``values``. In each,
-        ``lines[0]`` is the criterion and ``lines[1]`` the null model (if given).
+        ``ax.child_axes`` holds one panel per criterion, in the order of ``values``.
 
     Examples
     --------
     >>> from coterie.plot import criteria
-    >>> ax = criteria([2, 3, 4], {"pac": [0.2, 0.0, 0.1]}, votes={"pac": 3}, recommended=3)
+    >>> ax = criteria([2, 3, 4], {"pac": [0.2, 0.0, 0.1]}, recommended=3)
     >>> panel = ax.child_axes[0]
     >>> panel.get_title(loc="left"), panel.lines[0].get_ydata().tolist()
     ('PAC ↓', [0.2, 0.0, 0.1])
     """
     counts, recommended = _read_ks("plot.criteria", ks, recommended)
-    null = getattr(ks, "null", {}) if null is None else null
-    votes = getattr(ks, "votes", {}) if votes is None else votes
     check_parameters(
-        "plot.criteria",
-        {"null": null, "votes": votes, "columns": columns},
-        {"null": MAPPING, "votes": MAPPING, "columns": Integer(1, 1000, optional=True)},
+        "plot.criteria", {"columns": columns}, {"columns": Integer(1, 1000, optional=True)}
     )
     given = _argument("plot.criteria: values", values, ks, "criteria")
     criterion_values = numbers_by_name("plot.criteria: values", given, len(counts))
     if not criterion_values:
         raise ParameterError("plot.criteria: values is empty: there is no criterion to draw")
-    null_values = numbers_by_name("plot.criteria: null", null, len(counts))
-    for argument, names in (("null", null_values), ("votes", votes)):
-        stray = [name for name in names if name not in criterion_values]
-        if stray:
-            raise ParameterError(
-                f"plot.criteria: {argument} has the criterion {stray[0]!r}, which is not in values"
-            )
     count = len(criterion_values)
     if columns is None:
         columns = 1 if count == 1 else 2 if count <= 4 else 3
@@ -143,23 +125,6 @@ def criteria(
         (handles["measured"],) = panel.plot(
             counts, line, color=OKABE_ITO[0], marker="o", markersize=3.5
         )
-        if name in null_values:
-            (handles["without structure"],) = panel.plot(
-                counts, null_values[name], color=QUIET, linestyle=(0, (4, 2)), zorder=1
-            )
-        at = np.flatnonzero(counts == votes.get(name, -1))
-        if at.size and np.isfinite(line[at[0]]):
-            (handles["this criterion's choice"],) = panel.plot(
-                counts[at],
-                line[at],
-                linestyle="none",
-                marker="o",
-                markersize=10.0,
-                markerfacecolor="none",
-                markeredgecolor=INK,
-                markeredgewidth=1.4,
-                zorder=4,
-            )
         if mark := _mark_recommended(panel, counts, recommended):
             handles[f"recommended k = {recommended}"] = mark
         panel.set_title(_title(name), loc="left", fontsize="medium")
@@ -172,7 +137,7 @@ def criteria(
     legend_under(ax, list(handles.values()), list(handles), drop=38.0)
     if recommended == 1:
         ax.set_title(
-            "recommended: one cluster, no stable structure", loc="left", pad=20.0, fontsize="medium"
+            "recommended: one cluster, no structure", loc="left", pad=20.0, fontsize="medium"
         )
     return ax
 

@@ -106,7 +106,7 @@ def tracking(
     ax.set_yticks([])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    advice = "no stable structure" if recommended == 1 else f"recommended: {recommended}"
+    advice = "no structure" if recommended == 1 else f"recommended: {recommended}"
     ax.set_xlabel("k" if recommended is None else f"k ({advice})")
     ax.set_ylabel(f"{n:,} samples")
     return ax

@@ -172,8 +172,6 @@ def _selection(selection: Selection) -> dict[str, Any]:
                 if name in CRITERIA
                 else plain(name).replace("_", " "),
                 "values": decimals(values),
-                "null": decimals(selection.null[name]) if name in selection.null else None,
-                "vote": selection.votes.get(name),
             }
             for name, values in selection.criteria.items()
         ],

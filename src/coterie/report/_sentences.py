@@ -49,10 +49,10 @@ def _clusters_and_confidence(reading: Reading) -> list[str]:
     n = counted(reading.ensemble.total_count, "sample")
     if result.n_clusters == 1:
         alone = f"all {n} are in one cluster."
-        return [f"No stable structure: {alone}" if no_structure(reading) else alone.capitalize()]
+        return [f"No structure: {alone}" if no_structure(reading) else alone.capitalize()]
     clusters = counted(result.n_clusters, "cluster")
     if no_structure(reading):
-        return [f"No stable structure: do not trust the {clusters} of {n} below."]
+        return [f"No structure: do not trust the {clusters} of {n} below."]
     median = reading.median_confidence
     if not reading.reliable:
         how = "unreliable"
@@ -132,14 +132,11 @@ def notes(reading: Reading) -> list[str]:
     sentences = []
     if selection is not None and no_structure(reading):
         sentences.append(selection.reason)
-    elif selection is not None:
-        if selection.recommended != result.n_clusters:
-            sentences.append(
-                f"This result has {counted(result.n_clusters, 'cluster')}, but "
-                f"{selection.recommended} are recommended. {selection.reason}"
-            )
-        if selection.disagreement:
-            sentences.append(selection.disagreement)
+    elif selection is not None and selection.recommended != result.n_clusters:
+        sentences.append(
+            f"This result has {counted(result.n_clusters, 'cluster')}, but "
+            f"{selection.recommended} are recommended. {selection.reason}"
+        )
     if not no_structure(reading):
         sentences += _merged(reading)
     if not result.converged:

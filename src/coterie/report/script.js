@@ -531,8 +531,7 @@
     const { ks, criteria, cdf, grid, delta, recommended } = data.selection;
     criteria.forEach((one, index) => {
       const series = [{ name: one.title, values: one.values, colour: "var(--accent)" }];
-      if (one.null) series.push({ name: "no structure", values: one.null, colour: "var(--muted)", dashed: true });
-      drawn(`criterion-${index}`, (width) => lines(width, { xs: ks, whole: true, xName: "clusters k", series, at: recommended, mark: one.vote, tall: 150 }));
+      drawn(`criterion-${index}`, (width) => lines(width, { xs: ks, whole: true, xName: "clusters k", series, at: recommended, tall: 150 }));
     });
     if (cdf) {
       drawn("cdf-plot", (width) => {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.budget import Budget
@@ -33,31 +32,20 @@ from coterie.generate.features import as_features
 from coterie.generate.members import Progress, fit_members, kmeans_plans
 from coterie.generate.tables import table_features
 from coterie.numerics.partitions import clusters_by_first_appearance
-from coterie.select._recommend import (
-    DECIDING,
-    MIN_SCORE,
-    MIN_SCORE_OF_FEATURES,
-    SAME_SIZE_SCORE,
-    choose,
-    mean_of,
-    untestable,
-)
-from coterie.select._references import Sample, in_the_box, n_counted, on_a_square, permuted
+from coterie.select._sample import Sample, n_counted
+from coterie.select.choice import Choice
 from coterie.select.criteria import CRITERIA, GRID, Cuts
+from coterie.select.feature_structure import choose_from_features
+from coterie.select.label_structure import choose_from_labels
 from coterie.select.selection import Selection
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, solver_of
 
 DEFAULT_KS = range(2, 11)
+# with the default numbers of clusters, features are looked at up to this number
+MAX_DEFAULT_K = 30
 # maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
 MAX_ROWS = 1500
-# number of references without structure; fewer if each takes long, as with more than MANY_ROWS samples
-REFERENCES, FEW_REFERENCES, MANY_ROWS = 8, 4, 2000
-# references on which every criterion is measured; on the others, only the deciding ones are
-FULL_REFERENCES = 3
-
-# from features to an ensemble of members
-Generate = Callable[[Any], Ensemble]
 
 _DOMAINS: dict[str, Domain] = {
     "resamples": Integer(2),
@@ -74,6 +62,7 @@ def select_k(
     ensemble_or_X: Any,
     k: Iterable[int] | int = DEFAULT_KS,
     *,
+    groups: Sequence[Any] | None = None,
     solver: LabelConsensus | str | None = None,
     criteria: str | Iterable[str] = "all",
     resamples: int = 20,
@@ -83,22 +72,27 @@ def select_k(
     n_jobs: int | None = None,
     memory_budget: Budget = None,
 ) -> Selection:
-    """Choose the number of clusters that the members support, or find that there is no structure.
+    """Choose the number of clusters that the data support, or find that there is no structure.
 
-    The members are split at random into halves, several times. Each half gives a dendrogram and so a
-    partition at every k. The criteria say how well these partitions agree with each other and with
-    the members. A null model gives the agreement expected on data without structure.
+    From features, a number of clusters is supported if a partition exists in which every two clusters
+    are separated by a border with few samples. From labels, it is supported if latent classes explain why
+    the members agree, or if hardly any member's cluster reaches across the partition. Both are compared
+    with data without structure (docs/choosing_k.md). The criteria describe the partitions at every k.
 
     Parameters
     ----------
     ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
         An array is taken as features: convert labels with ``Ensemble.from_labels``. A dataframe is
         encoded and scaled by :class:`coterie.generate.TableEncoder`. From features, k-means members
-        are generated. Their numbers of clusters lie between 2 and twice the largest k, or the square
-        root of n if that is larger.
+        are generated for the criteria. Their numbers of clusters lie between 2 and twice the largest
+        k, or the square root of n if that is larger.
     k : iterable of int, default 2 .. 10
         Numbers of clusters to compare, from 1 to the number of samples. Numbers above the number of
-        distinct label rows cannot be reached and are left out.
+        distinct label rows cannot be reached and are left out. The default is extended up to 30 if
+        features support more than 10 clusters.
+    groups : sequence, optional
+        For an ensemble: the group of each member, such as the kind of data that it was made from. What
+        each group supports alone is added to ``notes``.
     solver : solver, name of a method or None, default None
         Makes the partitions in ``labels``, with one fit per k on all samples; crossing and ANMI are
         measured on them. If it does not converge at the recommended k, ``notes`` says so. None cuts
@@ -106,7 +100,7 @@ def select_k(
         Partitions of halves are always cut from such dendrograms.
     criteria : "all", name or names, default "all"
         Criteria to measure: stability, crossing, pac, cophenetic, delta_area, eigengap, lifetime,
-        anmi. Without stability and crossing the recommendation only counts votes.
+        anmi. They do not change the recommendation.
     resamples : int, default 20
         Number of halves of the members, drawn in pairs that share no member.
     n_members : int, default 30
@@ -123,14 +117,12 @@ def select_k(
     Returns
     -------
     Selection
-        With a UserWarning if most criteria prefer a k other than the recommended one.
 
     Examples
     --------
     >>> from coterie.datasets import load
-    >>> from coterie.generate import kmeans_pool
     >>> from coterie.select import select_k
-    >>> selection = select_k(kmeans_pool(load("blobs").X, random_state=0), random_state=0)
+    >>> selection = select_k(load("blobs").X, random_state=0)
     >>> selection.recommended, selection.structure
     (5, True)
     """
@@ -147,22 +139,38 @@ def select_k(
     plan = Plan(_criteria(criteria), max(1, resamples // 2), n_jobs, memory_budget)
     solver = None if solver is None else solver_of(solver)
     rng = generator(random_state)
+    extend = isinstance(k, range) and k == DEFAULT_KS
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
-        return select(ensemble_or_X, ks, plan, rng, solver=solver, callback=callback)
+        return select(ensemble_or_X, ks, plan, rng, groups=groups, solver=solver, callback=callback)
+    if groups is not None:
+        raise ParameterError("select_k: groups is given with features; it needs an Ensemble")
     X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
-    ks = checked_ks(k, X.shape[0])
-    seed = int(child_seeds(rng, 1)[0])
+    # the class takes the second of four seeds; with the same seed both give the same answer
+    rng = np.random.default_rng(child_seeds(rng, 4)[1])
+    choice, ks = choose(X, checked_ks(k, X.shape[0]), rng, extend)
+    top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
+    plans = kmeans_plans(X, n_members, (2, top), np.random.default_rng(child_seeds(rng, 1)[0]))
+    members = fit_members(X, plans, n_jobs=n_jobs).ensemble()
+    return select(members, ks, plan, rng, choice=choice, solver=solver, callback=callback)
 
-    def generate(features: Any) -> Ensemble:
-        # the same seed every time, so that the references have the same numbers of clusters
-        top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
-        plans = kmeans_plans(features, n_members, (2, top), np.random.default_rng(seed))
-        return fit_members(features, plans, n_jobs=n_jobs).ensemble()
 
-    return select(
-        generate(X), ks, plan, rng, solver=solver, callback=callback, features=(X, generate)
-    )
+def choose(X: Any, ks: IntArray, rng: np.random.Generator, extend: bool) -> tuple[Choice, IntArray]:
+    """The choice from features, and the numbers of clusters to compare.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n, d)
+    ks : ndarray of int
+    rng : numpy Generator
+    extend : bool
+        Whether the features may support more clusters than ``ks`` has.
+    """
+    wanted = np.arange(2, max(int(ks.max()), MAX_DEFAULT_K) + 1) if extend else ks
+    choice = choose_from_features(X, wanted, rng)
+    if choice.recommended > ks.max():
+        ks = np.arange(2, choice.recommended + 1)
+    return choice, ks
 
 
 @dataclass(frozen=True)
@@ -195,7 +203,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Plan:
-    """How the criteria are measured, both on the data and on the references."""
+    """How the criteria are measured."""
 
     wanted: tuple[str, ...] = tuple(CRITERIA)
     splits: int = 10
@@ -242,19 +250,13 @@ def select(
     plan: Plan,
     rng: np.random.Generator,
     *,
+    choice: Choice | None = None,
+    groups: Sequence[Any] | None = None,
     solver: LabelConsensus | None = None,
     callback: Progress | None = None,
-    features: tuple[Any, Generate] | None = None,
 ) -> Selection:
-    """Compare the numbers of clusters of an ensemble.
-
-    If the features and the function that generates members are given, the references are generated
-    from uniform features; otherwise their members are k-means clusterings of a uniform square.
-    """
+    """Compare the numbers of clusters of an ensemble; without a choice, choose from its labels."""
     whole, ensemble = ensemble, ensemble.without_blank
-    if features is not None and sparse.issparse(features[0]):
-        # a uniform reference of sparse features would be dense
-        features = None
     notes = []
     reachable = ks <= ensemble.n_microclusters
     if not reachable.any():
@@ -269,18 +271,14 @@ def select(
             f"{ensemble.n_microclusters} distinct label rows."
         )
     ks = ks[reachable]
-    n_samples = n_counted(ensemble)
-    is_large = n_samples > MANY_ROWS or ensemble.n_microclusters > MAX_ROWS
-    n_references = FEW_REFERENCES if is_large else REFERENCES
-    if not set(DECIDING).issubset(plan.wanted) or ensemble.n_members == 1:
-        n_references = FULL_REFERENCES
+    if choice is None:
+        choice = choose_from_labels(ensemble, ks, rng, groups=groups)
     dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
-    fits = len(ks) if solver is not None else 0
-    steps = _Steps(callback, (n_references + 2) * dendrograms + n_references + fits)
+    steps = _Steps(callback, dendrograms + (len(ks) if solver is not None else 0))
     sample = Sample.of(ensemble, rng, MAX_ROWS)
     partial = sample.ensemble is not ensemble
     if partial:
-        drawn = f"{MAX_ROWS:,} of {n_samples:,} samples, drawn at random"
+        drawn = f"{MAX_ROWS:,} of {n_counted(ensemble):,} samples, drawn at random"
         others = "; the others were assigned to the cluster they agree with most"
         notes.append(f"The criteria were computed on {drawn}{'' if solver else others}.")
     solved, complaints = None, {}
@@ -288,36 +286,11 @@ def select(
         by_k = {int(k): _solved(solver, ensemble, int(k), rng, steps) for k in ks}
         solved = np.stack([labels for labels, _ in by_k.values()])
         complaints = {k: complaint for k, (_, complaint) in by_k.items()}
-    seeds = child_seeds(rng, n_references + 2)
-    source = np.random.default_rng(seeds[0])
     given = None if solved is None else solved[:, sample.rows]
-    profile = plan.profile(sample.ensemble, ks, source, steps.one, given)
-    references = []
-    deciding = replace(plan, wanted=DECIDING)
-    for i, seed in enumerate(seeds[2:]):
-        source = np.random.default_rng(seed)
-        if features is None:
-            reference = on_a_square(*sample.square(source), int(seed), plan.n_jobs)
-        else:
-            X, generate = features
-            reference = generate(in_the_box(X, source))
-        steps.one()
-        part = Sample.of(reference, source, MAX_ROWS).ensemble
-        measured = plan if i < FULL_REFERENCES else deciding
-        references.append(measured.profile(part, ks, source, steps.one).criteria)
-    source = np.random.default_rng(seeds[1])
-    without_evidence = permuted(sample.some_labels(source), source)
-    shuffled = plan.profile(without_evidence, ks, source, steps.one).criteria
+    profile = plan.profile(sample.ensemble, ks, rng, steps.one, given)
     partitions = profile.partitions if solved is None else solved
     if solved is None and partial:
         partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
-    null = mean_of(references)
-    sizes = ensemble.n_clusters_per_member
-    least = MIN_SCORE if features is None else MIN_SCORE_OF_FEATURES
-    if (sizes == sizes[0]).all():
-        least = SAME_SIZE_SCORE
-    too_few = untestable(n_samples, ensemble.n_members)
-    choice = choose(ks, profile.criteria, null, references, least, too_few)
     if complaint := complaints.get(choice.recommended):
         notes.append(complaint)
     if ensemble.n_members == 1:
@@ -327,29 +300,23 @@ def select(
                 f"One member only: {', '.join(absent)} cannot be computed, because they compare "
                 "halves of the members."
             )
-    if choice.disagreement is not None:
-        warnings.warn(f"select_k: {choice.disagreement}", UserWarning, stacklevel=3)
-    uniform = "a uniform square"
-    if features is not None:
-        uniform = "uniform features in the box of the principal axes"
     return Selection(
         ks=ks,
         criteria=profile.criteria,
-        null=null,
-        permuted=shuffled,
         cdf=profile.cdf(),
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
         delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
+        recommended=choice.recommended,
+        supported=choice.supported,
+        p_value=choice.p_value,
+        reason=choice.reason,
         labels=np.stack(
             [
                 clusters_by_first_appearance(whole.expand(whole.with_blank(labels, -1)))
                 for labels in partitions
             ]
         ).astype(np.int32),
-        null_model=f"mean of {n_references} ensembles with the same numbers of clusters on {uniform}",
-        notes=tuple(notes),
-        # votes, scores, threshold, recommended, structure, reason, disagreement
-        **vars(choice),
+        notes=(*choice.notes, *notes),
     )
 
 

@@ -28,14 +28,6 @@ AMBIGUOUS = (0.1, 0.9)
 # steps of the grid of the CDF
 GRID = 100
 BLOCK = 512
-# values of the excess over the null tie if they differ by less than this
-TIE = 0.01
-# values of the other criteria tie if they differ by less than this
-ROUNDING = 1e-9
-# among ties, a k with less than this share of the longest lifetime is ignored, see vote_for_excess
-SHORT_LIVED = 0.1
-# growth of the area under the CDF that still counts as appreciable
-APPRECIABLE = 0.1
 
 
 @dataclass(frozen=True)
@@ -239,52 +231,7 @@ def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) ->
     return np.where(ks < n, np.round(gaps, 12), np.nan)
 
 
-# ---------------------------------------------------------------------- the votes
-
-
-@dataclass(frozen=True)
-class Ballot:
-    """The input of a vote: a criterion's value at each k, its null, and the lifetimes if known."""
-
-    ks: IntArray
-    values: FloatArray
-    null: FloatArray
-    lifetimes: FloatArray | None
-
-
-def vote_for_excess(criterion: Criterion, ballot: Ballot) -> int:
-    """The k with the greatest excess over the null; ties go to the largest k.
-
-    Finer partitions may tie by accident: a partition that separates samples because of a single deviant
-    member, or a partition into single microclusters. Both have short lifetimes and are excluded.
-    """
-    above = criterion.excess(ballot.values, ballot.null)
-    tied = np.flatnonzero(above >= greatest(above) - TIE)
-    if ballot.lifetimes is not None:
-        lifetimes = ballot.lifetimes[tied]
-        tied = tied[lifetimes >= SHORT_LIVED * greatest(lifetimes)]
-    return int(ballot.ks[tied].max())
-
-
-def vote_for_greatest(criterion: Criterion, ballot: Ballot) -> int:
-    """The k with the greatest value; ties go to the largest k."""
-    return int(ballot.ks[ballot.values >= greatest(ballot.values) - ROUNDING].max())
-
-
-def vote_above_null(criterion: Criterion, ballot: Ballot) -> int:
-    """The k where the value exceeds the null most."""
-    return vote_for_greatest(criterion, replace(ballot, values=ballot.values - ballot.null))
-
-
-def vote_for_last_growth(criterion: Criterion, ballot: Ballot) -> int:
-    """The largest k with an appreciable growth, or the smallest k if there is none."""
-    growing = ballot.ks[ballot.values > APPRECIABLE]
-    return int(growing.max()) if growing.size else int(ballot.ks[0])
-
-
-def greatest(values: FloatArray) -> float:
-    """The greatest number, or minus infinity if all are NaN."""
-    return float(np.max(values, initial=-np.inf, where=~np.isnan(values)))
+# ---------------------------------------------------------------------- the records
 
 
 @dataclass(frozen=True)
@@ -295,8 +242,6 @@ class Criterion:
     ----------
     measure : callable
         From :class:`Cuts` to one value per k.
-    vote : callable
-        From the criterion and a :class:`Ballot` to the k that it prefers.
     words : str
         Its name in sentences.
     short : str
@@ -308,64 +253,38 @@ class Criterion:
     higher_is_better : bool
     compares_halves : bool
         Whether it needs partitions of halves of the members, and so at least two members.
-    perfect : float
-        The value if members agree completely; NaN if the excess over the null is not defined.
-    least_room : float
-        Lower bound of the denominator of the excess, for a null that is nearly perfect.
-    beside_null : bool
-        Whether printed tables show the null value beside it, because it changes with k even without
-        structure.
     """
 
     measure: Callable[[Cuts], FloatArray]
-    vote: Callable[[Criterion, Ballot], int]
     words: str
     short: str
     title: str
     meaning: str
     higher_is_better: bool = True
     compares_halves: bool = False
-    perfect: float = np.nan
-    least_room: float = 0.0
-    beside_null: bool = False
-
-    def excess(self, values: FloatArray, null: FloatArray) -> FloatArray:
-        """The position of the values between the null (0) and a perfect value (1).
-
-        If the null is perfect, nothing can be better, and the excess is 0.
-        """
-        gap = np.abs(self.perfect - null)
-        return np.asarray((gap - np.abs(self.perfect - values)) / np.maximum(gap, self.least_room))
 
 
 # by their names in ``select_k(criteria=...)`` and ``Selection.criteria``
 CRITERIA: dict[str, Criterion] = {
     "stability": Criterion(
         measure=stability,
-        vote=vote_for_excess,
         words="stability",
         short="stabil.",
         title="Stability of halves",
         meaning="agreement of consensus partitions of two random halves of the members; more is "
         "better",
         compares_halves=True,
-        perfect=1.0,
-        least_room=0.05,
     ),
     "crossing": Criterion(
         measure=lambda cuts: cuts.against_members[0],
-        vote=vote_for_excess,
         words="crossing",
         short="cross.",
         title="Crossing members",
         meaning="how much members’ clusters cut across the partition; less is better",
         higher_is_better=False,
-        perfect=0.0,
-        least_room=0.01,
     ),
     "pac": Criterion(
         measure=lambda cuts: cuts.distributions[1],
-        vote=vote_for_excess,
         words="PAC",
         short="PAC",
         title="Ambiguous pairs (PAC)",
@@ -373,24 +292,17 @@ CRITERIA: dict[str, Criterion] = {
         "it tends to favour large k",
         higher_is_better=False,
         compares_halves=True,
-        perfect=0.0,
-        least_room=0.02,
-        beside_null=True,
     ),
     "cophenetic": Criterion(
         measure=cophenetic,
-        vote=vote_for_excess,
         words="cophenetic correlation",
         short="coph.",
         title="Cophenetic correlation",
         meaning="how well a dendrogram reproduces the co-association; more is better",
         compares_halves=True,
-        perfect=1.0,
-        least_room=0.01,
     ),
     "delta_area": Criterion(
         measure=delta_area,
-        vote=vote_for_last_growth,
         words="delta area",
         short="d.area",
         title="Gain in CDF area",
@@ -399,7 +311,6 @@ CRITERIA: dict[str, Criterion] = {
     ),
     "eigengap": Criterion(
         measure=lambda cuts: eigengaps(cuts.ensemble, cuts.ks, cuts.memory_budget),
-        vote=vote_for_greatest,
         words="eigengap",
         short="e.gap",
         title="Eigengap",
@@ -407,7 +318,6 @@ CRITERIA: dict[str, Criterion] = {
     ),
     "lifetime": Criterion(
         measure=lambda cuts: cuts.lifetimes[cuts.ks - 2],
-        vote=vote_for_greatest,
         words="lifetime",
         short="lifet.",
         title="Lifetime",
@@ -415,7 +325,6 @@ CRITERIA: dict[str, Criterion] = {
     ),
     "anmi": Criterion(
         measure=lambda cuts: cuts.against_members[1],
-        vote=vote_above_null,
         words="ANMI",
         short="ANMI",
         title="Agreement (ANMI)",

@@ -28,7 +28,7 @@ clusters leave no room for errors, k is chosen but the p-value is NaN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -41,10 +41,10 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.numerics.linkage import weighted_linkage
-from coterie.select._references import Sample
+from coterie.select._sample import Sample
+from coterie.select.choice import LEVEL, Choice
 from coterie.select.criteria import against_members
 
-LEVEL = 0.05
 # logarithm of how many times as much the unexplained dependence must fall before k as after it
 MIN_BEND = 0.9
 # Added to the shares before their logarithms, so that negligible shares make no bend: as a share of what
@@ -69,46 +69,13 @@ PRIOR = 0.5
 N_SPLITS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class LabelChoice:
-    """The number of clusters that a label matrix supports.
-
-    Attributes
-    ----------
-    recommended : int
-        1 if there is no structure.
-    supported : tuple of int
-        Every k with evidence, ascending; empty if there is no structure.
-    p_value : float
-        Of "the members share nothing" if the unexplained dependence has a clear bend; otherwise the
-        larger one of this and of "the members cut one cloud". NaN if this cannot be tested.
-    reason : str
-    notes : tuple of str
-    bends : ndarray, shape (K,)
-        The bend of the unexplained dependence at each k, NaN where k is 1 or cannot be reached.
-    unexplained : ndarray, shape (K,)
-        Share of the members' dependence that is left inside k classes.
-    partitions : ndarray, shape (K, N)
-        The latent class of each microcluster of ``ensemble.without_blank``.
-    """
-
-    recommended: int
-    supported: tuple[int, ...]
-    p_value: float
-    reason: str
-    notes: tuple[str, ...]
-    bends: FloatArray
-    unexplained: FloatArray
-    partitions: IntArray
-
-
 def choose_from_labels(
     ensemble: Ensemble,
     ks: IntArray,
     rng: np.random.Generator,
     *,
     groups: Sequence[Any] | None = None,
-) -> LabelChoice:
+) -> Choice:
     """Choose the number of clusters that the members support, or find that there is no structure.
 
     Parameters
@@ -119,6 +86,12 @@ def choose_from_labels(
     rng : Generator
     groups : sequence, one entry per member, optional
         The source of each member, such as a modality. ``notes`` then says what each group supports.
+
+    Returns
+    -------
+    Choice
+        With a clear bend, ``p_value`` is that of "the members share nothing"; otherwise it is the larger
+        one of this and of "the members cut one cloud".
     """
     whole = ensemble.without_blank
     chosen = whole.canonical_member_order
@@ -127,21 +100,14 @@ def choose_from_labels(
     whole = whole.reorder_members(chosen)
     part = Sample.of(whole, rng, MAX_ROWS).ensemble
     curve = Curve.of(Labels.of(part), int(ks.max()))
-    columns = _columns_of(part, whole)
-    partitions = np.stack([curve.classes_of(int(k), whole, columns) for k in ks])
     notes = []
     if groups is not None:
         group_of = dict(zip(ensemble.members, map(str, groups), strict=True))
         notes += _of_groups(part, [group_of[name] for name in part.members], int(ks.max()))
-    details = (curve.bends_at(ks), curve.unexplained_at(ks), partitions)
     possible = ks[(ks >= 2) & (ks <= curve.max_k)]
 
-    def answer(
-        recommended: int, supported: Sequence[int], p_value: float, reason: str
-    ) -> LabelChoice:
-        return LabelChoice(
-            recommended, tuple(sorted(supported)), p_value, reason, tuple(notes), *details
-        )
+    def answer(recommended: int, supported: Sequence[int], p_value: float, reason: str) -> Choice:
+        return Choice(recommended, tuple(sorted(supported)), p_value, reason, tuple(notes))
 
     if not possible.size:
         return answer(1, (), np.nan, "No k above 1 can be reached, so there is nothing to choose.")
@@ -354,17 +320,6 @@ class Curve:
                 before, here, after = np.log(self.unexplained[k - 2 : k + 1] + negligible)
                 values[i] = before - 2 * here + after
         return values
-
-    def classes_of(self, k: int, ensemble: Ensemble, columns: IntArray) -> IntArray:
-        """The most probable of k classes of each microcluster of an ensemble.
-
-        ``columns`` has the positions of the base clusters in that ensemble. Its other base clusters
-        count as missing labels.
-        """
-        fit = self.fits[min(k, self.max_k) - 1]
-        probabilities = np.zeros((ensemble.n_base_clusters, len(fit.shares)))
-        probabilities[columns] = fit.probabilities
-        return replace(fit, probabilities=probabilities).classify(ensemble.incidence)
 
 
 def _splits(labels: Labels, apart: FloatArray, fit: LatentClasses) -> list[IntArray]:
@@ -633,20 +588,6 @@ def _cells(points: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
 
 
 # ---------------------------------------------------------------------- parts of an ensemble
-
-
-def _columns_of(part: Ensemble, whole: Ensemble) -> IntArray:
-    """The base clusters of a sample as positions in the whole ensemble's incidence matrix."""
-    if part is whole:
-        return np.arange(whole.n_base_clusters)
-    position = {name: j for j, name in enumerate(whole.members)}
-    # the labels of a sample are the codes of the whole ensemble
-    return np.concatenate(
-        [
-            whole.cluster_starts[position[name]] + codes.astype(np.int64)
-            for name, codes in zip(part.members, part.categories, strict=True)
-        ]
-    )
 
 
 def _of_groups(ensemble: Ensemble, groups: list[str], max_k: int) -> list[str]:

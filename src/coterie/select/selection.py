@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from coterie.core.tables import Table
 from coterie.core.types import FloatArray
+from coterie.select.choice import listed_ks
 from coterie.select.criteria import CRITERIA
 
 WIDTH = 80
-_BY_NAME = ("criteria", "null", "permuted")
-_ARRAYS = ("ks", "cdf", "cdf_grid", "delta_area", "scores", "labels")
+_ARRAYS = ("ks", "cdf", "cdf_grid", "delta_area", "labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,34 +29,21 @@ class Selection:
         The numbers of clusters that were compared.
     criteria : dict of ndarray, shape (K,)
         Each criterion at each k, NaN where it is not defined.
-    votes : dict of int
-        The k that each criterion prefers; criteria that are biased are compared with the null model.
-    null : dict of ndarray, shape (K,)
-        Each criterion on data without structure: see ``null_model``.
-    permuted : dict of ndarray, shape (K,)
-        Each criterion after shuffling every member's labels independently.
     cdf, cdf_grid : ndarray, shapes (K, G) and (G,)
         Share of the pairs of samples whose consensus index is at most the grid value.
     delta_area : ndarray, shape (K,)
         Relative growth of the area under the CDF; the first entry is the area itself.
-    scores : ndarray, shape (K,)
-        The smaller of the excesses of stability and crossing over the null: 0 is like noise, 1 is
-        perfect.
-    threshold : float
-        The score that structure must reach.
     recommended : int
         The number of clusters to take; 1 if there is no structure.
-    structure : bool
-        Whether the members agree more than on data without structure. Also True if this could not be
-        tested: see ``tested``.
+    supported : tuple of int
+        Every number of clusters that there is evidence for, ascending; empty without structure. A
+        coarse and a fine partition may both be supported.
+    p_value : float
+        The probability of as much evidence without structure; NaN if it cannot be tested.
     reason : str
-        Why this number is recommended, in a sentence.
-    disagreement : str or None
-        What the other criteria prefer, if most prefer another k.
+        Why this number is recommended.
     labels : ndarray of int32, shape (K, n)
         The partition at each k, -1 for a sample that no member labelled.
-    null_model : str
-        The data that the null values were computed on.
     notes : tuple of str
         Remarks: what was left out or computed on a part of the samples, and whether the solver
         failed to converge at the recommended k.
@@ -64,26 +51,25 @@ class Selection:
 
     ks: NDArray[np.int64]
     criteria: dict[str, FloatArray]
-    votes: dict[str, int]
-    null: dict[str, FloatArray]
-    permuted: dict[str, FloatArray]
     cdf: FloatArray
     cdf_grid: FloatArray
     delta_area: FloatArray
-    scores: FloatArray
-    threshold: float
     recommended: int
-    structure: bool
+    supported: tuple[int, ...]
+    p_value: float
     reason: str
-    disagreement: str | None
     labels: NDArray[np.int32]
-    null_model: str
     notes: tuple[str, ...] = ()
 
     @property
+    def structure(self) -> bool:
+        """Whether there is evidence for more than one cluster."""
+        return self.recommended > 1
+
+    @property
     def tested(self) -> bool:
-        """Whether structure could be tested: with enough members and samples, and both deciding criteria."""
-        return not bool(np.isnan(self.scores).all())
+        """Whether structure could be tested."""
+        return not np.isnan(self.p_value)
 
     def labels_at(self, k: int) -> NDArray[np.int32]:
         """The partition of the samples into k clusters, k among ``ks`` or 1."""
@@ -95,14 +81,9 @@ class Selection:
         raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
 
     def table(self) -> Table:
-        """One row per k: each criterion and its null value, the score, the votes, the recommendation."""
-        columns: dict[str, Any] = {"k": self.ks}
-        for name, values in self.criteria.items():
-            columns[name] = values
-            if name in self.null:
-                columns[f"{name}_null"] = self.null[name]
-        columns["score"] = self.scores
-        columns["votes"] = np.array([self._ballots(int(k)) for k in self.ks], dtype=np.int64)
+        """One row per k: each criterion, whether k is supported, and whether it is recommended."""
+        columns: dict[str, Any] = {"k": self.ks, **self.criteria}
+        columns["supported"] = np.isin(self.ks, self.supported)
         columns["recommended"] = self.ks == self.recommended
         return Table(columns)
 
@@ -111,10 +92,12 @@ class Selection:
         record: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in _BY_NAME:
-                record.update({f"{field.name}.{name}": array for name, array in value.items()})
+            if field.name == "criteria":
+                record.update({f"criteria.{name}": array for name, array in value.items()})
             else:
-                record[field.name] = list(value) if field.name == "notes" else value
+                record[field.name] = list(value) if isinstance(value, tuple) else value
+        # JSON has no NaN
+        record["p_value"] = self.p_value if self.tested else None
         return record
 
     @classmethod
@@ -130,7 +113,7 @@ class Selection:
         >>> Selection.from_record(selection.to_record()).recommended
         2
         """
-        wanted = [field.name for field in fields(cls) if field.name not in _BY_NAME]
+        wanted = [field.name for field in fields(cls) if field.name != "criteria"]
         absent = [name for name in wanted if name not in record]
         if absent:
             raise ValueError(
@@ -140,43 +123,38 @@ class Selection:
         values: dict[str, Any] = {
             name: np.asarray(record[name]) if name in _ARRAYS else record[name] for name in wanted
         }
-        for name in _BY_NAME:
-            values[name] = {
-                key.removeprefix(f"{name}."): np.asarray(array)
-                for key, array in record.items()
-                if key.startswith(f"{name}.")
-            }
+        values["criteria"] = {
+            key.removeprefix("criteria."): np.asarray(array)
+            for key, array in record.items()
+            if key.startswith("criteria.")
+        }
         _check_values(values)
-        values["votes"] = {str(name): int(vote) for name, vote in values["votes"].items()}
         values["recommended"] = int(values["recommended"])
-        values["structure"] = bool(values["structure"])
-        values["threshold"] = float(values["threshold"])
+        values["supported"] = tuple(int(k) for k in values["supported"])
+        values["p_value"] = float("nan" if values["p_value"] is None else values["p_value"])
         values["notes"] = tuple(values["notes"])
         return cls(**values)
 
     def headline(self) -> str:
         """The recommendation in a few words."""
-        if not self.structure or self.recommended == 1:
-            return "No stable structure"
-        return f"{self.recommended} clusters" + ("" if self.tested else ", not tested")
+        if not self.structure:
+            return "No structure was found" if self.tested else "Structure could not be tested"
+        others = [k for k in self.supported if k != self.recommended]
+        also = f" ({listed_ks(others)} supported, too)" if others else ""
+        return f"{self.recommended} clusters{also}{'' if self.tested else ', not tested'}"
 
     def sentences(self) -> list[str]:
-        """The reason, the disagreement if any, the null model and the notes."""
-        sentences = [self.reason, self.disagreement, f"Null: {self.null_model}.", *self.notes]
-        return [text for text in sentences if text]
+        """The reason and the notes."""
+        return [self.reason, *self.notes]
 
     def columns(self) -> list[list[str]]:
-        """The criteria as text for a narrow table: a heading, one cell per k, and the vote."""
+        """The criteria as text for a narrow table: a heading, and one cell per k."""
         columns = []
         for name, values in self.criteria.items():
-            criterion = CRITERIA.get(name)
-            heading = name if criterion is None else criterion.short
-            columns.append([heading, *map(_as_text, values), str(self.votes.get(name, "-"))])
-            if criterion is not None and criterion.beside_null and name in self.null:
-                columns.append(["null", *map(_as_text, self.null[name]), ""])
-        columns.append(["score", *map(_as_text, self.scores), ""])
-        columns.append(["votes", *(str(self._ballots(int(k))) for k in self.ks), ""])
-        return columns
+            heading = CRITERIA[name].short if name in CRITERIA else name
+            columns.append([heading, *map(_as_text, values)])
+        is_supported = np.isin(self.ks, self.supported)
+        return [*columns, ["supported", *("yes" if yes else "no" for yes in is_supported)]]
 
     def __str__(self) -> str:
         wrapped = [line for text in self.sentences() for line in textwrap.wrap(text, WIDTH)]
@@ -185,7 +163,7 @@ class Selection:
     def _lines(self) -> list[str]:
         """The criteria as aligned text."""
         marked = [f"{k}{'*' if k == self.recommended else ' '}" for k in self.ks]
-        columns = [["k", *marked, "vote"], *self.columns()]
+        columns = [["k", *marked], *self.columns()]
         widths = [max(map(len, column)) for column in columns]
         return [
             " ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -198,9 +176,6 @@ class Selection:
             f"ks={self.ks.min()}..{self.ks.max()}, criteria={', '.join(self.criteria)})"
         )
 
-    def _ballots(self, k: int) -> int:
-        return sum(vote == k for vote in self.votes.values())
-
 
 def _check_values(values: Mapping[str, Any]) -> None:
     """Raise ValueError if a value has the wrong type, or a length that does not match ``ks``."""
@@ -208,10 +183,9 @@ def _check_values(values: Mapping[str, Any]) -> None:
     if ks.ndim != 1 or ks.size == 0 or ks.dtype.kind not in "iu":
         raise ValueError("ks of the selection must be a list of whole numbers")
     shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
-        name: (values[name], ks.shape) for name in ("delta_area", "scores")
+        f"criteria.{name}": (array, ks.shape) for name, array in values["criteria"].items()
     }
-    for group in _BY_NAME:
-        shapes |= {f"{group}.{name}": (array, ks.shape) for name, array in values[group].items()}
+    shapes["delta_area"] = values["delta_area"], ks.shape
     shapes["cdf_grid"] = grid, (grid.size,)
     shapes["cdf"] = values["cdf"], (ks.size, grid.size)
     shapes["labels"] = values["labels"], (ks.size, *values["labels"].shape[1:2])
@@ -220,9 +194,8 @@ def _check_values(values: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} of the selection must hold one number for each k")
     if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
         raise ValueError("labels of the selection must be whole numbers, one row per k")
-    texts = [values["reason"], values["null_model"], values["disagreement"] or "", *values["notes"]]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("reason, disagreement, null_model and notes of the selection must be text")
+    if not all(isinstance(text, str) for text in (values["reason"], *values["notes"])):
+        raise ValueError("reason and notes of the selection must be text")
 
 
 def _as_text(value: float) -> str:

@@ -15,24 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
-from sklearn.covariance import ledoit_wolf
 
 from coterie.core.text import counted, listed
-from coterie.core.threads import one_blas_thread, one_thread
+from coterie.core.threads import one_thread
 from coterie.generate.mixtures import principal_components
 from coterie.generate.steps import fill_steps
+from coterie.select.separation import halved, separation
 
 # maximum number of rows on which clusters are compared with clusters of clouds
 MAX_ROWS = 1_000
 N_CLOUDS = 20
 # clusters are separated if they score above the mean of the clouds by this many standard deviations
 DEVIATIONS = 2.0
-# how often the samples are split into halves
-N_SPLITS = 3
-# a cluster with fewer samples in one half is left out, because they cannot show a border
-MIN_TESTED = 5
-# middles of the zones, between the centres at 0 and 1, in which the border between two clusters may lie
-ZONES = (0.5, 0.375, 0.625)
 # columns decide alone if a tenth of them, or one, carries this share of the squared distances; a category may
 # decide alone if this share of the samples has the most frequent value of its cluster
 NEARLY_ALL = 0.95
@@ -80,120 +74,7 @@ def _separations(
     The line through the centres of two pieces of a bent cluster leaves the cluster, and few samples
     lie in the middle of it. Halves of the pieces are less bent.
     """
-    return np.array([separation(X, labels, rng), separation(X, labels, rng, _halved(X, labels))])
-
-
-def _halved(X: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cells: every cluster that is large enough, cut at its centre across its longest axis."""
-    cells = 2 * labels
-    for label in np.flatnonzero(np.bincount(labels) >= 4 * MIN_TESTED):
-        rows = np.flatnonzero(labels == label)
-        centred = X[rows] - X[rows].mean(axis=0)
-        with one_blas_thread():
-            axis = np.linalg.svd(centred, full_matrices=False)[2][0]
-        cells[rows] += centred @ axis > 0
-    return np.unique(cells, return_inverse=True)[1].astype(np.int64)
-
-
-def separation(
-    X: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    rng: np.random.Generator,
-    cells: NDArray[np.int64] | None = None,
-) -> float:
-    """How much sparser the borders between clusters are than both of their sides.
-
-    The samples are split into halves. One half gives, for each two clusters, the line through their
-    centres; the other half gives the counts of samples near either centre and in the middle between
-    them. Their difference, divided by its standard deviation, is about 0 or less in a single cloud, and
-    grows with the depth of the valley between the clusters and with the number of samples. A cluster
-    counts with the neighbour that it is least separated from.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-    labels : ndarray of int, shape (n,)
-        From 0 to the number of clusters minus 1.
-    rng : numpy Generator
-    cells : ndarray of int, shape (n,), optional
-        Parts of the clusters. If they are given, cells of different clusters are compared, and a
-        cluster counts with the cell that is least separated.
-
-    Returns
-    -------
-    float
-        The mean over samples and splits; NaN if fewer than two clusters have at least five samples in
-        each half.
-    """
-    cells = labels if cells is None else cells
-    cluster_of = np.zeros(int(cells.max()) + 1, dtype=np.int64)
-    cluster_of[cells] = labels
-    values = []
-    for _ in range(N_SPLITS):
-        order = rng.permutation(len(X))
-        # every second sample of each cell
-        order = order[np.argsort(cells[order], kind="stable")]
-        first, second = order[::2], order[1::2]
-        one = _half_separation(X[first], cells[first], X[second], cells[second], cluster_of)
-        other = _half_separation(X[second], cells[second], X[first], cells[first], cluster_of)
-        values.append((one + other) / np.sqrt(2))
-    return float(np.mean(values))
-
-
-def _half_separation(
-    known: NDArray[np.float64],
-    known_cells: NDArray[np.int64],
-    tested: NDArray[np.float64],
-    tested_cells: NDArray[np.int64],
-    cluster_of: NDArray[np.int64],
-) -> float:
-    """The separation of the clusters of ``tested`` along lines through the centres of ``known``."""
-    sizes = np.bincount(known_cells)
-    large = np.flatnonzero(sizes >= MIN_TESTED)
-    clusters, cluster = np.unique(cluster_of[large], return_inverse=True)
-    if len(clusters) < 2:
-        return float("nan")
-    centres = np.stack([known[known_cells == cell].mean(axis=0) for cell in large])
-    kept = np.isin(known_cells, large)
-    deviations = known[kept] - centres[np.searchsorted(large, known_cells[kept])]
-    within = ledoit_wolf(deviations, assume_centered=True)[0]
-    # clusters of identical samples have no spread
-    within += np.eye(len(within)) * (1e-9 * np.trace(within) or 1.0)
-    # in this metric all directions within clusters are equally wide, as in linear discriminant analysis
-    weighted = np.linalg.solve(within, centres.T)
-    products = centres @ weighted
-    own = np.diag(products)
-    distances = own[:, None] + own[None, :] - 2 * products
-
-    def counts(
-        points: NDArray[np.float64], cells: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Samples near the first of two centres, and in each zone between them."""
-        near_own, near_other = np.zeros((2, len(large), len(large)), dtype=np.int64)
-        between = np.zeros((len(ZONES), len(large), len(large)), dtype=np.int64)
-        for i, cell in enumerate(large):
-            projected = points[cells == cell] @ weighted
-            with np.errstate(divide="ignore", invalid="ignore"):
-                # 0 at the own centre, 1 at the other
-                position = (projected - projected[:, [i]] - (products[i] - own[i])) / distances[i]
-            near_own[i] = (np.abs(position) <= 0.25).sum(axis=0)
-            near_other[i] = (np.abs(position - 1) <= 0.25).sum(axis=0)
-            for zone, middle in enumerate(ZONES):
-                between[zone, i] += (np.abs(position - middle) < 0.125).sum(axis=0)
-                between[zone, :, i] += (np.abs(1 - position - middle) < 0.125).sum(axis=0)
-        return near_own + near_other.T, between
-
-    # the border is nearer to the smaller cluster; the known half shows where
-    border = counts(known, known_cells)[1].argmin(axis=0)[None]
-    beside, between = counts(tested, tested_cells)
-    at_border = np.take_along_axis(between, border, axis=0)[0]
-    # a zone is half as wide as a side
-    depth = (beside - 2 * at_border) / np.sqrt(np.maximum(beside + 4 * at_border, 1))
-    depth = np.minimum(depth, depth.T)
-    depth[cluster[:, None] == cluster[None, :]] = np.inf
-    weakest = np.full(len(clusters), np.inf)
-    np.minimum.at(weakest, cluster, depth.min(axis=1))
-    return float(np.average(weakest, weights=np.bincount(cluster, weights=sizes[large])))
+    return np.array([separation(X, labels, rng), separation(X, labels, rng, halved(X, labels))])
 
 
 def category_doubt(

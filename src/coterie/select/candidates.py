@@ -1,0 +1,147 @@
+"""Partitions of features into k clusters, of several shapes, to test whether their clusters are separated.
+
+Every partition starts from Ward's tree of the samples, or of their spectral embedding, so that it depends on
+the samples only and not on a seed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.cluster.hierarchy import fcluster
+from scipy.cluster.hierarchy import linkage as tree_of
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+from coterie.core.random import fix_signs
+from coterie.core.threads import one_thread
+from coterie.core.types import FloatArray, IntArray
+from coterie.generate.mixtures import MIN_VARIANCE
+from coterie.select.separation import neighbour_graph
+
+# above this many clusters only k-means and spectral partitions are made, because mixtures take long
+MAX_MIXTURE = 15
+
+
+class Candidates:
+    """Partitions of samples into any number of clusters, from 2 to ``largest``.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    largest : int
+        Below n.
+    """
+
+    def __init__(self, X: FloatArray, largest: int) -> None:
+        self.X = X
+        self.largest = largest
+        self._tree = tree_of(X, "ward")
+
+    @cached_property
+    def graph(self) -> sparse.csr_matrix:
+        """The nearest neighbours of each sample."""
+        return neighbour_graph(self.X)
+
+    @cached_property
+    def _embedding(self) -> FloatArray:
+        return _embedding(self.graph, self.largest)
+
+    def kmeans(self, k: int) -> IntArray:
+        """Round clusters."""
+        return _kmeans(self.X, _cut(self._tree, k))
+
+    def spectral(self, k: int) -> IntArray:
+        """Clusters of any shape, if few samples have neighbours in another cluster."""
+        vectors = self._embedding[:, : k - 1]
+        return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
+
+    def of(self, k: int) -> Iterator[IntArray]:
+        """All partitions into at most k clusters, without repetition."""
+        seen: set[bytes] = set()
+        for labels in self._of(k):
+            codes = _by_first(labels)
+            if codes.tobytes() not in seen:
+                seen.add(codes.tobytes())
+                yield codes
+
+    def _of(self, k: int) -> Iterator[IntArray]:
+        round_clusters = self.kmeans(k)
+        yield round_clusters
+        of_any_shape = self.spectral(k)
+        yield of_any_shape
+        if k <= MAX_MIXTURE:
+            yield _mixture(self.X, round_clusters, "tied")
+            yield _mixture(self.X, round_clusters, "full")
+            yield _mixture(self.X, of_any_shape, "tied")
+
+
+def _by_first(labels: IntArray) -> IntArray:
+    """Labels numbered in the order in which they appear."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
+
+
+def _cut(tree: FloatArray, k: int) -> IntArray:
+    return np.unique(fcluster(tree, k, "maxclust"), return_inverse=True)[1].astype(np.int64)
+
+
+def _embedding(graph: sparse.csr_matrix, count: int) -> FloatArray:
+    """The leading eigenvectors of the graph's random walk, without the constant one."""
+    edges = ((graph + graph.T) / 2).toarray()
+    root = np.sqrt(edges.sum(axis=1))
+    edges /= root[:, None] * root[None, :]
+    n = len(edges)
+    with one_thread():
+        _, vectors = linalg.eigh(edges, subset_by_index=(max(n - count, 0), n - 2))
+    return np.asarray(fix_signs(vectors[:, ::-1]) / root[:, None] * np.sqrt((root**2).sum()))
+
+
+def _centres(X: FloatArray, labels: IntArray) -> FloatArray:
+    return np.stack([X[labels == label].mean(axis=0) for label in range(int(labels.max()) + 1)])
+
+
+def _kmeans(X: FloatArray, start: IntArray) -> IntArray:
+    """K-means from the centres of a partition."""
+    centres = _centres(X, start)
+    with warnings.catch_warnings(), one_thread():
+        # fewer distinct rows than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return KMeans(len(centres), init=centres, n_init=1).fit(X).labels_.astype(np.int64)
+
+
+def _mixture(X: FloatArray, start: IntArray, covariance: str) -> IntArray:
+    """A Gaussian mixture from the clusters of a partition."""
+    centres = _centres(X, start)
+    deviations = X - centres[start]
+    least = MIN_VARIANCE * np.eye(X.shape[1])
+    pooled = deviations.T @ deviations / len(X) + least
+    precisions = np.linalg.inv(pooled)
+    if covariance == "full":
+        # shrunk towards the pooled covariance, as if each cluster had one more sample per column
+        scatters = [deviations[start == i].T @ deviations[start == i] for i in range(len(centres))]
+        counts = np.bincount(start) + X.shape[1]
+        precisions = np.stack(
+            [
+                np.linalg.inv((scatter + X.shape[1] * pooled) / count)
+                for scatter, count in zip(scatters, counts, strict=True)
+            ]
+        )
+    mixture = GaussianMixture(
+        len(centres),
+        covariance_type=covariance,
+        reg_covar=MIN_VARIANCE,
+        init_params="random_from_data",
+        weights_init=np.bincount(start) / len(X),
+        means_init=centres,
+        precisions_init=precisions,
+        random_state=0,
+    )
+    with warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mixture.fit(X).predict(X).astype(np.int64)

@@ -1,0 +1,171 @@
+"""The number of clusters of features: the largest number whose clusters are all separated from each other.
+
+For every k several partitions into k clusters are made (candidates.py). Two clusters are separated if
+hardly any sample of one has a neighbour in the other, or if fewer samples lie at the border between them than
+on both sides of it (separation.py). A number of clusters is supported if there is a partition in which every
+two clusters are separated. Before, the features are tested against single clouds (clouds.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from coterie.core.types import FloatArray, IntArray
+from coterie.generate.mixtures import principal_components
+from coterie.generate.steps import fill_steps
+from coterie.select.candidates import Candidates
+from coterie.select.choice import LEVEL, Choice, listed_ks
+from coterie.select.clouds import cloud_p_value
+from coterie.select.separation import (
+    border_ratios,
+    depths,
+    discriminant_space,
+    least_size,
+    neighbour_graph,
+)
+
+# maximum number of samples on which partitions are compared
+MAX_ROWS = 1_000
+# a uniform move of at most this many standard deviations adds no more variance than the column has
+MAX_MOVE = np.sqrt(3.0)
+# depth of a valley that a normal number exceeds with the probability LEVEL
+MIN_DEPTH = 1.645
+# two clusters are separated, whatever the depth, if the ratio of neighbours across and inside is below this
+CLEAR_RATIO = 0.3
+# otherwise the mean of the ratios of the features and in the discriminant space must be below this
+MAX_RATIO = 0.7
+# partitions into more clusters are tried too, because some clusters may hold outliers only
+OUTLIER_CLUSTERS = 5
+# samples that each cluster has on average in the partitions that are tried
+SAMPLES_PER_CLUSTER = 8
+# splits into halves, if the first one does not show that two clusters touch
+MORE_SPLITS = 5
+
+
+def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choice:
+    """The number of clusters among ``ks`` that the features support, or 1.
+
+    The order of the samples does not matter.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n, d)
+    ks : ndarray of int
+    rng : numpy Generator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie.datasets import load
+    >>> from coterie.select.feature_structure import choose_from_features
+    >>> X = load("blobs").X
+    >>> choose_from_features(X, np.arange(2, 11), np.random.default_rng(0)).recommended
+    5
+    """
+    sample, columns = _principal_sample(X, rng)
+    top = int(ks.max())
+    p_value = cloud_p_value(columns, rng) if sample.shape[1] else float("nan")
+    separated = _separated_ks(sample, top, rng)
+    supported = tuple(k for k in separated if k in ks)
+    span = f"{max(2, int(ks.min()))} to {top}"
+    if np.isnan(p_value):
+        reason = (
+            f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
+            "Treat the data as one cluster."
+        )
+        return Choice(1, (), p_value, reason)
+    if p_value >= LEVEL:
+        reason = (
+            "There is no structure: the clusters are not better separated than those of a single "
+            f"cloud with the same spread (p = {p_value:.2f}). Treat the data as one cluster."
+        )
+        return Choice(1, (), p_value, reason)
+    if not supported:
+        reason = (
+            f"The data differ from a single cloud (p = {p_value:.2f}), but in every partition into "
+            f"{span} clusters some clusters run into each other: a continuum, not groups. Treat the "
+            "data as one cluster."
+        )
+        return Choice(1, (), p_value, reason)
+    best = max(supported)
+    reason = (
+        f"All {best} clusters are separated: fewer samples lie at their borders than on both sides. "
+        f"In a single cloud this is improbable (p = {p_value:.2f})."
+    )
+    others = [k for k in supported if k != best]
+    if others:
+        reason += (
+            f" Partitions into {listed_ks(others)} clusters are separated, too; the finest one is "
+            "recommended."
+        )
+    notes: tuple[str, ...] = ()
+    if best == top and top < max(separated, default=top):
+        notes = (f"k = {top} is the largest number compared, and larger ones are supported, too.",)
+    return Choice(best, supported, p_value, reason, notes)
+
+
+def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Principal components of the samples, or of a part of them; and the columns, or the components again.
+
+    The order of the rows depends on their values only. The columns are returned if no component was left
+    out.
+    """
+    # a fixed direction gives dense and sparse matrices the same order
+    if sparse.issparse(X):
+        X = X.tocsr()
+    order = np.argsort(X @ np.random.default_rng(0).standard_normal(X.shape[1]), kind="stable")
+    rows = np.arange(len(order))
+    if len(order) > MAX_ROWS:
+        rows = np.sort(rng.choice(len(order), MAX_ROWS, replace=False))
+    chosen = X[order[rows]]
+    dense = (chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)).astype(np.float64)
+    if not dense.std(axis=0).any():
+        return np.zeros((len(dense), 0)), dense
+    dense = fill_steps(dense, rng, MAX_MOVE)
+    mean, components = principal_components(dense, 0)
+    scores = (dense - mean) @ components
+    return scores, dense if scores.shape[1] == dense.shape[1] else scores
+
+
+def _separated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int]:
+    """Numbers of clusters for which a partition into separated clusters was found, ascending."""
+    n = len(X)
+    largest = min(top + OUTLIER_CLUSTERS, n // SAMPLES_PER_CLUSTER)
+    if largest < 2 or X.shape[1] == 0:
+        return []
+    candidates = Candidates(X, largest)
+    seeds = rng.integers(2**63, size=largest + 1)
+    found = set()
+    for k in range(2, largest + 1):
+        # a seed for each k, so that the range of k does not matter
+        source = np.random.default_rng(seeds[k])
+        for labels in candidates.of(k):
+            count = int((np.bincount(labels) >= least_size(n)).sum())
+            if count not in found and is_separated(candidates, labels, source):
+                found.add(count)
+    return sorted(found)
+
+
+def is_separated(candidates: Candidates, labels: IntArray, rng: np.random.Generator) -> bool:
+    """Whether every two clusters that are large enough are separated."""
+    X = candidates.X
+    large = np.flatnonzero(np.bincount(labels) >= least_size(len(X)))
+    if len(large) < 2:
+        return False
+    pairs = tuple(large[i] for i in np.triu_indices(len(large), 1))
+    ratios = border_ratios(candidates.graph, X, labels)[pairs]
+    clear = ratios < CLEAR_RATIO
+    if clear.all():
+        return True
+    # most partitions are rejected by a single split
+    if not (clear | (depths(X, labels, rng, 1)[pairs] > 0)).all():
+        return False
+    deep = depths(X, labels, rng, MORE_SPLITS)[pairs] > MIN_DEPTH
+    if not (clear | deep).all():
+        return False
+    space = discriminant_space(X, labels)
+    from_classes = border_ratios(neighbour_graph(space), space, labels)[pairs]
+    return bool((clear | (np.sqrt(ratios * from_classes) < MAX_RATIO)).all())
