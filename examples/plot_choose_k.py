@@ -2,11 +2,11 @@
 Choosing the number of clusters
 ===============================
 
-Eight criteria over k, each with its value for data without structure.
+The recommended number, and eight criteria that describe the partition at each number.
 """
 
 # %%
-# Five round clusters. One call computes everything; the dashed lines are the null model.
+# Five round clusters. One call computes everything. The criteria do not decide which number is recommended.
 
 import matplotlib.pyplot as plt
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 
-# With fewer members, two halves of them differ too much to choose k.
+# With fewer members, the criteria that compare halves of them vary much.
 CHOOSING_MEMBERS = 30
 # Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
 SMALL_SHARE = 0.01
@@ -107,10 +107,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, "auto", (low, high) or None, default None
-        Number of clusters. "auto" chooses it from 2 to 10 as :func:`coterie.select.select_k` does, and
-        a pair (low, high) from that range; both choose one cluster if the data have no structure. None
-        leaves the choice to the solver. The default solver is then EAC, which cuts its dendrogram at
-        the longest lifetime.
+        Number of clusters. "auto" chooses it as :func:`coterie.select.select_k` does, from 2 to 10, or
+        up to 30 if the features support more; a pair (low, high) chooses from that range. Both choose
+        one cluster if the data have no structure. None leaves the choice to the solver. The default
+        solver is then EAC, which cuts its dendrogram at the longest lifetime.
     n_members : int, default 60
         Number of clusterings to generate. With 60, two runs on the same table differ less than half as
         much as two starts of k-means.

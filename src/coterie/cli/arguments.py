@@ -400,8 +400,8 @@ COMMANDS = {
     "select": _Command(
         "_questions",
         "recommend a number of clusters",
-        "Try several numbers of clusters, compare them by several criteria and with data without "
-        "structure, and recommend one, or say that there is no structure.",
+        "Recommend the number of clusters that the data support, or say that there is no structure. "
+        "A table shows several criteria for each number.",
         (
             *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--scale"),
             *("--categories", "--impute", "--members", "--transpose"),
@@ -419,7 +419,8 @@ COMMANDS = {
                 "type": _cluster_range,
                 "default": AUTO,
                 "metavar": "LOW-HIGH",
-                "help": f"numbers to try (default: {AUTO[0]}-{AUTO[1]})",
+                "help": f"numbers to try (default: {AUTO[0]}-{AUTO[1]}; features that support more "
+                "clusters are tried up to 30)",
             },
             "-o --output": FILE | {"help": "write the table of criteria: .csv, .tsv or .parquet"},
         },

@@ -26,7 +26,7 @@ def percent(share: float) -> str:
 
 
 def no_structure(reading: Reading) -> bool:
-    """Whether the choice of k concluded that the data have no stable clusters."""
+    """Whether the choice of k found no structure."""
     selection = reading.result.selection
     return selection is not None and not selection.structure
 

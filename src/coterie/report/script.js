@@ -424,8 +424,8 @@
     return ticks;
   }
 
-  // series: {name, values, colour, dashed, faint}; null values leave a gap
-  function lines(width, { xs, series, xName, whole, low, high, at, mark: marked, tall = 200, bars = false, log = false }) {
+  // series: {name, values, colour, plain}; null values leave a gap, and plain curves have no points
+  function lines(width, { xs, series, xName, whole, low, high, at, tall = 200, bars = false, log = false }) {
     const [right, top, bottom] = [12, 10, 36];
     const height = tall;
     const flat = series.flatMap((one) => one.values).filter((value) => value !== null && Number.isFinite(value));
@@ -474,12 +474,11 @@
         path += `${open ? "L" : "M"}${px(xs[index]).toFixed(1)},${py(value).toFixed(1)}`;
         open = true;
       });
-      node.append(shape("path", { d: path, class: one.dashed ? "curve dashed" : "curve" }, { stroke: one.colour }));
-      if (xs.length <= 30 && !one.dashed && !one.plain) {
+      node.append(shape("path", { d: path, class: "curve" }, { stroke: one.colour }));
+      if (xs.length <= 30 && !one.plain) {
         one.values.forEach((value, index) => {
           if (value === null) return;
-          const best = marked === xs[index];
-          node.append(shape("circle", { cx: px(xs[index]), cy: py(value), r: best ? 5.5 : 2.8, class: best ? "best" : "" }, { fill: one.colour }));
+          node.append(shape("circle", { cx: px(xs[index]), cy: py(value), r: 2.8 }, { fill: one.colour }));
         });
       }
     }

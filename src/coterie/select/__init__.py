@@ -1,4 +1,4 @@
-"""Choosing the number of clusters: several criteria, a null model, and a recommendation."""
+"""Choosing the number of clusters: a recommendation, the evidence for it, and criteria at every number."""
 
 from coterie.select.compare import select_k
 from coterie.select.selection import Selection

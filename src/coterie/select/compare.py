@@ -1,4 +1,4 @@
-"""select_k: compare numbers of clusters by every criterion, in one pass over one ensemble."""
+"""select_k: choose the number of clusters, and measure every criterion at each one."""
 
 from __future__ import annotations
 

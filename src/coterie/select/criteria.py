@@ -1,4 +1,6 @@
-"""The criteria for the number of clusters: one record each, and what they are measured on.
+"""Criteria that describe the partitions at each number of clusters: one record each, and what they measure.
+
+They do not decide which number is recommended.
 
 To add a criterion, write a function that measures it on :class:`Cuts` and a record in ``CRITERIA``;
 ``select_k``, the terminal, the report and the plots read everything else from the record.
@@ -236,7 +238,7 @@ def eigengaps(ensemble: Ensemble, ks: IntArray, memory_budget: Budget = None) ->
 
 @dataclass(frozen=True)
 class Criterion:
-    """One way to judge numbers of clusters.
+    """One way to describe the partition at each number of clusters.
 
     Attributes
     ----------

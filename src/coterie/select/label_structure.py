@@ -260,10 +260,9 @@ class LatentClasses:
 
 @dataclass(frozen=True)
 class Curve:
-    """Latent classes for 1, 2, ... classes, and the dependence of the members inside them."""
+    """The dependence of the members inside 1, 2, ... latent classes, and what chance may leave of it."""
 
     labels: Labels
-    fits: tuple[LatentClasses, ...]
     dependence: FloatArray
     chance: float
 
@@ -273,29 +272,28 @@ class Curve:
         ensemble = labels.ensemble
         apart = 1.0 - coassociation(ensemble)
         dendrogram = weighted_linkage(apart.copy(), labels.weights, overwrite=True)
-        fits: list[LatentClasses] = []
+        fit: LatentClasses | None = None
         values = []
         chance = 0.0
         for k in range(1, min(max_k + 1, ensemble.n_microclusters) + 1):
             starts = [dendrogram.cut(k)]
-            if fits:
-                starts += _splits(labels, apart, fits[-1])
-            best = max(
+            if fit is not None:
+                starts += _splits(labels, apart, fit)
+            fit = max(
                 (LatentClasses.fit(labels, start, k) for start in starts),
-                key=lambda fit: fit.log_likelihood,
+                key=lambda fitted: fitted.log_likelihood,
             )
-            fits.append(best)
-            classes = best.classify(labels.incidence)
+            classes = fit.classify(labels.incidence)
             dependence, expected = dependence_inside(labels, classes, k)
             values.append(dependence)
             if k == 1:
                 chance = CHANCE * np.sqrt(2 * expected)
-        return cls(labels, tuple(fits), np.array(values), float(chance))
+        return cls(labels, np.array(values), float(chance))
 
     @property
     def max_k(self) -> int:
         """The largest number of classes that was fitted."""
-        return len(self.fits)
+        return len(self.dependence)
 
     @cached_property
     def unexplained(self) -> FloatArray:
