@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import pytest
@@ -21,10 +20,7 @@ def folder(tmp_path_factory, iris, hostile):
     report.write(hostile, path / "hostile.html", title=SCRIPT)
     data = load("iris")
     model = ConsensusClustering(3, n_members=12, random_state=0).fit(data.X)
-    with warnings.catch_warnings():
-        # that the criteria disagree makes the page fuller
-        warnings.simplefilter("ignore", UserWarning)
-        selection = select_k(model.ensemble_, k=range(2, 12), random_state=0)
+    selection = select_k(model.ensemble_, k=range(2, 12), random_state=0)
     report.write(replace(iris, selection=selection), path / "full.html")
     alone = ConsensusClustering(1, n_members=12, random_state=0).fit(data.X)
     report.write(Result.of(alone, X=data.X), path / "one.html")
