@@ -4,7 +4,7 @@ The separation of their clusters is compared with that of clusters of random clo
 have the same number of samples and the same variances. Three kinds of clouds are fitted, and the one with the
 best likelihood (by Akaike's criterion) is drawn from: elliptical contours with tails as heavy as the data's
 (Student's t, or normal), independent principal components, and independent columns. Each component or column
-has the histogram of the data, smoothed to a single peak.
+has the histogram of the data, smoothed to a single peak or flat.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 from scipy.optimize import isotonic_regression
+from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coterie.core.threads import one_blas_thread
 from coterie.core.types import FloatArray
@@ -30,10 +31,9 @@ ROUND_KS = (2, 3, 4, 6, 8)
 ANY_SHAPE_KS = (2, 3, 4)
 # samples that each cluster needs on average
 MIN_SAMPLES = 10
-# Student's t has no variance at 2 degrees of freedom
-MIN_FREEDOM = 2.5
-# with more degrees of freedom, Student's t is hardly distinguished from the normal distribution
-NEARLY_NORMAL = 100
+# degrees of freedom of Student's t that are tried, and steps of its fit
+FREEDOM = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, np.inf)
+EM_STEPS = 20
 
 Draw = Callable[[np.random.Generator], FloatArray]
 
@@ -98,8 +98,12 @@ def _separations(X: FloatArray, rng: np.random.Generator) -> FloatArray:
     any_shape_ks = [k for k in ANY_SHAPE_KS if k * MIN_SAMPLES <= len(X)]
     candidates = Candidates(X, max(any_shape_ks))
     values = []
-    for k in round_ks:
-        value = separation(X, candidates.kmeans(k), rng, n_splits=1)
+    # parallel clusters that are long are round only if all directions are equally wide
+    equally_wide = Candidates(X / X.std(axis=0), max(any_shape_ks))
+    partitions = [candidates.kmeans(k) for k in round_ks]
+    partitions += [equally_wide.kmeans(k) for k in any_shape_ks]
+    for labels in partitions:
+        value = separation(X, labels, rng, n_splits=1)
         # without two clusters of enough samples there is no border
         values.append(-1.0 if np.isnan(value) else value)
     for k in any_shape_ks:
@@ -123,17 +127,21 @@ def _principal(X: FloatArray) -> FloatArray:
 
 
 def _independent_cloud(X: FloatArray) -> Cloud:
-    """Independent columns with the histograms of those of X, smoothed to a single peak."""
+    """Independent columns with the histograms of those of X, flat or smoothed to a single peak."""
     n, d = X.shape
     n_bins = int(np.clip(np.sqrt(n), 5, 25))
     shares, edges = [], []
     criterion = 0.0
     for column in X.T:
         counts, borders = np.histogram(column, bins=n_bins)
-        smooth = one_peak(counts.astype(np.float64))
-        share = smooth / smooth.sum()
-        likely = counts * np.log(np.maximum(share, 1e-12) / np.diff(borders))
-        criterion += 2 * len(np.unique(smooth)) - 2 * float(likely[counts > 0].sum())
+        # the peak of a flat histogram would be chance
+        fits = []
+        for smooth in (np.ones(n_bins), one_peak(counts.astype(np.float64))):
+            share = smooth / smooth.sum()
+            likely = counts * np.log(np.maximum(share, 1e-12) / np.diff(borders))
+            fits.append((2 * len(np.unique(smooth)) - 2 * float(likely.sum()), share))
+        best, share = min(fits, key=lambda fit: fit[0])
+        criterion += best
         shares.append(share)
         edges.append(borders)
     spread = X.std(axis=0)
@@ -170,31 +178,35 @@ def one_peak(counts: FloatArray) -> FloatArray:
 
 
 def _elliptical_cloud(X: FloatArray) -> Cloud:
-    """Student's t with the variances and the kurtosis of X, or a normal distribution."""
+    """Student's t, or a normal distribution, with the degrees of freedom of the greatest likelihood."""
     n, d = X.shape
-    spread = X.std(axis=0)
-    squares = ((X / spread) ** 2).sum(axis=1)
-    # (freedom - 2) / (freedom - 4) for Student's t, 1 for the normal distribution
-    kurtosis = float((squares**2).mean()) / (d * (d + 2))
-    freedom = np.inf if kurtosis <= 1 else max(MIN_FREEDOM, (4 * kurtosis - 2) / (kurtosis - 1))
-    if freedom > NEARLY_NORMAL:
-        freedom = np.inf
-        likely = -0.5 * (d * np.log(2 * np.pi) + squares)
-    else:
-        # the scale at which Student's t has variance 1
-        scale = (freedom - 2) / freedom
-        likely = (
-            special.gammaln((freedom + d) / 2)
-            - special.gammaln(freedom / 2)
-            - 0.5 * d * np.log(freedom * np.pi * scale)
-            - 0.5 * (freedom + d) * np.log1p(squares / (freedom * scale))
-        )
-    criterion = 2 * (d + 1) - 2 * float(likely.sum() - n * np.log(spread).sum())
+    fits = [_student(X, freedom) for freedom in FREEDOM]
+    likely, spread, freedom = max(fits, key=lambda fit: fit[0])
+    # sample variances of many columns vary more than the true ones, and those of the drawn cloud once more
+    shrinkage = ledoit_wolf_shrinkage(X / spread.max())
+    variance = (1 - shrinkage) * spread**2 + shrinkage * np.mean(spread**2)
 
     def draw(rng: np.random.Generator) -> FloatArray:
-        cloud = rng.standard_normal((n, d))
+        cloud = rng.standard_normal((n, d)) * np.sqrt(variance)
         if np.isfinite(freedom):
             cloud /= np.sqrt(rng.chisquare(freedom, n) / freedom)[:, None]
-        return np.asarray(cloud / cloud.std(axis=0) * spread)
+        return np.asarray(cloud)
 
-    return Cloud(criterion, draw)
+    return Cloud(2 * (d + 1) - 2 * likely, draw)
+
+
+def _student(X: FloatArray, freedom: float) -> tuple[float, FloatArray, float]:
+    """The log-likelihood and the scales of uncorrelated columns, and the degrees of freedom."""
+    d = X.shape[1]
+    variance = X.var(axis=0)
+    if np.isinf(freedom):
+        likely = -0.5 * (np.log(2 * np.pi * variance) + X**2 / variance).sum()
+        return float(likely), np.sqrt(variance), freedom
+    for _ in range(EM_STEPS):
+        weights = (freedom + d) / (freedom + (X**2 / variance).sum(axis=1))
+        variance = (weights[:, None] * X**2).mean(axis=0)
+    squares = (X**2 / variance).sum(axis=1)
+    constant = special.gammaln((freedom + d) / 2) - special.gammaln(freedom / 2)
+    constant -= 0.5 * (d * np.log(freedom * np.pi) + np.log(variance).sum())
+    likely = len(X) * constant - 0.5 * (freedom + d) * np.log1p(squares / freedom).sum()
+    return float(likely), np.sqrt(variance), freedom

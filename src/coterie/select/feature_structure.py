@@ -91,8 +91,9 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
         )
         return Choice(1, (), p_value, reason)
     best = max(supported)
+    every = "Both" if best == 2 else f"All {best}"
     reason = (
-        f"All {best} clusters are separated: fewer samples lie at their borders than on both sides. "
+        f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
         f"In a single cloud this is improbable (p = {p_value:.2f})."
     )
     others = [k for k in supported if k != best]
