@@ -107,10 +107,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, "auto", (low, high) or None, default None
-        Number of clusters. "auto" chooses it as :func:`coterie.select.select_k` does, from 2 to 10, or
-        up to 30 if the features support more; a pair (low, high) chooses from that range. Both choose
-        one cluster if the data have no structure. None leaves the choice to the solver. The default
-        solver is then EAC, which cuts its dendrogram at the longest lifetime.
+        Number of clusters. "auto" chooses it from 2 to 30 as :func:`coterie.select.select_k` does, and
+        a pair (low, high) from that range; both choose one cluster if the data have no structure. None
+        leaves the choice to the solver. The default solver is then EAC, which cuts its dendrogram at
+        the longest lifetime.
     n_members : int, default 60
         Number of clusterings to generate. With 60, two runs on the same table differ less than half as
         much as two starts of k-means.
@@ -594,24 +594,29 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
         """The comparison of numbers of clusters, on members of many sizes."""
-        from coterie.select.compare import DEFAULT_KS, Plan, checked_ks, choose, select
+        from coterie.select.compare import MAX_FITTED, Plan, choose, not_fitted, select
 
         complete = self._complete(X)
-        ks = DEFAULT_KS
-        if isinstance(self.n_clusters, tuple):
-            low, high = self.n_clusters
+        ks: Any = self.n_clusters
+        if isinstance(ks, tuple):
+            low, high = ks
             ks = range(low, max(low, min(high, X.shape[0])) + 1)
-        extend = self.n_clusters == "auto"
-        choice, compared = choose(complete, checked_ks(ks, X.shape[0]), rng, extend)
+        choice, compared = choose(complete, ks, rng)
+        member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
+        # other generators may not predict, or are meant for few rows
+        fits_part = self.generator in ("auto", "kmeans")
+        aside = not_fitted(X.shape[0], member_rng) if fits_part else None
+        n_fitted = min(X.shape[0], MAX_FITTED) if fits_part else X.shape[0]
         with self._explained_rows():
             members = make_pool(
                 complete,
                 self.generator,
                 max(CHOOSING_MEMBERS, self.n_members),
-                self.member_clusters or (2, max(20, int(np.sqrt(X.shape[0])))),
-                np.random.default_rng(child_seeds(rng, 1)[0]),
+                self.member_clusters or (2, max(2 * int(compared.max()), int(np.sqrt(n_fitted)))),
+                member_rng,
                 self.n_jobs,
                 self.callback,
+                aside=aside,
                 share=self.share,
                 clusterer=self.clusterer,
             ).ensemble()

@@ -256,7 +256,7 @@ def test_some_criteria_only(five):
         ({"k": range(2, 202)}, "k contains 201"),
         ({"k": [2.5]}, "k contains 2.5"),
         ({"k": []}, "k is empty"),
-        ({"k": "auto"}, "k is 'auto'"),
+        ({"k": "best"}, "k is 'best'"),
         ({"k": [190]}, "only .* distinct label rows"),
         ({"criteria": ["pak"]}, "unknown criterion 'pak'; did you mean 'pac'"),
         ({"criteria": []}, "criteria is empty"),

@@ -308,17 +308,20 @@ def chosen_k(
     arguments: argparse.Namespace, data: Any, solver: LabelConsensus | None, stages: Stages
 ) -> Selection | None:
     """The choice of k if a range was given, else None."""
-    if not isinstance(arguments.clusters, tuple):
+    ks = arguments.clusters
+    if ks is None or isinstance(ks, int):
         return None
     from coterie.consensus import CHOOSING_MEMBERS
     from coterie.select import select_k
 
-    low, high = arguments.clusters
-    most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
+    if isinstance(ks, tuple):
+        low, high = ks
+        most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
+        ks = range(low, max(low, min(high, most)) + 1)
     stages.begin("choosing the number of clusters")
     return select_k(
         data,
-        k=range(low, max(low, min(high, most)) + 1),
+        k=ks,
         solver=solver,
         n_members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
         callback=stages.reach,

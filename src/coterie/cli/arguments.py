@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import coterie
 from coterie.core.errors import CoterieError
 
-AUTO = (2, 10)
 LONGEST_RANGE = 100
 # settings that several options share
 COLUMN_NAMES = {"nargs": "+", "action": "extend", "metavar": "COL"}
@@ -182,16 +181,19 @@ def _cluster_range(text: str) -> tuple[int, int]:
     digits = dash and low.isdecimal() and high.isdecimal()
     # int() accepts only a few thousand digits
     if not (digits and len(text) < LONGEST_RANGE and 1 <= int(low) <= int(high)):
-        raise argparse.ArgumentTypeError(
-            f"must be a range such as {AUTO[0]}-{AUTO[1]}, but is {text!r}"
-        )
+        raise argparse.ArgumentTypeError(f"must be a range such as 2-10, but is {text!r}")
     return int(low), int(high)
 
 
-def _clusters(text: str) -> int | tuple[int, int]:
+def _clusters_to_try(text: str) -> str | tuple[int, int]:
+    """The range to choose the number of clusters from."""
+    return text if text == "auto" else _cluster_range(text)
+
+
+def _clusters(text: str) -> int | str | tuple[int, int]:
     """A number of clusters, or the range to choose it from."""
     if text == "auto":
-        return AUTO
+        return text
     return _cluster_range(text) if "-" in text[1:] else _whole(1, "; auto chooses it")(text)
 
 
@@ -416,11 +418,11 @@ COMMANDS = {
             },
             "--labels": {"action": "store_true", "help": "the files hold labels, not features"},
             "-k --clusters": {
-                "type": _cluster_range,
-                "default": AUTO,
+                "type": _clusters_to_try,
+                "default": "auto",
                 "metavar": "LOW-HIGH",
-                "help": f"numbers to try (default: {AUTO[0]}-{AUTO[1]}; features that support more "
-                "clusters are tried up to 30)",
+                "help": "numbers to try (default: auto, which is 2-10, and up to 30 if features "
+                "support more)",
             },
             "-o --output": FILE | {"help": "write the table of criteria: .csv, .tsv or .parquet"},
         },

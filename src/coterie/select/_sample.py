@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +63,18 @@ class Sample:
     def extended(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """A partition of ``ensemble``, extended to the other microclusters by the members' votes."""
         n_clusters = int(labels.max()) + 1
-        given = np.full(self.whole.n_microclusters, -1)
+        given = np.zeros(self.whole.n_microclusters, dtype=np.int64)
         given[self.rows] = labels
-        known = given >= 0
-        # microclusters outside the part have weight 0, so they do not influence each other
-        part = replace(self.whole, weights=np.where(known, self.whole.weights, 0))
-        support = cluster_support(part, np.maximum(given, 0), n_clusters)
-        return np.where(known, given, support.argmax(axis=1))
+        support = cluster_support(self._weighted, given, n_clusters)
+        return np.where(self._known, given, support.argmax(axis=1))
+
+    @cached_property
+    def _known(self) -> NDArray[np.bool_]:
+        known = np.zeros(self.whole.n_microclusters, dtype=bool)
+        known[self.rows] = True
+        return known
+
+    @cached_property
+    def _weighted(self) -> Ensemble:
+        """All microclusters; those outside the part have weight 0, so they do not influence each other."""
+        return replace(self.whole, weights=np.where(self._known, self.whole.weights, 0))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.generate.columns import is_table
 from coterie.generate.features import as_features
-from coterie.generate.members import Progress, fit_members, kmeans_plans
+from coterie.generate.members import Progress, make_pool
 from coterie.generate.tables import table_features
 from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.select._sample import Sample, n_counted
@@ -41,11 +41,14 @@ from coterie.select.selection import Selection
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, solver_of
 
+# numbers of clusters that "auto" compares
 DEFAULT_KS = range(2, 11)
-# with the default numbers of clusters, features are looked at up to this number
+# features are looked at up to this number by "auto"
 MAX_DEFAULT_K = 30
 # maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
 MAX_ROWS = 1500
+# maximum number of samples on which the members that the criteria describe are fitted
+MAX_FITTED = 5_000
 
 _DOMAINS: dict[str, Domain] = {
     "resamples": Integer(2),
@@ -60,7 +63,7 @@ _DOMAINS: dict[str, Domain] = {
 
 def select_k(
     ensemble_or_X: Any,
-    k: Iterable[int] | int = DEFAULT_KS,
+    k: Iterable[int] | int | Literal["auto"] = "auto",
     *,
     groups: Sequence[Any] | None = None,
     solver: LabelConsensus | str | None = None,
@@ -84,11 +87,12 @@ def select_k(
     ensemble_or_X : Ensemble, or array, dataframe or sparse matrix of features (n x d)
         An array is taken as features: convert labels with ``Ensemble.from_labels``. A dataframe is
         encoded and scaled by :class:`coterie.generate.TableEncoder`. From features, k-means members
-        are generated for the criteria. Their numbers of clusters lie between 2 and twice the largest
-        k, or the square root of n if that is larger.
-    k : iterable of int, default 2 .. 10
+        are generated for the criteria. They are fitted on at most 5,000 samples and
+        label all of them. Their numbers of clusters lie between 2 and twice the largest k, or the
+        square root of the number of these samples if that is larger.
+    k : "auto", int or iterable of int, default "auto"
         Numbers of clusters to compare, from 1 to the number of samples. Numbers above the number of
-        distinct label rows cannot be reached and are left out. The default is extended up to 30 if
+        distinct label rows cannot be reached and are left out. "auto" is 2 to 10, and up to 30 if
         features support more than 10 clusters.
     groups : sequence, optional
         For an ensemble: the group of each member, such as the kind of data that it was made from. What
@@ -139,7 +143,6 @@ def select_k(
     plan = Plan(_criteria(criteria), max(1, resamples // 2), n_jobs, memory_budget)
     solver = None if solver is None else solver_of(solver)
     rng = generator(random_state)
-    extend = isinstance(k, range) and k == DEFAULT_KS
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
         return select(ensemble_or_X, ks, plan, rng, groups=groups, solver=solver, callback=callback)
@@ -148,29 +151,41 @@ def select_k(
     X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
     # the class takes the second of four seeds; with the same seed both give the same answer
     rng = np.random.default_rng(child_seeds(rng, 4)[1])
-    choice, ks = choose(X, checked_ks(k, X.shape[0]), rng, extend)
-    top = max(2 * int(ks.max()), int(np.sqrt(X.shape[0])))
-    plans = kmeans_plans(X, n_members, (2, top), np.random.default_rng(child_seeds(rng, 1)[0]))
-    members = fit_members(X, plans, n_jobs=n_jobs).ensemble()
+    choice, ks = choose(X, k, rng)
+    member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
+    aside = not_fitted(X.shape[0], member_rng)
+    top = max(2 * int(ks.max()), int(np.sqrt(min(X.shape[0], MAX_FITTED))))
+    members = make_pool(
+        X, "kmeans", n_members, (2, top), member_rng, n_jobs, None, aside=aside
+    ).ensemble()
     return select(members, ks, plan, rng, choice=choice, solver=solver, callback=callback)
 
 
-def choose(X: Any, ks: IntArray, rng: np.random.Generator, extend: bool) -> tuple[Choice, IntArray]:
+def choose(X: Any, k: Any, rng: np.random.Generator) -> tuple[Choice, IntArray]:
     """The choice from features, and the numbers of clusters to compare.
 
     Parameters
     ----------
     X : array or sparse matrix, shape (n, d)
-    ks : ndarray of int
+    k : "auto", int or iterable of int
+        As in :func:`select_k`.
     rng : numpy Generator
-    extend : bool
-        Whether the features may support more clusters than ``ks`` has.
     """
-    wanted = np.arange(2, max(int(ks.max()), MAX_DEFAULT_K) + 1) if extend else ks
+    ks = checked_ks(k, X.shape[0])
+    wanted = np.arange(2, MAX_DEFAULT_K + 1) if _is_auto(k) else ks
     choice = choose_from_features(X, wanted, rng)
     if choice.recommended > ks.max():
         ks = np.arange(2, choice.recommended + 1)
     return choice, ks
+
+
+def not_fitted(n: int, rng: np.random.Generator) -> NDArray[np.bool_] | None:
+    """Samples that members only label, because there are more than are needed to fit them."""
+    if n <= MAX_FITTED:
+        return None
+    aside = np.ones(n, dtype=bool)
+    aside[rng.choice(n, MAX_FITTED, replace=False)] = False
+    return aside
 
 
 @dataclass(frozen=True)
@@ -320,10 +335,14 @@ def select(
     )
 
 
+def _is_auto(k: Any) -> bool:
+    return isinstance(k, str) and k == "auto"
+
+
 def checked_ks(k: Any, n_samples: int) -> IntArray:
     """The numbers of clusters to compare, ascending and without repetition."""
-    if isinstance(k, range) and k == DEFAULT_KS:
-        k = [value for value in k if value <= n_samples] or [1]
+    if _is_auto(k):
+        k = [value for value in DEFAULT_KS if value <= n_samples] or [1]
     ks = [k] if isinstance(k, Integral) else k
     if isinstance(k, np.ndarray):
         # an array without dimensions holds a single number
