@@ -106,11 +106,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, "auto", (low, high) or None, default None
+    n_clusters : int, "auto", (low, high) or None, default "auto"
         Number of clusters. "auto" chooses it from 2 to 30 as :func:`coterie.select.select_k` does, and
         a pair (low, high) from that range; both choose one cluster if the data have no structure. None
         leaves the choice to the solver. The default solver is then EAC, which cuts its dendrogram at
-        the longest lifetime.
+        the longest lifetime and does not test whether there is structure.
     n_members : int, default 60
         Number of clusterings to generate. With 60, two runs on the same table differ less than half as
         much as two starts of k-means.
@@ -256,7 +256,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int | Literal["auto"] | tuple[int, int] | None = None,
+        n_clusters: int | Literal["auto"] | tuple[int, int] | None = "auto",
         *,
         n_members: int = 60,
         generator: str | list[Any] = "auto",

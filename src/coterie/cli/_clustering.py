@@ -225,6 +225,8 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
 def requested_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
     """The solver of --method and --set; None where neither is given."""
     if arguments.method is None and not arguments.settings:
+        if arguments.clusters is None:
+            arguments.clusters = "auto"
         return None
     estimator = find_method(
         default_method(arguments.clusters) if arguments.method is None else arguments.method

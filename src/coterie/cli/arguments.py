@@ -219,13 +219,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "-k --clusters": {
         "type": _clusters,
         "metavar": "K",
-        "help": "number of clusters; auto or a range such as 2-15 chooses it; without -k, eac chooses "
-        "it",
+        "help": "number of clusters; auto (the default) or a range such as 2-15 chooses it; "
+        "a method such as eac, if named, chooses it itself without -k",
     },
     "--method": {
         "metavar": "NAME",
         "help": "how to combine, see: coterie methods (default: lwea; lwgp above 12,000 distinct label "
-        "rows; eac without -k)",
+        "rows)",
     },
     "--set": {
         "action": "append",
