@@ -60,9 +60,14 @@ def test_same_seed_same_labels_on_any_number_of_jobs():
 
 
 def test_number_of_clusters_by_lifetime():
-    model = ConsensusClustering(random_state=0).fit(BLOBS.X)
+    model = ConsensusClustering(None, random_state=0).fit(BLOBS.X)
     assert model.n_clusters_ == 5
     assert type(model.solver_) is EAC
+
+
+def test_by_default_the_number_of_clusters_is_chosen():
+    model = ConsensusClustering(random_state=0).fit(BLOBS.X)
+    assert model.n_clusters_ == model.selection_.recommended == 5
 
 
 def test_the_default_solver_is_lwea_where_the_number_is_known(five_blobs_of_five_members):

@@ -157,7 +157,7 @@ def test_label_columns_may_differ_between_files(folder, capsys):
 
 
 def test_without_k_the_method_chooses(folder, capsys):
-    assert main(["combine", "labels.csv"]) == 0
+    assert main(["combine", "labels.csv", "--method", "eac"]) == 0
     out = capsys.readouterr().out
     assert "eac: " in out
     assert "as many as the method chose" in out

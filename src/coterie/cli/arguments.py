@@ -387,7 +387,7 @@ COMMANDS = {
                 "metavar": "NAME",
                 "help": "how to combine, see: coterie methods (default: lwea; lwgp above 12,000 "
                 "distinct label rows; pce if labels are missing; voting if few samples link the "
-                "files; eac without -k)",
+                "files)",
             },
             "--id": {
                 "metavar": "COL",

@@ -70,7 +70,6 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
     p_value = cloud_p_value(columns, rng) if sample.shape[1] else float("nan")
     separated = _separated_ks(sample, top, rng)
     supported = tuple(k for k in separated if k in ks)
-    span = f"{max(2, int(ks.min()))} to {top}"
     if np.isnan(p_value):
         reason = (
             f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
@@ -84,11 +83,16 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
         )
         return Choice(1, (), p_value, reason)
     if not supported:
-        reason = (
-            f"The data differ from a single cloud (p = {p_value:.2f}), but in every partition into "
-            f"{span} clusters some clusters run into each other: a continuum, not groups. Treat the "
-            "data as one cluster."
-        )
+        reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
+        if separated:
+            reason += (
+                f"only partitions into {listed_ks(separated)} clusters have separated clusters."
+            )
+        else:
+            reason += (
+                "in every partition that was tried some clusters run into each other: a continuum, not "
+                "groups. Treat the data as one cluster."
+            )
         return Choice(1, (), p_value, reason)
     best = max(supported)
     every = "Both" if best == 2 else f"All {best}"

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.covariance import ledoit_wolf
 from sklearn.neighbors import NearestNeighbors
 
-from coterie.core.threads import one_blas_thread
+from coterie.core.threads import one_blas_thread, one_thread
 from coterie.core.types import FloatArray, IntArray
 
 # how often the samples are split into halves
@@ -204,8 +204,9 @@ def neighbour_graph(X: FloatArray) -> sparse.csr_matrix:
     """The nearest neighbours of each sample: entry (i, j) is 1 if j is a neighbour of i."""
     n = len(X)
     count = min(N_NEIGHBOURS, n - 1)
-    found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
-    columns = found.kneighbors(return_distance=False).ravel()
+    with one_thread():
+        found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
+        columns = found.kneighbors(return_distance=False).ravel()
     rows = np.repeat(np.arange(n), count)
     return sparse.csr_matrix((np.ones(n * count), (rows, columns)), shape=(n, n))
 
