@@ -186,10 +186,7 @@ def of_pictures() -> Iterator[tuple[str, Call]]:
     }  # fmt: skip
     yield "cdf", (plot.cdf, distributions)
     yield "delta_area", (plot.delta_area, {"ks": [2, 3], "values": [0.5, 0.2], "recommended": 2})
-    judged = {
-        "ks": [2, 3], "values": {"pac": [0.1, 0.2]}, "null": {"pac": [0.1, 0.3]},
-        "votes": {"pac": 2}, "recommended": 2, "columns": 1,
-    }  # fmt: skip
+    judged = {"ks": [2, 3], "values": {"pac": [0.1, 0.2]}, "recommended": 2, "columns": 1}
     yield "criteria", (plot.criteria, judged)
     lines = {
         "x": [1, 2], "lines": {"a": [1.0, 2.0]}, "spread": {"a": [0.1, 0.1]}, "partial": None,

@@ -29,7 +29,9 @@ def result() -> Result:
     [
         (("selection", "criteria.pac"), 0.5),
         (("selection", "criteria.pac"), np.zeros(3)),
-        (("selection", "null.anmi"), "much"),
+        (("selection", "criteria.anmi"), "much"),
+        (("selection", "p_value"), "much"),
+        (("selection", "supported"), ["two"]),
         (("selection", "ks"), np.zeros(0)),
         (("selection", "cdf"), np.array(["a", "b"])),
         (("selection", "cdf_grid"), -1),

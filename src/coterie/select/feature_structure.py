@@ -25,6 +25,7 @@ from coterie.select.separation import (
     discriminant_space,
     least_size,
     neighbour_graph,
+    weakest_ratios,
 )
 
 # maximum number of samples on which partitions are compared
@@ -35,8 +36,6 @@ MAX_MOVE = np.sqrt(3.0)
 MIN_DEPTH = 1.645
 # two clusters are separated, whatever the depth, if the ratio of neighbours across and inside is below this
 CLEAR_RATIO = 0.3
-# otherwise the mean of the ratios of the features and in the discriminant space must be below this
-MAX_RATIO = 0.7
 # partitions into more clusters are tried too, because some clusters may hold outliers only
 OUTLIER_CLUSTERS = 5
 # samples that each cluster has on average in the partitions that are tried
@@ -163,14 +162,16 @@ def is_separated(candidates: Candidates, labels: IntArray, rng: np.random.Genera
     pairs = tuple(large[i] for i in np.triu_indices(len(large), 1))
     ratios = border_ratios(candidates.graph, X, labels)[pairs]
     clear = ratios < CLEAR_RATIO
-    if clear.all():
+    if not clear.all():
+        # most partitions are rejected by a single split
+        if not (clear | (depths(X, labels, rng, 1)[pairs] > 0)).all():
+            return False
+        deep = depths(X, labels, rng, MORE_SPLITS)[pairs] > MIN_DEPTH
+        if not (clear | deep).all():
+            return False
+    weakest = weakest_ratios(candidates.graph, labels)[pairs]
+    if (weakest < 1).all():
         return True
-    # most partitions are rejected by a single split
-    if not (clear | (depths(X, labels, rng, 1)[pairs] > 0)).all():
-        return False
-    deep = depths(X, labels, rng, MORE_SPLITS)[pairs] > MIN_DEPTH
-    if not (clear | deep).all():
-        return False
-    space = discriminant_space(X, labels)
-    from_classes = border_ratios(neighbour_graph(space), space, labels)[pairs]
-    return bool((clear | (np.sqrt(ratios * from_classes) < MAX_RATIO)).all())
+    # columns that do not differ between clusters hide borders from the nearest neighbours
+    graph = neighbour_graph(discriminant_space(X, labels))
+    return bool((np.minimum(weakest, weakest_ratios(graph, labels)[pairs]) < 1).all())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.covariance import ledoit_wolf
 from sklearn.neighbors import NearestNeighbors
 
@@ -228,6 +228,39 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
     between_halves = _edges(graph, halves, 2 * n_clusters)
     inside = np.diag(between_halves[::2, 1::2])
     return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
+
+
+def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
+    """Neighbours across the border of two clusters, relative to the weakest cut inside either, K x K.
+
+    A partition has its borders where neighbours are few. So it is compared with cuts through its clusters
+    that were also chosen to have few neighbours across.
+    """
+    n_clusters = int(labels.max()) + 1
+    across = _edges(graph, labels, n_clusters)
+    inside = np.full(n_clusters, np.inf)
+    for label in range(n_clusters):
+        rows = np.flatnonzero(labels == label)
+        if len(rows) >= MIN_SIZE:
+            inside[label] = _weakest_cut(graph[rows][:, rows])
+    return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
+
+
+def _weakest_cut(graph: sparse.csr_matrix) -> float:
+    """The fewest edges across a cut along the second eigenvector, with a quarter of the samples aside."""
+    edges = np.asarray((graph + graph.T).toarray())
+    n = len(edges)
+    # a weak link between all samples, in case the graph is not connected
+    linked = edges + 1e-3 / n
+    root = np.sqrt(linked.sum(axis=1))
+    with one_thread():
+        vector = linalg.eigh(linked / np.outer(root, root), subset_by_index=(n - 2, n - 2))[1]
+    order = np.argsort(vector[:, 0] / root, kind="stable")
+    ordered = edges[np.ix_(order, order)]
+    # samples up to i have all their edges, less those among themselves, across the cut after i
+    among = np.cumsum(2 * np.tril(ordered, -1).sum(axis=1))
+    across = np.cumsum(ordered.sum(axis=1)) - among
+    return float(across[n // 4 : n - n // 4 - 1].min())
 
 
 def _edges(graph: sparse.csr_matrix, labels: IntArray, n_clusters: int) -> FloatArray:
