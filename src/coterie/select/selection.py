@@ -142,7 +142,8 @@ class Selection:
         if not self.structure:
             return "No structure was found" if self.tested else "Structure could not be tested"
         others = [k for k in self.supported if k != self.recommended]
-        also = f" ({listed_ks(others)} supported, too)" if others else ""
+        verb = "is" if len(others) == 1 else "are"
+        also = f" ({listed_ks(others)} {verb} supported, too)" if others else ""
         return f"{self.recommended} clusters{also}{'' if self.tested else ', not tested'}"
 
     def sentences(self) -> list[str]:
