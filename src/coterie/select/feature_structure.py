@@ -2,8 +2,9 @@
 
 For every k several partitions into k clusters are made (candidates.py). Two clusters are separated if
 hardly any sample of one has a neighbour in the other, or if fewer samples lie at the border between them than
-on both sides of it (separation.py). A number of clusters is supported if there is a partition in which every
-two clusters are separated. Before, the features are tested against single clouds (clouds.py).
+on both sides of it (separation.py); in either case fewer neighbours lie across the border than across the
+weakest cut inside the clusters. A number of clusters is supported if there is a partition in which every two
+clusters are separated. Before, the features are tested against single clouds (clouds.py).
 """
 
 from __future__ import annotations
@@ -65,10 +66,7 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
     5
     """
     sample, columns = _principal_sample(X, rng)
-    top = int(ks.max())
-    p_value = cloud_p_value(columns, rng) if sample.shape[1] else float("nan")
-    separated = _separated_ks(sample, top, rng)
-    supported = tuple(k for k in separated if k in ks)
+    p_value = cloud_p_value(columns, rng)
     if np.isnan(p_value):
         reason = (
             f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
@@ -81,6 +79,9 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
             f"cloud with the same spread (p = {p_value:.2f}). Treat the data as one cluster."
         )
         return Choice(1, (), p_value, reason)
+    top = int(ks.max())
+    separated = _separated_ks(sample, top, rng)
+    supported = tuple(k for k in separated if k in ks)
     if not supported:
         reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
         if separated:
