@@ -5,6 +5,7 @@
     python benchmarks/choose_k.py --kind real             one kind of sets
     python benchmarks/choose_k.py --half choose --ours-only --draws 1   a quick look at a new rule
     python benchmarks/choose_k.py --stability --seeds 10  real sets: how often seeds agree
+    python benchmarks/choose_k.py --stability --seeds 10 --left-out .1   the same, without a tenth of the rows
     python benchmarks/choose_k.py --level                 1,000 null sets: how often p < .05
     python benchmarks/choose_k.py --list                  the sets, and what a classifier knows of the classes
 
@@ -37,7 +38,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -405,18 +406,28 @@ def compare(chosen: Iterable[Set], n_seeds: int, n_jobs: int, peers: bool) -> No
             print("\n" + "\n".join(totals(mine)))
 
 
-def stability(chosen: Iterable[Set], n_seeds: int, n_jobs: int) -> None:
+def stability(chosen: Iterable[Set], n_seeds: int, n_jobs: int, left_out: float) -> None:
     """In how many seeds the most frequent answer, or the most frequent supported set, comes."""
-    rows = run(chosen, n_seeds, n_jobs, peers=False)
+
+    def answers_of(data: Set) -> tuple[Set, list[Answer]]:
+        found = []
+        for seed in range(n_seeds):
+            n = len(data.data)
+            kept = np.random.default_rng(seed).permutation(n)[: n - int(left_out * n)]
+            part = replace(data, data=data.data[np.sort(kept)]) if left_out else data
+            with threadpool_limits(1):
+                found.append(ours(part, seed))
+        return data, found
+
     table = []
-    for row in rows:
-        answers = Counter(a.k for a in row.ours)
-        supported = Counter(_text(a.supported) for a in row.ours)
+    for data, found in Parallel(n_jobs=n_jobs)(delayed(answers_of)(data) for data in chosen):
+        answers = Counter(a.k for a in found)
+        supported = Counter(_text(a.supported) for a in found)
         table.append(
             {
-                "set": row.data.name,
-                "half": row.data.half,
-                "right": _text(row.data.right),
+                "set": data.name,
+                "half": data.half,
+                "right": _text(data.right),
                 "answers": _counted(answers.elements()),
                 "supported": _counted(supported.elements()),
                 "same answer": max(answers.values()),
@@ -485,6 +496,9 @@ def main() -> None:
     only.add_argument("--ours-only", action="store_true")
     only.add_argument("--peers-only", action="store_true")
     parser.add_argument("--stability", action="store_true")
+    parser.add_argument(
+        "--left-out", type=float, default=0.0, help="share of rows, for --stability"
+    )
     parser.add_argument("--level", action="store_true")
     parser.add_argument("--sets", type=int, default=LEVEL_SETS, help="null sets for --level")
     parser.add_argument("--list", action="store_true")
@@ -501,7 +515,7 @@ def main() -> None:
     if arguments.list:
         listed(chosen)
     elif arguments.stability:
-        stability(chosen, arguments.seeds, arguments.jobs)
+        stability(chosen, arguments.seeds, arguments.jobs, arguments.left_out)
     else:
         seeds = 0 if arguments.peers_only else arguments.seeds
         compare(chosen, seeds, arguments.jobs, peers=not arguments.ours_only)

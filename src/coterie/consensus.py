@@ -601,7 +601,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if isinstance(ks, tuple):
             low, high = ks
             ks = range(low, max(low, min(high, X.shape[0])) + 1)
-        choice, compared = choose(complete, ks, rng)
+        choice, compared = choose(complete, ks)
         member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
         # other generators may not predict, or are meant for few rows
         fits_part = self.generator in ("auto", "kmeans")

@@ -18,7 +18,7 @@ class Choice:
     recommended : int
         1 if there is no structure.
     supported : tuple of int
-        Every number of clusters that there is evidence for, ascending; empty without structure.
+        Every number of clusters that there is evidence for, ascending.
     p_value : float
         The probability of at least as much evidence without structure; NaN if it cannot be computed.
     reason : str

@@ -151,7 +151,7 @@ def select_k(
     X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
     # the class takes the second of four seeds; with the same seed both give the same answer
     rng = np.random.default_rng(child_seeds(rng, 4)[1])
-    choice, ks = choose(X, k, rng)
+    choice, ks = choose(X, k)
     member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
     aside = not_fitted(X.shape[0], member_rng)
     top = max(2 * int(ks.max()), int(np.sqrt(min(X.shape[0], MAX_FITTED))))
@@ -161,7 +161,7 @@ def select_k(
     return select(members, ks, plan, rng, choice=choice, solver=solver, callback=callback)
 
 
-def choose(X: Any, k: Any, rng: np.random.Generator) -> tuple[Choice, IntArray]:
+def choose(X: Any, k: Any) -> tuple[Choice, IntArray]:
     """The choice from features, and the numbers of clusters to compare.
 
     Parameters
@@ -169,11 +169,10 @@ def choose(X: Any, k: Any, rng: np.random.Generator) -> tuple[Choice, IntArray]:
     X : array or sparse matrix, shape (n, d)
     k : "auto", int or iterable of int
         As in :func:`select_k`.
-    rng : numpy Generator
     """
     ks = checked_ks(k, X.shape[0])
     wanted = np.arange(2, MAX_DEFAULT_K + 1) if _is_auto(k) else ks
-    choice = choose_from_features(X, wanted, rng)
+    choice = choose_from_features(X, wanted)
     if choice.recommended > ks.max():
         ks = np.arange(2, choice.recommended + 1)
     return choice, ks

@@ -4,7 +4,12 @@ For every k several partitions into k clusters are made (candidates.py). Two clu
 hardly any sample of one has a neighbour in the other, or if fewer samples lie at the border between them than
 on both sides of it (separation.py); in either case fewer neighbours lie across the border than across the
 weakest cut inside the clusters. A number of clusters is supported if there is a partition in which every two
-clusters are separated. Before, the features are tested against single clouds (clouds.py).
+clusters are separated. Before, the features are tested against single clouds (clouds.py). Classes that touch
+have no border, so the numbers of clusters that replicate in halves of the samples are named, too
+(replication.py).
+
+Everything is drawn by a generator of its own, from samples in an order that depends on their values only. So
+neither a seed nor the order of the samples changes the answer.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from coterie.generate.steps import fill_steps
 from coterie.select.candidates import Candidates
 from coterie.select.choice import LEVEL, Choice, listed_ks
 from coterie.select.clouds import cloud_p_value
+from coterie.select.replication import replicated_ks
 from coterie.select.separation import (
     border_ratios,
     depths,
@@ -39,22 +45,21 @@ MIN_DEPTH = 1.645
 CLEAR_RATIO = 0.3
 # partitions into more clusters are tried too, because some clusters may hold outliers only
 OUTLIER_CLUSTERS = 5
+# Replication is measured up to this number at least, so that the range that is asked for does not matter.
+MIN_COMPARED = 30
 # samples that each cluster has on average in the partitions that are tried
 SAMPLES_PER_CLUSTER = 8
 # splits into halves, if the first one does not show that two clusters touch
 MORE_SPLITS = 5
 
 
-def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choice:
+def choose_from_features(X: Any, ks: IntArray) -> Choice:
     """The number of clusters among ``ks`` that the features support, or 1.
-
-    The order of the samples does not matter.
 
     Parameters
     ----------
     X : array or sparse matrix, shape (n, d)
     ks : ndarray of int
-    rng : numpy Generator
 
     Examples
     --------
@@ -62,9 +67,10 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
     >>> from coterie.datasets import load
     >>> from coterie.select.feature_structure import choose_from_features
     >>> X = load("blobs").X
-    >>> choose_from_features(X, np.arange(2, 11), np.random.default_rng(0)).recommended
+    >>> choose_from_features(X, np.arange(2, 11)).recommended
     5
     """
+    rng = np.random.default_rng(0)
     sample, columns = _principal_sample(X, rng)
     p_value = cloud_p_value(columns, rng)
     if np.isnan(p_value):
@@ -80,9 +86,17 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
         )
         return Choice(1, (), p_value, reason)
     top = int(ks.max())
+    replicated = replicated_ks(sample, max(top, MIN_COMPARED), rng)
     separated = _separated_ks(sample, top, rng)
-    supported = tuple(k for k in separated if k in ks)
-    if not supported:
+    return _choice(ks, separated, replicated, p_value)
+
+
+def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: float) -> Choice:
+    """The largest of ``ks`` with separated clusters; the numbers that replicate are supported as well."""
+    best = max((k for k in separated if k in ks), default=1)
+    others = [k for k in replicated if k in ks and k != best]
+    found_again = f"into {listed_ks(others)} clusters" if others else ""
+    if best == 1:
         reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
         if separated:
             reason += (
@@ -93,23 +107,25 @@ def choose_from_features(X: Any, ks: IntArray, rng: np.random.Generator) -> Choi
                 "in every partition that was tried some clusters run into each other: a continuum, not "
                 "groups. Treat the data as one cluster."
             )
-        return Choice(1, (), p_value, reason)
-    best = max(supported)
+        if others:
+            reason += (
+                f" If you need groups: partitions {found_again} replicate, that is, they are found "
+                "again in other samples."
+            )
+        return Choice(1, tuple(others), p_value, reason)
     every = "Both" if best == 2 else f"All {best}"
     reason = (
         f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
         f"In a single cloud this is improbable (p = {p_value:.2f})."
     )
-    others = [k for k in supported if k != best]
     if others:
         reason += (
-            f" Partitions into {listed_ks(others)} clusters are separated, too; the finest one is "
-            "recommended."
+            f" Partitions {found_again} replicate, too: they are found again in other samples."
         )
     notes: tuple[str, ...] = ()
-    if best == top and top < max(separated, default=top):
-        notes = (f"k = {top} is the largest number compared, and larger ones are supported, too.",)
-    return Choice(best, supported, p_value, reason, notes)
+    if best == ks.max() and best < max(separated):
+        notes = (f"k = {best} is the largest number compared, and larger ones are supported, too.",)
+    return Choice(best, tuple(sorted({best, *others})), p_value, reason, notes)
 
 
 def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

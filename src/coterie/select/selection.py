@@ -36,8 +36,9 @@ class Selection:
     recommended : int
         The number of clusters to take; 1 if there is no structure.
     supported : tuple of int
-        Every number of clusters that there is evidence for, ascending; empty without structure. A
-        coarse and a fine partition may both be supported.
+        Every number of clusters that there is evidence for, ascending. A coarse and a fine partition may
+        both be supported. From features, numbers may be supported although 1 is recommended:
+        partitions that replicate, but whose clusters run into each other.
     p_value : float
         The probability of as much evidence without structure; NaN if it cannot be tested.
     reason : str
@@ -139,6 +140,8 @@ class Selection:
 
     def headline(self) -> str:
         """The recommendation in a few words."""
+        if not self.structure and self.supported:
+            return f"No separated clusters were found; {listed_ks(self.supported)} replicate"
         if not self.structure:
             return "No structure was found" if self.tested else "Structure could not be tested"
         others = [k for k in self.supported if k != self.recommended]
