@@ -164,10 +164,13 @@ def _categories(X: FloatArray, filled: FloatArray, columns: list[int]) -> Variab
         for value in np.unique(X[:, j]):
             same = filled[X[:, j] == value, j]
             likelihood -= len(same) * np.log(np.ptp(same) or 1.0)
-    upper = np.cumsum(counts)[:-1] / n
+    ordered = rows[np.sort(codes.ravel())]
 
     def quantiles(probabilities: FloatArray) -> FloatArray:
-        return np.asarray(rows[np.searchsorted(upper, probabilities)])
+        # exactly as many samples of each category, so that no column is constant
+        drawn = np.empty_like(ordered)
+        drawn[np.argsort(probabilities)] = ordered
+        return drawn
 
     criterion = 2 * (len(rows) - 1 - likelihood)
     return Variable(columns, codes.ravel().astype(np.float64), quantiles, criterion)
