@@ -118,14 +118,14 @@ def test_a_drawn_cloud_has_joint_tails_like_the_data():
     together = rng.normal(size=(400, 4)) / np.sqrt(rng.chisquare(2, (400, 1)) / 2)
 
     def joint_extremes(X):
-        """How many columns of the samples that are extreme in one column are extreme in another."""
+        """In how many columns a sample is extreme that is extreme in one."""
         extreme = np.abs(X) > np.quantile(np.abs(X), 0.95, axis=0)
         return extreme.sum(axis=1)[extreme.any(axis=1)].mean()
 
     for X in (alone, together):
-        assert joint_extremes(Cloud(X, X, rng).draw(rng)) == pytest.approx(
-            joint_extremes(X), abs=0.25
-        )
+        cloud = Cloud(X, X, rng)
+        drawn = np.mean([joint_extremes(cloud.draw(rng)) for _ in range(10)])
+        assert drawn == pytest.approx(joint_extremes(X), abs=0.2)
     assert joint_extremes(together) > joint_extremes(alone) + 0.5
 
 
@@ -155,7 +155,8 @@ def test_one_peak_rises_then_falls(values):
     assert widths.sum() == pytest.approx(np.ptp(values))
     assert widths @ heights == pytest.approx(1)
     # once it falls it does not rise
-    assert (np.diff(np.sign(np.diff(heights))) <= 0).all()
+    steps = np.sign(np.diff(heights))
+    assert (np.diff(steps[steps != 0]) <= 0).all()
 
 
 def test_the_border_of_two_clusters_is_deep_and_of_two_slices_is_not():
