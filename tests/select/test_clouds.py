@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import make_blobs, make_circles
 
 from coterie.select import clouds
 from coterie.select.candidates import Candidates
-from coterie.select.clouds import cloud_p_value, one_peak
+from coterie.select.cloud_fit import Cloud, one_peak, variables_of
+from coterie.select.clouds import cloud_p_value
 from coterie.select.separation import (
     border_ratios,
     depths,
@@ -22,14 +23,20 @@ def normal(seed, n=150, d=3):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
+def one_hot(codes):
+    return np.concatenate([np.eye(codes.max() + 1)[column] for column in codes.T], axis=1)
+
+
 @pytest.mark.parametrize(
     "X",
     [
         make_blobs(150, centers=3, cluster_std=0.6, random_state=2)[0],
         make_circles(300, noise=0.04, factor=0.4, random_state=0)[0],
         np.concatenate([normal(0, 150, 2) * [4, 0.3], normal(1, 150, 2) * [4, 0.3] + [0, 3]]),
+        np.concatenate([normal(0, 100, 1), normal(1, 100, 1) + 6]),
+        one_hot(np.where(normal(0, 150, 10) < 1, np.repeat([0, 1, 2], 50)[:, None], 3)),
     ],
-    ids=["blobs", "rings", "sticks"],
+    ids=["blobs", "rings", "sticks", "one column with two peaks", "categories"],
 )
 def test_structure_is_seen(X):
     assert cloud_p_value(X, np.random.default_rng(0)) < 0.05
@@ -40,12 +47,25 @@ def test_structure_is_seen(X):
     [
         normal(0),
         normal(2) * [5, 1, 0.2],
-        np.random.default_rng(2).random((200, 2)),
+        np.random.default_rng(3).random((200, 2)),
         np.random.default_rng(0).standard_t(2, (200, 3)),
         np.random.default_rng(4).exponential(size=(200, 4)),
         normal(5, 40, 100),
+        one_hot(np.random.default_rng(0).integers(4, size=(200, 6))),
+        (np.random.default_rng(1).random((200, 8)) < 0.1).astype(float),
+        np.random.default_rng(2).integers(5, size=(200, 4)).astype(float),
     ],
-    ids=["normal", "stretched", "uniform", "heavy tails", "skewed", "more columns than rows"],
+    ids=[
+        "normal",
+        "stretched",
+        "uniform",
+        "heavy tails",
+        "skewed",
+        "more columns than rows",
+        "categories",
+        "rare attributes",
+        "whole numbers",
+    ],
 )
 def test_a_single_cloud_is_not_structure(X):
     # by definition of the level, other seeds would fail in one of 25 clouds
@@ -62,21 +82,81 @@ def test_p_is_uniform_if_the_rows_come_from_one_distribution(monkeypatch):
     assert np.sort(found) == pytest.approx(np.arange(1, 51) / 50)
 
 
+def test_one_sample_that_differs_can_be_tested():
+    assert 0 < cloud_p_value(np.eye(30)[:, :1], np.random.default_rng(0)) <= 1
+
+
 def test_too_few_samples_or_no_spread_cannot_be_tested():
     assert np.isnan(cloud_p_value(normal(0, 19), np.random.default_rng(0)))
     assert np.isnan(cloud_p_value(np.ones((50, 3)), np.random.default_rng(0)))
 
 
+def test_neighbouring_columns_of_one_category_are_one_variable():
+    rng = np.random.default_rng(0)
+    columns = one_hot(rng.integers(3, size=(60, 2)))
+    # also if a category was left out, or the columns were standardised
+    columns = (columns[:, :5] - columns[:, :5].mean(axis=0)) / columns[:, :5].std(axis=0)
+    numbers = rng.normal(size=(60, 2))
+    attributes = (rng.random((60, 2)) < 0.5).astype(float)
+    X = np.concatenate([numbers, columns, attributes], axis=1)
+    assert variables_of(X) == [[0], [1], [2, 3, 4], [5, 6], [7], [8]]
+
+
+def test_a_drawn_cloud_keeps_categories_and_correlations():
+    rng = np.random.default_rng(0)
+    numbers = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=300)
+    X = np.concatenate([numbers, one_hot(rng.choice(3, p=[0.6, 0.3, 0.1], size=(300, 1)))], axis=1)
+    drawn = Cloud(X, X, rng).draw(rng)
+    assert (drawn[:, 2:].sum(axis=1) == 1).all()
+    np.testing.assert_array_equal(drawn[:, 2:].sum(axis=0), X[:, 2:].sum(axis=0))
+    np.testing.assert_allclose(np.corrcoef(drawn[:, :2].T), np.corrcoef(numbers.T), atol=0.05)
+
+
+def test_a_drawn_cloud_has_joint_tails_like_the_data():
+    rng = np.random.default_rng(0)
+    alone = rng.standard_t(2, (400, 4))
+    together = rng.normal(size=(400, 4)) / np.sqrt(rng.chisquare(2, (400, 1)) / 2)
+
+    def joint_extremes(X):
+        """In how many columns a sample is extreme that is extreme in one."""
+        extreme = np.abs(X) > np.quantile(np.abs(X), 0.95, axis=0)
+        return extreme.sum(axis=1)[extreme.any(axis=1)].mean()
+
+    for X in (alone, together):
+        cloud = Cloud(X, X, rng)
+        drawn = np.mean([joint_extremes(cloud.draw(rng)) for _ in range(10)])
+        assert drawn == pytest.approx(joint_extremes(X), abs=0.2)
+    assert joint_extremes(together) > joint_extremes(alone) + 0.5
+
+
+def test_normal_clouds_with_more_columns_than_samples_are_as_round_as_the_data():
+    # clouds drawn from estimated variances would be longer in some directions
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 300))
+    drawn = Cloud(X, X, rng).draw(rng)
+    first, second = (np.linalg.svd(part - part.mean(axis=0))[1][:59] for part in (X, drawn))
+    np.testing.assert_allclose(second / second.mean(), first / first.mean(), rtol=0.08)
+
+
+def test_two_peaks_are_joined():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 1)), rng.normal(size=(200, 1)) + 8])
+    drawn = Cloud(X, X, rng).draw(rng)
+    # hardly any of the samples lie in the valley, but many values of the cloud do
+    assert ((X > 2.5) & (X < 5.5)).mean() < 0.02
+    assert ((drawn > 2.5) & (drawn < 5.5)).mean() > 0.1
+
+
 @settings(max_examples=60, deadline=None)
-@given(arrays(np.float64, st.integers(2, 12), elements=st.integers(0, 20)))
-def test_one_peak_rises_then_falls(counts):
-    fitted = one_peak(counts)
-    steps = np.sign(np.diff(fitted))
-    steps = steps[steps != 0]
+@given(arrays(np.float64, st.integers(2, 60), elements=st.integers(0, 20)))
+def test_one_peak_rises_then_falls(values):
+    assume(np.ptp(values) > 0)
+    widths, heights = one_peak(np.sort(values))
+    assert widths.sum() == pytest.approx(np.ptp(values))
+    assert widths @ heights == pytest.approx(1)
     # once it falls it does not rise
-    assert (np.diff(steps) <= 0).all()
-    if (np.diff(np.sign(np.diff(counts))[np.diff(counts) != 0]) <= 0).all():
-        np.testing.assert_array_equal(fitted, counts)
+    steps = np.sign(np.diff(heights))
+    assert (np.diff(steps[steps != 0]) <= 0).all()
 
 
 def test_the_border_of_two_clusters_is_deep_and_of_two_slices_is_not():

@@ -20,11 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from coterie.core.types import FloatArray, IntArray
-from coterie.generate.mixtures import principal_components
-from coterie.generate.steps import fill_steps
 from coterie.select.candidates import Candidates
 from coterie.select.choice import LEVEL, Choice, listed_ks
-from coterie.select.clouds import cloud_p_value
+from coterie.select.clouds import cloud_p_value, principal_scores
 from coterie.select.replication import replicated_ks
 from coterie.select.separation import (
     border_ratios,
@@ -37,8 +35,6 @@ from coterie.select.separation import (
 
 # maximum number of samples on which partitions are compared
 MAX_ROWS = 1_000
-# a uniform move of at most this many standard deviations adds no more variance than the column has
-MAX_MOVE = np.sqrt(3.0)
 # depth of a valley that a normal number exceeds with the probability LEVEL
 MIN_DEPTH = 1.645
 # two clusters are separated, whatever the depth, if the ratio of neighbours across and inside is below this
@@ -129,10 +125,9 @@ def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: 
 
 
 def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Principal components of the samples, or of a part of them; and the columns, or the components again.
+    """Principal components of the samples, or of a part of them; and their columns.
 
-    The order of the rows depends on their values only. The columns are returned if no component was left
-    out.
+    The order of the rows depends on their values only.
     """
     # a fixed direction gives dense and sparse matrices the same order
     if sparse.issparse(X):
@@ -145,10 +140,7 @@ def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, Flo
     dense = (chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)).astype(np.float64)
     if not dense.std(axis=0).any():
         return np.zeros((len(dense), 0)), dense
-    dense = fill_steps(dense, rng, MAX_MOVE)
-    mean, components = principal_components(dense, 0)
-    scores = (dense - mean) @ components
-    return scores, dense if scores.shape[1] == dense.shape[1] else scores
+    return principal_scores(dense, rng), dense
 
 
 def _separated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int]:
