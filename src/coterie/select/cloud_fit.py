@@ -122,6 +122,47 @@ class Cloud:
         return min(FREEDOM, key=error)
 
 
+class RadialCloud:
+    """A distribution that depends on the distance from the centre only, like a ball.
+
+    The density of the distance is that of the data, smoothed to a single peak.
+
+    Parameters
+    ----------
+    turned : ndarray, shape (n, d)
+        Principal components, n > d. They are scaled to one width, and drawn samples are scaled back.
+
+    Attributes
+    ----------
+    criterion : float
+        AIC, to be compared with that of a :class:`Cloud` of the same components.
+    """
+
+    def __init__(self, turned: FloatArray) -> None:
+        self._shape = n, d = turned.shape
+        self._widths = turned.std(axis=0)
+        distances = np.linalg.norm(turned / self._widths, axis=1)
+        widths, heights = one_peak(np.sort(distances))
+        borders = distances.min() + np.r_[0.0, np.cumsum(widths)]
+        self._quantiles = _interpolated(widths * heights, borders)
+        cells = np.clip(np.searchsorted(borders, distances) - 1, 0, len(heights) - 1)
+        surface = np.log(2) + 0.5 * d * np.log(np.pi) - special.gammaln(d / 2)
+        likelihood = np.log(heights[cells]).sum() - (d - 1) * np.log(distances).sum()
+        likelihood -= n * (surface + np.log(self._widths).sum())
+        n_correlations = d * (d - 1) / 2
+        self.criterion = 2 * (n_correlations + len(heights) + d - float(likelihood))
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """As many samples as the data have."""
+        n, d = self._shape
+        random = rng.standard_normal((n, d))
+        with one_blas_thread():
+            # with equal variances in all directions, as the scaled data have
+            directions = np.linalg.qr(random - random.mean(axis=0))[0]
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        return np.asarray(directions * self._quantiles(rng.random(n))[:, None] * self._widths)
+
+
 def variables_of(X: FloatArray) -> list[list[int]]:
     """The columns of each variable.
 
@@ -190,13 +231,19 @@ def _number(filled: FloatArray, columns: list[int]) -> Variable:
     peaked = 2 * (len(np.unique(heights)) - float(np.log(heights[cells]).sum()))
     if flat <= peaked:
         shares, borders = np.ones(1), ordered[[0, -1]]
-    steps = np.r_[True, shares > 0]
-    smooth = PchipInterpolator(np.cumsum(np.r_[0.0, shares])[steps], borders[steps])
+    smooth = _interpolated(shares, borders)
 
     def quantiles(probabilities: FloatArray) -> FloatArray:
-        return np.asarray(smooth(probabilities))[:, None]
+        return smooth(probabilities)[:, None]
 
     return Variable(columns, values, quantiles, min(flat, peaked))
+
+
+def _interpolated(shares: FloatArray, borders: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The quantiles of a histogram, interpolated smoothly between its borders."""
+    steps = np.r_[True, shares > 0]
+    smooth = PchipInterpolator(np.cumsum(np.r_[0.0, shares])[steps], borders[steps])
+    return lambda probabilities: np.asarray(smooth(probabilities))
 
 
 def one_peak(ordered: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,7 @@ from coterie.core.types import FloatArray
 from coterie.generate.mixtures import principal_components
 from coterie.generate.steps import fill_steps
 from coterie.select.candidates import Candidates
-from coterie.select.cloud_fit import Cloud
+from coterie.select.cloud_fit import Cloud, RadialCloud
 from coterie.select.separation import border_ratios, least_size, separation
 
 # maximum number of samples in a cloud
@@ -69,8 +69,10 @@ def _principal(filled: FloatArray) -> FloatArray:
     return np.asarray((filled - mean) @ components)
 
 
-def _likeliest_cloud(X: FloatArray, filled: FloatArray, rng: np.random.Generator) -> Cloud:
-    """The cloud that fits better: along the columns, or along the principal components."""
+def _likeliest_cloud(
+    X: FloatArray, filled: FloatArray, rng: np.random.Generator
+) -> Cloud | RadialCloud:
+    """The cloud that fits best: along the columns, along the principal components, or a ball."""
     n, d = X.shape
     if X.size > MAX_ENTRIES:
         scores = _principal(filled)
@@ -81,7 +83,7 @@ def _likeliest_cloud(X: FloatArray, filled: FloatArray, rng: np.random.Generator
     with one_blas_thread():
         _, widths, axes = np.linalg.svd(centred, full_matrices=False)
         turned = centred @ axes[widths > 1e-9 * widths[0]].T
-    clouds = [Cloud(turned, turned, rng)]
+    clouds: list[Cloud | RadialCloud] = [Cloud(turned, turned, rng), RadialCloud(turned)]
     # the likelihoods of columns that determine each other cannot be compared
     if turned.shape[1] == d:
         clouds.append(Cloud(X, filled, rng))
