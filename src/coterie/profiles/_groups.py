@@ -173,6 +173,16 @@ class Groups:
             weight=self.weight[positions],
         )
 
+    def subset(self, chosen: NDArray[np.bool_]) -> Self:
+        """Only these samples; a cluster may become empty."""
+        codes = self.codes[chosen]
+        return replace(
+            self,
+            rows=self.rows[chosen],
+            starts=np.searchsorted(codes, np.arange(self.n_clusters + 1)),
+            weight=self.weight[chosen],
+        )
+
     def relabelled(self, codes: IntArray, n_clusters: int) -> Self:
         """The same samples in other clusters: ``codes`` holds the new cluster of each, in this order."""
         order = np.argsort(codes, kind="stable")
