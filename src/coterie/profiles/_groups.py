@@ -33,8 +33,6 @@ class Clustering:
     used : frozenset of str or None
         Names of the columns that were clustered by, if they are known.
     model : fitted clusterer or None
-    truth : ndarray or None
-        Known classes of the samples.
     """
 
     labels: Any
@@ -43,7 +41,6 @@ class Clustering:
     confidence: FloatArray | None = None
     used: frozenset[str] | None = None
     model: Any = None
-    truth: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, given: Any) -> Self:
@@ -67,7 +64,6 @@ class Clustering:
                 weight=given.ensemble.sample_weight,
                 confidence=given.sample_confidence,
                 used=frozenset(used) if used else None,
-                truth=given.truth,
             )
         categorical = Categorical.of(given)
         return cls(labels=given if categorical is None else categorical, ids=index_ids(given))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -74,6 +74,16 @@ class Measures:
         names = cls.__dataclass_fields__
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        )
+
+    def with_tests(
+        self, columns: NDArray[np.bool_], p_value: FloatArray, p_any: FloatArray
+    ) -> Self:
+        """Other p-values for some columns."""
+        return replace(
+            self,
+            p_value=np.where(columns[:, None], p_value, self.p_value),
+            p_any=np.where(columns, p_any, self.p_any),
         )
 
     def take(self, kept: IntArray) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from coterie.core.text import counted, listed, plain
 from coterie.core.types import IntArray
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.profiles._groups import Clustering, Groups
+from coterie.profiles._held_out import hold_out
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._rules import find_rules, rule_sentence
 from coterie.profiles._sentences import cluster_sentences
@@ -133,6 +134,64 @@ class Profile:
         """The rules in words, with the shares of the held-out samples that meet them."""
         return tuple(rule_sentence(row) for row in self.rules.rows())
 
+    @cached_property
+    def annotations(self) -> Table:
+        """How the clusters go with external columns, such as known classes; the strongest first.
+
+        The columns of ``columns`` without ``role``; ``nmi`` is the normalised mutual information of the
+        clusters and a category.
+        """
+        external = np.flatnonzero(self.columns["role"] == "external")
+        order = external[np.argsort(-self.columns["association"][external], kind="stable")]
+        names = [name for name in self.columns.columns if name != "role"]
+        values = {name: self.columns[name][order] for name in names}
+        shared = self._variables.information(self._groups)
+        values["nmi"] = np.array([shared.get(name, np.nan) for name in values["column"]])
+        return Table(values)
+
+    def between(self, a: Any, b: Any) -> Table:
+        """Why two clusters are apart: their differences, the most telling column first.
+
+        Only the samples of the two clusters are compared. The columns of the table are those of ``table``:
+        ``typical`` and ``mean`` are of ``a``, ``typical_b`` and ``mean_b`` of ``b``, and ``auc`` is the
+        share of pairs in which the sample of ``a`` has the larger value.
+
+        Parameters
+        ----------
+        a, b : labels of two clusters
+
+        Examples
+        --------
+        >>> import coterie
+        >>> from sklearn.datasets import load_iris
+        >>> iris = load_iris(as_frame=True)
+        >>> table = coterie.profile(iris.data, iris.target_names[iris.target]).between(
+        ...     "versicolor", "virginica")
+        >>> table["column"].tolist()[:2], table["auc"].round(2).tolist()[:2]
+        (['petal length (cm)', 'petal width (cm)'], [0.02, 0.02])
+        """
+        clusters = [self._groups.number_of(a), self._groups.number_of(b)]
+        if clusters[0] == clusters[1]:
+            raise ParameterError(f"between compares two different clusters, but both are {a!r}")
+        groups = self._groups.take(clusters)
+        measures = measure(
+            self._variables, groups, n_bootstrap=self._n_bootstrap, seeds=self._seeds
+        )
+        kept = np.flatnonzero(measures.varies)
+        columns = [self._variables.columns[j] for j in kept]
+        measures = measures.take(kept)
+        table = _cluster_table(
+            columns, measures, groups, ranked(measures), self._variables.used[kept]
+        )
+        renamed = {"typical_rest": "typical_b", "mean_rest": "mean_b"}
+        return Table(
+            {
+                renamed.get(name, name): table[name][: len(columns)]
+                for name in table.columns
+                if name not in ("cluster", "size")
+            }
+        )
+
     def headline(self) -> str:
         """Number of clusters, samples and columns."""
         groups = self._groups
@@ -160,6 +219,7 @@ def profile(
     external: Any = None,
     sample_weight: ArrayLike | str | None = None,
     sample_ids: ArrayLike | str | None = None,
+    held_out: int | Sequence[str] | None = None,
     categories: Sequence[str] = (),
     column_names: Sequence[Any] | None = None,
     n_bootstrap: int = 200,
@@ -185,6 +245,11 @@ def profile(
         samples.
     sample_ids : array or str, optional
         Ids of the rows of X, or the name of the column that holds them.
+    held_out : int, list of names or None, default None
+        How columns that were clustered by are tested: the model is fitted again without them, and they are
+        tested against the new clusters (docs/profiles.md). A number of at least 2 splits the columns
+        into as many groups at random and holds out each once; a list of names holds out these. Needs a
+        model that was fitted on X, and as many fits as there are groups.
     categories : list of str, default ()
         Columns to treat as categories, whatever they hold.
     column_names : list of str, optional
@@ -228,7 +293,16 @@ def profile(
     if not variables.columns:
         raise _nothing_to_describe(variables.left_out)
     measures = measure(variables, groups, n_bootstrap=n_bootstrap, seeds=seeds)
-    return _assembled(variables, groups, measures, n_bootstrap, seeds)
+    described, notes = variables, groups.notes
+    if held_out is not None and groups.n_clusters > 1:
+        matrix = columns if is_plain_matrix(columns) else X
+        tests = hold_out(matrix, partition, variables, groups, held_out, seeds)
+        measures = measures.with_tests(tests.columns, tests.p_value, tests.p_any)
+        described = variables.with_role("held out", tests.columns)
+        notes = (*notes, tests.note())
+    result = _assembled(described, replace(groups, notes=notes), measures, n_bootstrap, seeds)
+    # a pair of clusters is not tested against other clusters
+    return replace(result, _variables=variables)
 
 
 def _row_ids(X: Any, columns: Any, sample_ids: ArrayLike | str | None) -> Any:

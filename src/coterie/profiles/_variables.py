@@ -6,7 +6,7 @@ Variables are read in blocks, so a sparse matrix is never dense as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,10 +17,12 @@ from coterie.core.errors import DataError
 from coterie.core.params import nearest
 from coterie.core.text import counted, listed
 from coterie.core.types import FloatArray, IntArray
+from coterie.evaluate import nmi
 from coterie.generate.columns import Column, is_table, read_columns, require_finite
 from coterie.generate.features import refuse_lazy
 from coterie.generate.sources import is_lazy
 from coterie.generate.tables import MAX_LEVELS, ColumnPlan, column_numbers, plan_column
+from coterie.profiles._groups import Groups
 
 Role = Literal["used", "external", "held out"]
 # numbers in memory at once: 64 MB, and a few times as much while they are sorted
@@ -194,6 +196,27 @@ class Variables:
     def used(self) -> NDArray[np.bool_]:
         """Which columns the clusters were made from."""
         return np.array([column.role == "used" for column in self.columns], dtype=bool)
+
+    def with_role(self, role: Role, chosen: NDArray[np.bool_]) -> Self:
+        """The same columns, some of them in another role."""
+        flags = iter(chosen.tolist())
+        parts = []
+        for part in self.parts:
+            columns = [
+                replace(column, role=role) if next(flags) else column for column in part.columns
+            ]
+            parts.append(replace(part, columns=columns))
+        return replace(self, parts=tuple(parts))
+
+    def information(self, groups: Groups) -> dict[str, float]:
+        """Normalised mutual information of the clusters and each category."""
+        return {
+            column.name: nmi(values[groups.rows], groups.codes, sample_weight=groups.weight)
+            for part in self.parts
+            if isinstance(part.values, list)
+            for column, values in zip(part.columns, part.values, strict=True)
+            if column.kind == "category"
+        }
 
 
 def is_plain_matrix(X: Any) -> bool:
