@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.metrics import roc_auc_score
 
 from coterie import profile
+from coterie.profiles._groups import Clustering, Groups
+from coterie.profiles._measures import RankSums, summary
 from tests.naive import profiles as naive
 
 STATISTICS = (
@@ -31,6 +35,7 @@ def tables(draw, *, max_samples=16):
     d = draw(st.integers(1, 3))
     cells = st.one_of(st.integers(-3, 3).map(float), st.just(np.nan), st.floats(-5, 5, width=16))
     X = np.array(draw(st.lists(st.lists(cells, min_size=d, max_size=d), min_size=n, max_size=n)))
+    assume(any(len(np.unique(column[~np.isnan(column)])) > 1 for column in X.T))
     labels = draw(
         st.lists(st.integers(0, 2), min_size=n, max_size=n).filter(lambda y: len({*y}) > 1)
     )
@@ -129,6 +134,30 @@ def test_the_names_of_clusters_do_not_matter(case):
         renamed = other[names[cluster], column]
         for name in STATISTICS:
             assert row[name] == pytest.approx(renamed[name], rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@given(
+    values=st.lists(
+        st.one_of(st.floats(-1e100, 1e100), st.sampled_from([-np.nan, -0.0])), min_size=2
+    ),
+    n_clusters=st.integers(2, 40),
+)
+def test_values_are_sorted_with_their_clusters(values, n_clusters):
+    values = np.array(values)
+    # neighbours of a value differ in their last bits only
+    values = np.concatenate([values, np.nextafter(values, np.inf), -values])[None, :]
+    labels = np.arange(values.size) % n_clusters
+    groups = Groups.of(Clustering.of(labels), values.size, None, None)
+    ordered = values[:, groups.rows]
+    weighted = replace(groups, weight=groups.weight * 2)
+    one, other = summary(ordered, groups), summary(ordered, weighted)
+    for name, position in {"weight": 0, "median": 3, "median of the rest": 5}.items():
+        factor = 2 if name == "weight" else 1
+        np.testing.assert_array_equal(factor * one[0][position], other[0][position], name)
+    # a copy of each value shifts ranks, not the share of pairs
+    shares = [RankSums(of[0][0], of[0][1], of[1][1]).auc() for of in (one, other)]
+    np.testing.assert_allclose(*shares, atol=1e-12)
+    assert one[1][2] == other[1][2]
 
 
 def test_auc_is_scikit_learns():

@@ -13,7 +13,7 @@ from scipy import stats
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._variables import Part, Variables
-from coterie.profiles.kernels import summarise
+from coterie.profiles.kernels import pack, summarise, unpack
 
 # as scipy does, the rank test is exact if one group has at most this many samples and no values are equal
 EXACT_SIZE = 8
@@ -133,10 +133,7 @@ def _measure_block(
     n_bootstrap: int,
     seeds: IntArray,
 ) -> Measures:
-    order = np.argsort(values, axis=1)
-    of_clusters, of_variables = summarise(
-        values, order, groups.codes, groups.weight, groups.n_clusters
-    )
+    of_clusters, of_variables = summary(values, groups)
     present, rank_sum, mean, median, mean_rest, median_rest = of_clusters
     deviation, ties, distinct = of_variables
     ranks = RankSums(present, rank_sum, ties)
@@ -196,6 +193,23 @@ def _measure_block(
         p_any,
         varies,
     )
+
+
+def summary(values: FloatArray, groups: Groups) -> tuple[FloatArray, FloatArray]:
+    """Statistics of variables and clusters; see :func:`coterie.profiles.kernels.summarise`."""
+    if not groups.counts_whole_samples:
+        order = np.argsort(values, axis=1)
+        ascending = np.take_along_axis(values, order, axis=1)
+        return summarise(ascending, groups.codes[order], groups.weight[order], groups.n_clusters)
+    # Sorting whole numbers with the cluster in their last bits is several times faster than sorting
+    # positions. Values that differ in these bits only are sorted again.
+    n_bits = max(1, (groups.n_clusters - 1).bit_length())
+    ascending = np.sort(values, axis=1)
+    clusters = pack(values, groups.codes, n_bits)
+    clusters.sort(axis=1)
+    for row in np.flatnonzero(unpack(clusters, ascending, n_bits)).tolist():
+        clusters[row] = groups.codes[np.argsort(values[row])]
+    return summarise(ascending, clusters, groups.weight[None, :], groups.n_clusters)
 
 
 def _pick(values: FloatArray, shown: IntArray) -> FloatArray:
@@ -382,12 +396,16 @@ def _intervals(values: FloatArray, groups: Groups, n_bootstrap: int, seed: int) 
     ends = np.full((2, n_variables, c), np.nan)
     if n_bootstrap == 0 or c < 2:
         return ends
-    absent = np.isnan(values)
-    gaps = bool(absent.any())
     # a number that is far from all values would cost digits
-    n_present = np.maximum(1, (~absent).sum(axis=1))
-    centre = np.where(absent, 0.0, values).sum(axis=1) / n_present
-    centred = np.where(absent, 0.0, values - centre[:, None])
+    centre = values.mean(axis=1)
+    gaps = bool(np.isnan(centre).any())
+    if gaps:
+        absent = np.isnan(values)
+        n_present = np.maximum(1, (~absent).sum(axis=1))
+        centre = np.where(absent, 0.0, values).sum(axis=1) / n_present
+    centred = values - centre[:, None]
+    if gaps:
+        centred[absent] = 0.0
     total = np.zeros((n_bootstrap, c, n_variables))
     weight = np.zeros((n_bootstrap, c, n_variables if gaps else 1))
     for cluster in range(c):

@@ -14,10 +14,9 @@ from coterie.core.tables import Table
 from coterie.core.text import plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
-from coterie.profiles._measures import RankSums
+from coterie.profiles._measures import RankSums, summary
 from coterie.profiles._sentences import LONGEST_NAME, number_text, share_text
 from coterie.profiles._variables import Described, Part, Variables
-from coterie.profiles.kernels import summarise
 
 # longer rules are hard to remember
 MAX_CONDITIONS = 3
@@ -127,13 +126,7 @@ def _candidates(variables: Variables, groups: Groups) -> list[list[Candidate]]:
     strengths, all_candidates = [], []
     for part in variables.parts:
         for block in part.blocks(groups.rows):
-            of_clusters, (_, ties, _) = summarise(
-                block.values,
-                np.argsort(block.values, axis=1),
-                groups.codes,
-                groups.weight,
-                groups.n_clusters,
-            )
+            of_clusters, (_, ties, _) = summary(block.values, groups)
             auc = RankSums(of_clusters[0], of_clusters[1], ties).auc()
             strengths.append(np.round(np.abs(np.nan_to_num(auc, nan=0.5) - 0.5), 12))
             all_candidates += [

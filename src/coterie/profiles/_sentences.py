@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ def cluster_sentences(
             )
             continue
         subject = f"{name} ({shown_count(size)} of {counted(whole, 'sample')}, {share_text(size / whole)})"
-        telling = [j for j in ranking[:, c].tolist() if _differs(measures, j, c)][:NAMED_COLUMNS]
+        differing = (j for j in ranking[:, c].tolist() if _differs(measures, j, c))
+        telling = [*islice(differing, NAMED_COLUMNS)]
         if telling:
             traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
             sentences.append(f"{subject} has {_enumerated(traits)}.")

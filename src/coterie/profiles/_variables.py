@@ -85,7 +85,10 @@ class Part:
         elif sparse.issparse(self.values):
             stacked = self.values[:, chosen].toarray()[rows].T
         else:
-            stacked = self.values[:, chosen][rows].T
+            # a slice is not copied
+            in_a_row = chosen[-1] - chosen[0] == len(chosen) - 1
+            columns = slice(chosen[0], chosen[-1] + 1) if in_a_row else chosen
+            stacked = self.values[:, columns][rows].T
         block = np.ascontiguousarray(stacked, dtype=np.float64)
         if not isinstance(self.values, list):
             self._require_finite(chosen, block)
@@ -98,11 +101,10 @@ class Part:
         return (values == np.arange(self.columns[j].width)[:, None]).astype(np.float64)
 
     def _require_finite(self, chosen: list[int], block: FloatArray) -> None:
-        present = np.where(np.isnan(block), 0.0, block)
-        # the square of an infinite or a very large number is infinite, and so is the sum
-        with np.errstate(over="ignore"):
-            sound = np.isfinite(np.einsum("ij,ij->i", present, present))
-        for row in np.flatnonzero(~sound).tolist():
+        # the square of an infinite or a very large number is infinite, that of a missing one is missing
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", block, block)
+        for row in np.flatnonzero(~np.isfinite(squares)).tolist():
             j = chosen[row]
             column = self.values[:, [j]]
             dense = column.toarray() if sparse.issparse(column) else column

@@ -1,4 +1,4 @@
-"""Ranks, medians and means of a variable in each cluster, from one pass over its sorted values."""
+"""Ranks, medians and means of a variable in each cluster, from its sorted values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROUNDING = 1e-12
 
 
 @njit(cache=True, nogil=True)
-def summarise(values, order, codes, weight, n_clusters):
+def summarise(values, clusters, mass, n_clusters):
     """Statistics of each variable, of each cluster in it, and of each cluster's rest.
 
     A sample of weight w counts like w samples with the same value. Samples without a value (NaN) do not
@@ -19,12 +19,11 @@ def summarise(values, order, codes, weight, n_clusters):
     Parameters
     ----------
     values : ndarray, shape (v, n)
-        One row per variable.
-    order : ndarray of int, shape (v, n)
-        Positions of the sorted values of each row, NaN last.
-    codes : ndarray of int, shape (n,)
-        Cluster of each sample.
-    weight : ndarray, shape (n,)
+        One row per variable, ascending, NaN last.
+    clusters : ndarray of int, shape (v, n)
+        Cluster of the sample that has each value.
+    mass : ndarray, shape (v, n) or (1, n)
+        Weight of the sample that has each value; a single row is for all variables.
     n_clusters : int
 
     Returns
@@ -37,28 +36,60 @@ def summarise(values, order, codes, weight, n_clusters):
     n_variables, n = values.shape
     of_clusters = np.full((6, n_variables, n_clusters), np.nan)
     of_variables = np.zeros((3, n_variables))
-    value, cluster, mass = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n)
     for row in range(n_variables):
-        n_present = 0
-        for i in order[row]:
-            if np.isnan(values[row, i]):
-                break
-            value[n_present] = values[row, i]
-            cluster[n_present] = codes[i]
-            mass[n_present] = weight[i]
-            n_present += 1
-        sample = value[:n_present], cluster[:n_present], mass[:n_present]
+        n_present = n
+        while n_present > 0 and np.isnan(values[row, n_present - 1]):
+            n_present -= 1
+        sample = (
+            values[row, :n_present],
+            clusters[row, :n_present],
+            mass[row % len(mass), :n_present],
+        )
         present = np.zeros(n_clusters)
         for i in range(n_present):
-            present[cluster[i]] += mass[i]
+            present[sample[1][i]] += sample[2][i]
         of_clusters[0, row] = present
         of_variables[0, row] = _set_means(sample, present, of_clusters[:, row])
         of_clusters[1, row] = 0.0
         _sum_ranks(sample, of_clusters[1, row], of_variables[:, row])
-        _set_medians(sample, present, of_clusters[3, row])
-        for c in range(n_clusters):
-            of_clusters[5, row, c] = _median_without(sample, c, present.sum() - present[c])
+        _set_medians(sample, present, of_clusters[3, row], of_clusters[5, row])
     return of_clusters, of_variables
+
+
+@njit(cache=True, nogil=True)
+def pack(values, codes, n_bits):
+    """Whole numbers in the order of the values, with the code of the sample in their last bits."""
+    keys = np.empty(values.shape, dtype=np.int64)
+    last_bits = (1 << n_bits) - 1
+    all_but_sign = np.int64(2**63 - 1)
+    for row in range(len(values)):
+        # -0 and 0 are equal, but have different bits
+        bits = (values[row] + 0.0).view(np.int64)
+        for i in range(values.shape[1]):
+            key = bits[i]
+            if np.isnan(values[row, i]):
+                key = all_but_sign
+            elif key < 0:
+                key ^= all_but_sign
+            keys[row, i] = (key & ~last_bits) | codes[i]
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def unpack(keys, values, n_bits):
+    """Replace sorted keys by the codes in them; returns the rows in which keys tie and values do not."""
+    ambiguous = np.zeros(len(keys), dtype=np.bool_)
+    last_bits = (1 << n_bits) - 1
+    for row in range(len(keys)):
+        before = keys[row, 0] >> n_bits
+        keys[row, 0] &= last_bits
+        for i in range(1, keys.shape[1]):
+            key = keys[row, i] >> n_bits
+            if key == before and values[row, i] > values[row, i - 1]:
+                ambiguous[row] = True
+            before = key
+            keys[row, i] &= last_bits
+    return ambiguous
 
 
 @njit(cache=True, nogil=True)
@@ -107,37 +138,51 @@ def _sum_ranks(sample, rank_sum, of_variable):
 
 
 @njit(cache=True, nogil=True)
-def _set_medians(sample, present, median):
-    """The median of each cluster; if exactly half is reached at one value, the mean with the next."""
+def _set_medians(sample, present, median, median_of_rest):
+    """The median of each cluster, and of all samples but those of the cluster."""
     value, cluster, mass = sample
-    reached = np.zeros(len(present))
-    below = np.full(len(present), np.nan)
+    n_clusters, whole = len(present), present.sum()
+    # Half of a rest cannot be reached before all samples together reach as much. So the search begins
+    # there, for the largest cluster first.
+    by_size = np.argsort(-present)
+    begin, reached_by_rest = np.full(n_clusters, len(value)), np.zeros(n_clusters)
+    reached, everything, found = np.zeros(n_clusters), 0.0, 0
+    half, below = present / 2, np.full(n_clusters, np.nan)
     for i in range(len(value)):
-        c = cluster[i]
-        reached[c] += mass[i]
-        if np.isnan(median[c]) and 2 * reached[c] > present[c] * (1 - ROUNDING):
-            if not np.isnan(below[c]):
-                median[c] = (below[c] + value[i]) / 2
-            elif 2 * reached[c] > present[c] * (1 + ROUNDING):
-                median[c] = value[i]
-            else:
+        c, m = cluster[i], mass[i]
+        while found < n_clusters:
+            largest = by_size[found]
+            if 2 * (everything + m) < (whole - present[largest]) * (1 - ROUNDING):
+                break
+            begin[largest] = i
+            reached_by_rest[largest] = everything - reached[largest]
+            found += 1
+        everything += m
+        reached[c] += m
+        if reached[c] >= half[c] * (1 - ROUNDING):
+            if reached[c] <= half[c] * (1 + ROUNDING):
+                # exactly half: the next value of the cluster counts as well
                 below[c] = value[i]
+            else:
+                median[c] = value[i] if np.isnan(below[c]) else (below[c] + value[i]) / 2
+                half[c] = np.inf
+    for c in range(n_clusters):
+        median_of_rest[c] = _median_without(
+            sample, c, begin[c], reached_by_rest[c], whole - present[c]
+        )
 
 
 @njit(cache=True, nogil=True)
-def _median_without(sample, left_out, whole):
-    """The median of all samples but those of one cluster."""
+def _median_without(sample, left_out, begin, reached, whole):
+    """The median of all samples but those of one cluster; the samples before ``begin`` weigh ``reached``."""
     value, cluster, mass = sample
-    reached = 0.0
     below = np.nan
-    for i in range(len(value)):
+    for i in range(begin, len(value)):
         if cluster[i] == left_out:
             continue
         reached += mass[i]
-        if 2 * reached > whole * (1 - ROUNDING):
-            if not np.isnan(below):
-                return (below + value[i]) / 2
+        if 2 * reached >= whole * (1 - ROUNDING):
             if 2 * reached > whole * (1 + ROUNDING):
-                return value[i]
+                return value[i] if np.isnan(below) else (below + value[i]) / 2
             below = value[i]
     return np.nan
