@@ -221,6 +221,19 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert "by construction" in profile(wider, model).note
 
 
+def test_sentences_name_external_columns_that_differ_beside_the_others():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 50)
+    X = rng.normal(size=(100, 4)) + 3 * labels[:, None]
+    others = {"age": 30.0 + 20 * labels + rng.normal(size=100), "noise": rng.normal(size=100)}
+    sentence = profile(X, labels, external=others).sentences[1]
+    assert sentence.count("higher x") == 3
+    assert "; of the external columns, higher age (median " in sentence
+    assert "noise" not in sentence
+    alone = profile(others, labels, external=[*others]).sentences[1]
+    assert alone.startswith("Cluster 1 (50 of 100 samples, 50 %) has higher age (median ")
+
+
 def test_external_columns_in_a_table_of_their_own(frame):
     outcome = {"outcome": ["well", "ill", "ill"] * 4}
     result = profile(frame, LABELS, external=outcome)

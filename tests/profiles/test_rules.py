@@ -80,6 +80,16 @@ def test_missing_values_do_not_meet_a_rule():
     assert (rules["recall"] < 0.9).all()
 
 
+def test_external_columns_make_no_rule_unless_there_are_no_others():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(0, 10, size=(200, 1))
+    labels = X[:, 0] > 5
+    rules = profile(X, labels, external={"class": labels.astype(str)}, n_bootstrap=0).rules
+    assert all("x0" in rule for rule in rules["rule"])
+    alone = profile({"class": labels.astype(str)}, labels, external=["class"], n_bootstrap=0)
+    assert all("class is" in rule for rule in alone.rules["rule"])
+
+
 def test_dates_in_rules():
     days = pd.date_range("2024-01-01", periods=400)
     result = profile(pd.DataFrame({"joined": days}), days.year > 2024, n_bootstrap=0)

@@ -16,7 +16,7 @@ from coterie.core.params import SEED, Domain, Integer, check_parameters
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, plain
-from coterie.core.types import IntArray
+from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.profiles._groups import Clustering, Groups
 from coterie.profiles._held_out import hold_out
@@ -75,7 +75,8 @@ class Profile:
         One row per column, over all clusters: ``association`` from 0 to 1 (the correlation ratio of the
         ranks, or Cramér's V), and the p-value of the Kruskal-Wallis or chi-squared test.
     sentences : tuple of str
-        One sentence for each cluster.
+        One sentence for each cluster. It names up to three columns whose interval leaves out 0, and up
+        to two external columns with a q-value below 0.05.
     notes : tuple of str
         What was left out, and what the p-values cannot prove.
 
@@ -117,7 +118,8 @@ class Profile:
         """A short rule for each cluster, such as "proline > 755 and flavanoids > 2.2".
 
         The rule is a node of a decision tree with at most three splits, learned on one half of the
-        samples. The other half says how good it is:
+        samples. External columns are used only if there are no others. The other half of the samples
+        says how good the rule is:
 
         - ``cluster``, ``rule``: None if there is none, as for a cluster of less than four samples.
         - ``recall``: share of the cluster that meets the rule.
@@ -180,9 +182,8 @@ class Profile:
         kept = np.flatnonzero(measures.varies)
         columns = [self._variables.columns[j] for j in kept]
         measures = measures.take(kept)
-        table = _cluster_table(
-            columns, measures, groups, ranked(measures), self._variables.used[kept]
-        )
+        q_value = adjusted(measures.p_value, self._variables.used[kept])
+        table = _cluster_table(columns, measures, groups, ranked(measures), q_value)
         renamed = {"typical_rest": "typical_b", "mean_rest": "mean_b"}
         return Table(
             {
@@ -331,14 +332,14 @@ def _assembled(
     columns = [columns[j] for j in kept]
     measures = measures.take(kept)
     used = variables.used[kept]
-    ranking = ranked(measures)
+    ranking, q_value = ranked(measures), adjusted(measures.p_value, used)
     notes = [*groups.notes, *_left_out_notes(left_out)]
     if used.any() and groups.n_clusters > 1:
         notes.append(USED_NOTE)
     return Profile(
-        table=_cluster_table(columns, measures, groups, ranking, used),
+        table=_cluster_table(columns, measures, groups, ranking, q_value),
         columns=_column_table(columns, measures, used),
-        sentences=tuple(cluster_sentences(columns, measures, groups, ranking)),
+        sentences=tuple(cluster_sentences(columns, measures, groups, ranking, q_value)),
         notes=tuple(notes),
         _variables=variables,
         _groups=groups,
@@ -365,7 +366,7 @@ def _cluster_table(
     measures: Measures,
     groups: Groups,
     ranking: IntArray,
-    used: NDArray[np.bool_],
+    q_value: FloatArray,
 ) -> Table:
     order = ranking.T.ravel()
     cluster = np.repeat(np.arange(groups.n_clusters), len(columns))
@@ -399,7 +400,7 @@ def _cluster_table(
             "high": of_both(measures.high),
             "auc": of_both(measures.auc),
             "p_value": of_both(measures.p_value),
-            "q_value": of_both(adjusted(measures.p_value, used)),
+            "q_value": of_both(q_value),
             "missing": of_both(measures.missing),
             "rank": np.tile(np.arange(1, len(columns) + 1), groups.n_clusters),
         }

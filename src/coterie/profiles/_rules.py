@@ -124,8 +124,10 @@ def _first_half(groups: Groups, rng: np.random.Generator) -> NDArray[np.bool_]:
 def _candidates(variables: Variables, groups: Groups) -> list[list[Candidate]]:
     """The variables that tell each cluster best, by the distance of their AUC from 0.5."""
     strengths, all_candidates = [], []
+    only_external = not variables.used.any()
     for part in variables.parts:
-        for block in part.blocks(groups.rows):
+        wanted = [j for j, c in enumerate(part.columns) if c.role == "used" or only_external]
+        for block in part.blocks(groups.rows, wanted):
             of_clusters, (_, ties, _) = summary(block.values, groups)
             auc = RankSums(of_clusters[0], of_clusters[1], ties).auc()
             strengths.append(np.round(np.abs(np.nan_to_num(auc, nan=0.5) - 0.5), 12))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.core.text import counted, plain, shown_count
-from coterie.core.types import IntArray
+from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
 from coterie.profiles._variables import Described
 
-# columns that a sentence names
-NAMED_COLUMNS = 3
+# columns that a sentence names: of those that the clusters were made from, and of the others
+NAMED_COLUMNS, NAMED_EXTERNAL = 3, 2
+# external columns are named if their q-value is smaller
+LEVEL = 0.05
 # longer names are cut in a sentence
 LONGEST_NAME = 40
+NO_COLUMN = "differs from the rest in no single column"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -57,7 +60,11 @@ def share_text(share: float) -> str:
 
 
 def cluster_sentences(
-    columns: list[Described], measures: Measures, groups: Groups, ranking: IntArray
+    columns: list[Described],
+    measures: Measures,
+    groups: Groups,
+    ranking: IntArray,
+    q_value: FloatArray,
 ) -> list[str]:
     """One sentence for each cluster.
 
@@ -68,7 +75,12 @@ def cluster_sentences(
     groups : Groups
     ranking : ndarray of int, shape (d, c)
         Positions of the columns, the most telling one of each cluster first.
+    q_value : ndarray, shape (d, c)
     """
+    external = {j for j, column in enumerate(columns) if column.role == "external"}
+    if len(external) == len(columns):
+        external = set()
+    differing = _differing(measures)
     whole = groups.sizes.sum()
     sentences = []
     for c, size in enumerate(groups.sizes.tolist()):
@@ -79,22 +91,23 @@ def cluster_sentences(
             )
             continue
         subject = f"{name} ({shown_count(size)} of {counted(whole, 'sample')}, {share_text(size / whole)})"
-        differing = (j for j in ranking[:, c].tolist() if _differs(measures, j, c))
-        telling = [*islice(differing, NAMED_COLUMNS)]
-        if telling:
-            traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
-            sentences.append(f"{subject} has {_enumerated(traits)}.")
-        else:
-            sentences.append(f"{subject} differs from the rest in no single column.")
+        by_rank = [j for j in ranking[:, c].tolist() if differing[j, c]]
+        telling = [j for j in by_rank if j not in external][:NAMED_COLUMNS]
+        besides = [j for j in by_rank if j in external and q_value[j, c] < LEVEL][:NAMED_EXTERNAL]
+        traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
+        sentence = f"{subject} has {_enumerated(traits)}" if telling else f"{subject} {NO_COLUMN}"
+        if besides:
+            traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
+            sentence += f"; of the external columns, {_enumerated(traits)}"
+        sentences.append(f"{sentence}.")
     return sentences
 
 
-def _differs(measures: Measures, j: int, c: int) -> bool:
-    """Whether the interval of the difference leaves out 0; without an interval, whether it is not 0."""
-    low, high = measures.low[j, c], measures.high[j, c]
-    if np.isnan(low):
-        return bool(measures.difference[j, c] != 0) and not np.isnan(measures.difference[j, c])
-    return bool(low > 0 or high < 0)
+def _differing(measures: Measures) -> NDArray[np.bool_]:
+    """Where the interval of the difference leaves out 0; without an interval, where it is not 0."""
+    low, high, difference = measures.low, measures.high, measures.difference
+    without = np.isnan(low) & ~np.isnan(difference) & (difference != 0)
+    return without | (low > 0) | (high < 0)
 
 
 def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -> str:
