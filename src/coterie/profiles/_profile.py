@@ -204,7 +204,7 @@ class Profile:
     def __str__(self) -> str:
         paragraphs = [[self.headline()], self.sentences, self.notes]
         wrapped = [
-            "\n".join(line for text in texts for line in textwrap.wrap(text, WIDTH))
+            "\n".join(line for text in texts for line in _wrapped(text))
             for texts in paragraphs
             if texts
         ]
@@ -304,6 +304,12 @@ def profile(
     result = _assembled(described, replace(groups, notes=notes), measures, n_bootstrap, seeds)
     # a pair of clusters is not tested against other clusters
     return replace(result, _variables=variables)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines that fit, without a line break before a per cent sign."""
+    lines = textwrap.wrap(text.replace(" %", "\xa0%"), WIDTH)
+    return [line.replace("\xa0%", " %") for line in lines]
 
 
 def _row_ids(X: Any, columns: Any, sample_ids: ArrayLike | str | None) -> Any:
