@@ -87,9 +87,7 @@ def test_without_weights_the_rank_test_is_scipys(case):
         values, clusters = naive.repeated(X[:, int(column[1:])], labels, np.ones(len(X), dtype=int))
         inside, outside = values[clusters == cluster], values[clusters != cluster]
         if len(inside) and len(outside):
-            # with gaps, only the approximation is used
-            method = "asymptotic" if len(values) < len(X) else "auto"
-            expected = stats.mannwhitneyu(inside, outside, method=method).pvalue
+            expected = stats.mannwhitneyu(inside, outside).pvalue
             assert row["p_value"] == pytest.approx(expected, rel=1e-6)
     for row in result.columns.rows():
         values, clusters = naive.repeated(
@@ -158,6 +156,20 @@ def test_values_are_sorted_with_their_clusters(values, n_clusters):
     shares = [RankSums(of[0][0], of[0][1], of[1][1]).auc() for of in (one, other)]
     np.testing.assert_allclose(*shares, atol=1e-12)
     assert one[1][2] == other[1][2]
+
+
+@pytest.mark.parametrize(("size", "rest"), [(1, 1), (1, 40), (2, 3), (8, 8), (8, 300), (5, 2000)])
+def test_small_clusters_get_the_exact_test(size, rest):
+    rng = np.random.default_rng(9)
+    labels = np.repeat([0, 1], [size, rest])
+    X = rng.normal(size=(size + rest, 30)) + (labels == 0)[:, None]
+    # some clusters at the very end
+    X[labels == 0, :3] += 100
+    exact = stats.mannwhitneyu(X[:size], X[size:], method="exact").pvalue
+    table = profile(X, labels, n_bootstrap=0).table
+    for row in table.rows():
+        expected = exact[int(row["column"][1:])]
+        assert row["p_value"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_auc_is_scikit_learns():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from coterie.profiles.kernels import pack, summarise, unpack
 
 # as scipy does, the rank test is exact if one group has at most this many samples and no values are equal
 EXACT_SIZE = 8
-# with more samples the exact test takes long, and the normal approximation errs on the side of caution
+# beside more samples than this, the normal approximation, which errs on the side of caution, is used
 MAX_EXACT = 10_000
 # the chi-squared test needs expected counts of this size; below, tables are drawn at random
 EXPECTED_COUNT = 5.0
@@ -142,7 +143,8 @@ def _measure_block(
     difference[distinct < 2] = np.nan
     auc, p_value = ranks.auc(), ranks.p_values()
     if groups.counts_whole_samples:
-        _make_exact(p_value, values, groups, ties)
+        exact = ranks.exact_p_values()
+        p_value = np.where(np.isnan(exact), p_value, exact)
     low, high = (
         _intervals(values, groups, n_bootstrap, seeds[0])
         / np.where(deviation > 0, deviation, np.nan)[:, None]
@@ -297,23 +299,41 @@ class RankSums:
             ratio = np.sqrt(np.clip(h / (self.total - 1), 0.0, 1.0))
         return np.where(np.isfinite(ratio) & (freedom > 0), ratio, np.nan)
 
+    def exact_p_values(self) -> FloatArray:
+        """Exact Mann-Whitney test where one side is small and no values are equal; NaN elsewhere."""
+        p_values = np.full(self.present.shape, np.nan)
+        rest = self.total[:, None] - self.present
+        small, large = np.minimum(self.present, rest), np.maximum(self.present, rest)
+        eligible = (small >= 1) & (small <= EXACT_SIZE) & (large <= MAX_EXACT)
+        eligible &= (self.ties == 0)[:, None]
+        sizes, which = np.unique(
+            np.stack([small[eligible], large[eligible]]), axis=1, return_inverse=True
+        )
+        lower = np.minimum(self.u, self.pairs - self.u)[eligible]
+        exact = np.empty(len(lower))
+        for i, (one, other) in enumerate(sizes.T.astype(int).tolist()):
+            of_size = which.ravel() == i
+            distribution = _distribution_of_u(one, other)
+            exact[of_size] = 2 * distribution[np.rint(lower[of_size]).astype(np.int64)]
+        p_values[eligible] = np.minimum(exact, 1.0)
+        return p_values
 
-def _make_exact(p_value: FloatArray, values: FloatArray, groups: Groups, ties: FloatArray) -> None:
-    """Replace p-values of small clusters by exact ones, where no values are equal."""
-    n = values.shape[1]
-    if n > MAX_EXACT:
-        return
-    complete = ~np.isnan(values).any(axis=1)
-    for c in range(groups.n_clusters):
-        own = slice(groups.starts[c], groups.starts[c + 1])
-        size = own.stop - own.start
-        if not 0 < min(size, n - size) <= EXACT_SIZE:
-            continue
-        rows = np.flatnonzero((ties == 0) & complete)
-        if rows.size:
-            inside = values[rows, own]
-            outside = np.delete(values[rows], np.r_[own], axis=1)
-            p_value[rows, c] = stats.mannwhitneyu(inside, outside, axis=1, method="exact").pvalue
+
+@lru_cache(maxsize=32)
+def _distribution_of_u(small: int, large: int) -> FloatArray:
+    """P(U <= u) for u = 0, 1, ... if both groups come from one distribution without equal values.
+
+    The number of arrangements with U = u is the coefficient of q^u in the product of
+    (1 - q^(large + i)) / (1 - q^i) over i = 1, ..., small. SciPy has no function of U alone: its test would
+    rank all samples again for each small cluster.
+    """
+    arrangements = np.zeros(small * large + 1)
+    arrangements[0] = 1.0
+    for i in range(1, small + 1):
+        arrangements[large + i :] -= arrangements[: max(0, len(arrangements) - large - i)].copy()
+        for first in range(i):
+            arrangements[first::i] = np.cumsum(arrangements[first::i])
+    return np.cumsum(arrangements) / arrangements.sum()
 
 
 # ---------------------------------------------------------------------- categories
