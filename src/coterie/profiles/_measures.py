@@ -22,9 +22,11 @@ EXACT_SIZE = 8
 MAX_EXACT = 10_000
 # the chi-squared test needs expected counts of this size; below, tables are drawn at random
 EXPECTED_COUNT = 5.0
-DRAWN_TABLES = 9_999
-# bootstrap counts in memory at once
+DRAWN_TABLES = (499, 9_500)
+ENOUGH_TABLES = 20
+# bootstrap counts, and bootstrap means, in memory at once
 DRAWN_COUNTS = 4_000_000
+DRAWN_MEANS = 2_000_000
 LEVEL = 0.95
 
 
@@ -375,17 +377,23 @@ def _p_of_rare_levels(table: IntArray, rng: np.random.Generator) -> float:
     """Test of independence where expected counts are small: Fisher's, or with tables drawn at random."""
     if table.shape == (2, 2):
         return float(stats.fisher_exact(table).pvalue)
-    drawn = stats.random_table(table.sum(axis=1), table.sum(axis=0)).rvs(
-        DRAWN_TABLES, random_state=rng
-    )
+    tables = stats.random_table(table.sum(axis=1), table.sum(axis=0))
     expected = table.sum(axis=1)[:, None] * table.sum(axis=0) / table.sum()
 
-    def distance(tables: NDArray[Any]) -> Any:
-        return ((tables - expected) ** 2 / expected).sum(axis=(-2, -1))
+    def distance(drawn: NDArray[Any]) -> Any:
+        return ((drawn - expected) ** 2 / expected).sum(axis=(-2, -1))
 
     # equal statistics may differ in their last digits
-    as_far = distance(drawn) >= distance(table) * (1 - 1e-9)
-    return float((1 + as_far.sum()) / (1 + DRAWN_TABLES))
+    limit = distance(table) * (1 - 1e-9)
+    n_drawn = as_far = 0
+    for n_tables in DRAWN_TABLES:
+        drawn = tables.rvs(n_tables, random_state=rng)
+        n_drawn += n_tables
+        as_far += int((distance(drawn) >= limit).sum())
+        if as_far >= ENOUGH_TABLES:
+            # more tables would not make a large p-value small
+            break
+    return (1 + as_far) / (1 + n_drawn)
 
 
 def _independence(
@@ -412,10 +420,15 @@ def _intervals(values: FloatArray, groups: Groups, n_bootstrap: int, seed: int) 
     Samples are drawn within their clusters, so all clusters keep their sizes.
     """
     n_variables, c = len(values), groups.n_clusters
-    sizes = np.diff(groups.starts)
-    ends = np.full((2, n_variables, c), np.nan)
     if n_bootstrap == 0 or c < 2:
-        return ends
+        return np.full((2, n_variables, c), np.nan)
+    step = max(1, DRAWN_MEANS // (n_bootstrap * c))
+    if n_variables > step:
+        parts = [values[begin : begin + step] for begin in range(0, n_variables, step)]
+        return np.concatenate(
+            [_intervals(part, groups, n_bootstrap, seed) for part in parts], axis=1
+        )
+    sizes = np.diff(groups.starts)
     # a number that is far from all values would cost digits
     centre = values.mean(axis=1)
     gaps = bool(np.isnan(centre).any())
@@ -452,7 +465,7 @@ def _intervals(values: FloatArray, groups: Groups, n_bootstrap: int, seed: int) 
     differences[:, ~sound] = 0.0
     low_high = quantile(differences, [outside, 1 - outside], axis=0)
     low_high[:, ~sound] = np.nan
-    ends = low_high.transpose(0, 2, 1)
+    ends: FloatArray = low_high.transpose(0, 2, 1)
     # one sample does not vary
     ends[:, :, (sizes < 2) | (sizes.sum() - sizes < 2)] = np.nan
     return ends
