@@ -58,7 +58,7 @@ def test_groups_of_columns_hold_out_every_column_once(case):
     assert not np.isnan(result.table["p_value"]).any()
     assert result.note == ""
     assert "these agree with the clusters described here (ARI) by 0.9" in result.notes[0]
-    q = dict(zip(result.columns["column"], result.columns["q_value"], strict=True))
+    q = dict(zip(result.columns["column"], result.columns["p_adjusted"], strict=True))
     assert all(q[f"x{j}"] < 1e-6 for j in range(6))
     assert all(q[f"x{j}"] > 0.01 for j in range(6, 12))
 

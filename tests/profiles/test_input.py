@@ -49,6 +49,12 @@ def test_numbers_as_an_array_and_as_a_table(frame):
     assert array.table == profile(frame, LABELS).table
 
 
+def test_a_profile_as_a_data_frame(frame):
+    result = profile(frame, LABELS)
+    pd.testing.assert_frame_equal(result.to_pandas(), result.table.to_pandas())
+    assert len(result.to_pandas()) == 6
+
+
 def test_labels_a_model_and_a_result():
     X = load("blobs").X
     model = ConsensusClustering(5, random_state=0).fit(X)
@@ -136,7 +142,7 @@ def test_one_cluster(frame):
     result = profile(frame, [0] * 12)
     assert "Cluster 0 has all 12 samples: there is nothing to compare it with." in text_of(result)
     assert np.isnan(result.table["auc"]).all()
-    assert np.isnan(result.table["q_value"]).all()
+    assert np.isnan(result.table["p_adjusted"]).all()
     assert not np.isnan(result.table["typical"]).any()
 
 

@@ -24,7 +24,7 @@ STATISTICS = (
     "difference",
     "auc",
     "p_value",
-    "q_value",
+    "p_adjusted",
 )
 
 
@@ -107,7 +107,7 @@ def test_weights_are_copies_of_samples(case):
     weighted = profile(X, labels, sample_weight=weight, n_bootstrap=0)
     copied = profile(np.repeat(X, weight, axis=0), np.repeat(labels, weight), n_bootstrap=0)
     # the exact test of small clusters is only used where every sample counts once
-    names = [name for name in STATISTICS if name not in ("p_value", "q_value")]
+    names = [name for name in STATISTICS if name not in ("p_value", "p_adjusted")]
     assert_same(weighted.table, copied.table, names)
     assert weighted.columns == copied.columns
 
@@ -197,7 +197,7 @@ def test_q_values_are_adjusted_for_used_and_external_columns_apart():
     table = profile(X, labels, external=["x4", "x5"], n_bootstrap=0).table
     for role in ("used", "external"):
         of_role = table["role"] == role
-        p, q = table["p_value"][of_role], table["q_value"][of_role]
+        p, q = table["p_value"][of_role], table["p_adjusted"][of_role]
         np.testing.assert_allclose(q, stats.false_discovery_control(p))
         np.testing.assert_allclose(q, naive.benjamini_hochberg(p.tolist()))
 

@@ -100,10 +100,10 @@ def _show(screen: Screen, described: Profile) -> None:
             screen.say(f"Rule: {rule}", indent=2)
     if len(described.annotations):
         rows = [
-            [row["column"], row["kind"], _number(row["association"]), _number(row["q_value"])]
+            [row["column"], row["kind"], _number(row["association"]), _number(row["p_adjusted"])]
             for row in described.annotations.rows()
         ]
-        screen.table(["external column", "kind", "association", "q-value"], rows, text=(0, 1))
+        screen.table(["external column", "kind", "association", "adjusted p"], rows, text=(0, 1))
 
 
 def _show_pair(screen: Screen, pair: Table, clusters: list[str]) -> None:

@@ -498,9 +498,9 @@ def adjusted(p_values: FloatArray, family: NDArray[np.bool_]) -> FloatArray:
     family : ndarray of bool, shape (d,)
         Columns whose tests are adjusted together, apart from the others.
     """
-    q_values = np.full(p_values.shape, np.nan)
+    p_adjusted = np.full(p_values.shape, np.nan)
     for members in (family, ~family):
         tested = members.reshape(-1, *[1] * (p_values.ndim - 1)) & ~np.isnan(p_values)
         if tested.any():
-            q_values[tested] = stats.false_discovery_control(p_values[tested])
-    return q_values
+            p_adjusted[tested] = stats.false_discovery_control(p_values[tested])
+    return p_adjusted

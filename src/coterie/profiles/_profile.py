@@ -67,7 +67,7 @@ class Profile:
           below 0.5 the cluster has the smaller values.
         - ``p_value``: Mann-Whitney test of cluster against rest; for a category the chi-squared test
           of all its levels, or Fisher's if levels are rare.
-        - ``q_value``: adjusted for the number of tests (Benjamini-Hochberg), columns that were used
+        - ``p_adjusted``: adjusted for the number of tests (Benjamini-Hochberg), columns that were used
           apart from the others.
         - ``missing``: share of the cluster without a value.
         - ``rank``: 1 for the most telling column of the cluster, by the distance of ``auc`` from 0.5.
@@ -76,7 +76,7 @@ class Profile:
         ranks, or Cramér's V), and the p-value of the Kruskal-Wallis or chi-squared test.
     sentences : tuple of str
         One sentence for each cluster. It names up to three columns whose interval leaves out 0, and up
-        to two external columns with a q-value below 0.05.
+        to two external columns with an adjusted p-value below 0.05.
     notes : tuple of str
         What was left out, and what the p-values cannot prove.
 
@@ -107,6 +107,10 @@ class Profile:
     _groups: Groups
     _n_bootstrap: int
     _seeds: IntArray
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return self.table.to_pandas()
 
     @property
     def note(self) -> str:
@@ -182,8 +186,8 @@ class Profile:
         kept = np.flatnonzero(measures.varies)
         columns = [self._variables.columns[j] for j in kept]
         measures = measures.take(kept)
-        q_value = adjusted(measures.p_value, self._variables.used[kept])
-        table = _cluster_table(columns, measures, groups, ranked(measures), q_value)
+        p_adjusted = adjusted(measures.p_value, self._variables.used[kept])
+        table = _cluster_table(columns, measures, groups, ranked(measures), p_adjusted)
         renamed = {"typical_rest": "typical_b", "mean_rest": "mean_b"}
         return Table(
             {
@@ -338,14 +342,14 @@ def _assembled(
     columns = [columns[j] for j in kept]
     measures = measures.take(kept)
     used = variables.used[kept]
-    ranking, q_value = ranked(measures), adjusted(measures.p_value, used)
+    ranking, p_adjusted = ranked(measures), adjusted(measures.p_value, used)
     notes = [*groups.notes, *_left_out_notes(left_out)]
     if used.any() and groups.n_clusters > 1:
         notes.append(USED_NOTE)
     return Profile(
-        table=_cluster_table(columns, measures, groups, ranking, q_value),
+        table=_cluster_table(columns, measures, groups, ranking, p_adjusted),
         columns=_column_table(columns, measures, used),
-        sentences=tuple(cluster_sentences(columns, measures, groups, ranking, q_value)),
+        sentences=tuple(cluster_sentences(columns, measures, groups, ranking, p_adjusted)),
         notes=tuple(notes),
         _variables=variables,
         _groups=groups,
@@ -372,7 +376,7 @@ def _cluster_table(
     measures: Measures,
     groups: Groups,
     ranking: IntArray,
-    q_value: FloatArray,
+    p_adjusted: FloatArray,
 ) -> Table:
     order = ranking.T.ravel()
     cluster = np.repeat(np.arange(groups.n_clusters), len(columns))
@@ -406,7 +410,7 @@ def _cluster_table(
             "high": of_both(measures.high),
             "auc": of_both(measures.auc),
             "p_value": of_both(measures.p_value),
-            "q_value": of_both(q_value),
+            "p_adjusted": of_both(p_adjusted),
             "missing": of_both(measures.missing),
             "rank": np.tile(np.arange(1, len(columns) + 1), groups.n_clusters),
         }
@@ -421,7 +425,7 @@ def _column_table(columns: list[Described], measures: Measures, used: NDArray[np
             "role": np.array([column.role for column in columns], dtype=object),
             "association": measures.association,
             "p_value": measures.p_any,
-            "q_value": adjusted(measures.p_any, used),
+            "p_adjusted": adjusted(measures.p_any, used),
         }
     )
 

@@ -16,7 +16,7 @@ from coterie.profiles._variables import Described
 
 # columns that a sentence names: of those that the clusters were made from, and of the others
 NAMED_COLUMNS, NAMED_EXTERNAL = 3, 2
-# external columns are named if their q-value is smaller
+# external columns are named if their adjusted p-value is smaller
 LEVEL = 0.05
 # longer names are cut in a sentence
 LONGEST_NAME = 40
@@ -64,7 +64,7 @@ def cluster_sentences(
     measures: Measures,
     groups: Groups,
     ranking: IntArray,
-    q_value: FloatArray,
+    p_adjusted: FloatArray,
 ) -> list[str]:
     """One sentence for each cluster.
 
@@ -75,7 +75,7 @@ def cluster_sentences(
     groups : Groups
     ranking : ndarray of int, shape (d, c)
         Positions of the columns, the most telling one of each cluster first.
-    q_value : ndarray, shape (d, c)
+    p_adjusted : ndarray, shape (d, c)
     """
     external = {j for j, column in enumerate(columns) if column.role == "external"}
     if len(external) == len(columns):
@@ -93,7 +93,9 @@ def cluster_sentences(
         subject = f"{name} ({shown_count(size)} of {counted(whole, 'sample')}, {share_text(size / whole)})"
         by_rank = [j for j in ranking[:, c].tolist() if differing[j, c]]
         telling = [j for j in by_rank if j not in external][:NAMED_COLUMNS]
-        besides = [j for j in by_rank if j in external and q_value[j, c] < LEVEL][:NAMED_EXTERNAL]
+        besides = [j for j in by_rank if j in external and p_adjusted[j, c] < LEVEL][
+            :NAMED_EXTERNAL
+        ]
         traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
         sentence = f"{subject} has {_enumerated(traits)}" if telling else f"{subject} {NO_COLUMN}"
         if besides:
