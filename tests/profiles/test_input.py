@@ -295,11 +295,27 @@ def test_values_that_cannot_be_described(X, message):
         profile(X, LABELS)
 
 
+def test_rows_in_partitions():
+    array = pytest.importorskip("dask.array")
+    X = load("blobs").X
+    lazy = array.from_array(X, chunks=(100, 2))
+    model = ConsensusClustering(5, n_members=5, random_state=0).fit(lazy)
+    with pytest.raises(ParameterError, match="rows in partitions; describe a sample of them"):
+        profile(X, model)
+    with pytest.raises(DataError, match="X is a dask collection"):
+        profile(lazy, model.labels_.compute())
+    assert len(profile(X, model.predict(X)).sentences) == 5
+
+
 def test_wrong_parameters(frame):
     with pytest.raises(ParameterError, match="n_bootstrap must be"):
         profile(frame, LABELS, n_bootstrap=-1)
     with pytest.raises(DataError, match="column_names has 1 names, but X has 2 columns"):
         profile(frame.to_numpy(), LABELS, column_names=["a"])
+    with pytest.raises(DataError, match="categories are columns of a table"):
+        profile(frame.to_numpy(), LABELS, categories=["x0"])
+    with pytest.raises(DataError, match="X has no column 'c'"):
+        profile(frame, LABELS, categories=["c"])
     with pytest.raises(NotFittedError):
         profile(frame, KMeans(2))
 

@@ -236,15 +236,16 @@ def test_intervals_surround_the_difference_and_shrink_with_samples():
     assert widths[0] / widths[1] == pytest.approx(4, rel=0.15)
 
 
-def test_intervals_cover_the_true_difference():
+@pytest.mark.parametrize(("size", "rest"), [(60, 140), (10, 190)])
+def test_intervals_cover_the_true_difference(size, rest):
     rng = np.random.default_rng(6)
-    labels = np.repeat([0, 1], [60, 140])
+    labels = np.repeat([0, 1], [size, rest])
     shift = 0.7
     X = rng.normal(size=(200, 400)) + shift * (labels == 0)[:, None]
     table = profile(X, labels).table
     own = table["cluster"] == 0
     # the difference is divided by the standard deviation of the column, which the shift widens
-    truth = shift / np.sqrt(1 + shift**2 * 0.3 * 0.7)
+    truth = shift / np.sqrt(1 + shift**2 * size * rest / 200**2)
     covered = (table["low"][own] <= truth) & (truth <= table["high"][own])
     # 380 of 400 are expected, with a standard deviation of 4
     assert 0.91 <= covered.mean() <= 0.98

@@ -16,6 +16,7 @@ from coterie.ensemble.checks import checked_weights
 from coterie.ensemble.columns import Categorical, encode
 from coterie.ensemble.ids import checked_ids, index_ids, join_key
 from coterie.ensemble.missing import MissingValues
+from coterie.generate.sources import is_lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,11 @@ class Clustering:
         """From labels, a Result, or a fitted clusterer."""
         if hasattr(given, "get_params") and not isinstance(given, type):
             check_is_fitted(given, "labels_")
+            if is_lazy(given.labels_):
+                raise ParameterError(
+                    "the model was fitted on rows in partitions; describe a sample of them: "
+                    "coterie.profile(rows, model.predict(rows))"
+                )
             ensemble = getattr(given, "ensemble_", None)
             return cls(
                 labels=np.asarray(given.labels_),

@@ -84,15 +84,15 @@ class Profile:
     --------
     >>> import coterie
     >>> table = {
-    ...     "age": [23, 25, 31, 28, 61, 58, 66, 70, 63, 59],
-    ...     "plan": ["pro", "pro", "basic", "pro"] + ["basic"] * 6,
+    ...     "age": [23, 25, 31, 28, 26, 30, 22, 29, 61, 58, 66, 70, 63, 59, 64, 68],
+    ...     "plan": ["pro", "pro", "basic", "pro"] * 2 + ["basic"] * 8,
     ... }
-    >>> print(coterie.profile(table, ["young"] * 4 + ["old"] * 6))
-    2 clusters of 10 samples, described by 2 columns
+    >>> print(coterie.profile(table, ["young"] * 8 + ["old"] * 8))
+    2 clusters of 16 samples, described by 2 columns
     <BLANKLINE>
-    Cluster old (6 of 10 samples, 60 %) has higher age (median 62 against 26.5) and
+    Cluster old (8 of 16 samples, 50 %) has higher age (median 63.5 against 27) and
     more often plan = basic (100 % against 25 %).
-    Cluster young (4 of 10 samples, 40 %) has lower age (median 26.5 against 62) and
+    Cluster young (8 of 16 samples, 50 %) has lower age (median 27 against 63.5) and
     more often plan = pro (75 % against 0 %).
     <BLANKLINE>
     The clusters were made from the columns marked 'used': these differ by

@@ -5,7 +5,7 @@ Variables are read in blocks, so a sparse matrix is never dense as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -150,31 +150,30 @@ class Variables:
         """
         beside = external is not None and is_table(external)
         named = set() if external is None or beside else {str(name) for name in _names(external)}
+        plans: list[ColumnPlan] = []
         if is_plain_matrix(X):
+            if len(categories):
+                raise DataError("categories are columns of a table; give X as a data frame")
             columns, values = _matrix_columns(X, column_names)
-            plans: list[ColumnPlan] = []
         else:
-            table = X
             plans = [
-                _plan(name, column, name in categories, name in named)
-                for name, column in table.items()
+                _plan(name, column, name in categories, name in named) for name, column in X.items()
             ]
-            columns = [plan.name for plan in plans]
+            columns = [*X]
         for name in [*named, *categories]:
             if name not in columns:
                 raise DataError(
                     f"X has no column {name!r}{nearest(name, columns)} (its columns are {listed(columns)})"
                 )
-
-        def role(name: str) -> Role:
-            unused = used is not None and name not in used and not used.isdisjoint(columns)
-            return "external" if name in named or unused else "used"
-
+        # columns of another table may have been computed from those that were clustered by
+        unused = set() if used is None or used.isdisjoint(columns) else {*columns} - used
+        roles: dict[str, Role] = dict.fromkeys(columns, "used")
+        roles |= dict.fromkeys(named | unused, "external")
         left_out = {plan.name: _reason(plan) for plan in plans if not plan.used}
         if is_plain_matrix(X):
-            parts = [Part([Described(name, "number", role(name)) for name in columns], values)]
+            parts = [Part([Described(name, "number", roles[name]) for name in columns], values)]
         else:
-            parts = [_table_part(table, plans, role)]
+            parts = [_table_part(X, plans, roles)]
         if beside:
             others = read_columns(external)
             if n_rows(others) != n_rows(X):
@@ -182,11 +181,11 @@ class Variables:
                     f"external has {counted(n_rows(others), 'row')}, but X has {n_rows(X)}; give the "
                     "same samples in the same order"
                 )
-            if repeated := [name for name in others if name in columns]:
+            if repeated := [name for name in others if name in roles]:
                 raise DataError(f"X and external both have a column {repeated[0]!r}; rename one")
             plans = [_plan(name, column, False, True) for name, column in others.items()]
             left_out |= {plan.name: _reason(plan) for plan in plans if not plan.used}
-            parts.append(_table_part(others, plans, lambda name: "external"))
+            parts.append(_table_part(others, plans, dict.fromkeys(others, "external")))
         return cls(tuple(parts), left_out)
 
     @property
@@ -286,10 +285,12 @@ def _reason(plan: ColumnPlan) -> str:
     return {"id": "ids", "text": "free text", "constant": "constant"}[plan.kind]
 
 
-def _table_part(table: dict[str, Column], plans: Sequence[ColumnPlan], role: Any) -> Part:
+def _table_part(
+    table: dict[str, Column], plans: Sequence[ColumnPlan], roles: Mapping[str, Role]
+) -> Part:
     described = [plan for plan in plans if plan.used]
     values: list[NDArray[np.float64]] = [
         column_numbers(table[plan.name], plan) for plan in described
     ]
-    columns = [Described(plan.name, plan.kind, role(plan.name), plan.levels) for plan in described]
+    columns = [Described(plan.name, plan.kind, roles[plan.name], plan.levels) for plan in described]
     return Part(columns, values)
