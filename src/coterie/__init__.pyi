@@ -5,6 +5,7 @@ from coterie import evidence as evidence
 from coterie import generate as generate
 from coterie import io as io
 from coterie import plot as plot
+from coterie import profiles as profiles
 from coterie import report as report
 from coterie import scale as scale
 from coterie import select as select
@@ -23,6 +24,7 @@ from coterie.core.errors import SampleError as SampleError
 from coterie.core.tables import Table as Table
 from coterie.ensemble import Ensemble as Ensemble
 from coterie.evidence import enhance as enhance
+from coterie.profiles import profile as profile
 from coterie.result import Result as Result
 from coterie.select import select_k as select_k
 from coterie.solvers import *  # noqa: F403

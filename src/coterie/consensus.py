@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
@@ -56,6 +56,7 @@ from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.verdict import expected_agreement, size_doubt
 
 if TYPE_CHECKING:
+    from coterie.profiles import Profile
     from coterie.select import Selection
 
 
@@ -500,6 +501,48 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         if self._preparation is not None:
             return self._preparation(X)
         return self._checked(X, reset=False)
+
+    def profile(
+        self,
+        X: Any,
+        *,
+        external: Any = None,
+        sample_weight: ArrayLike | str | None = None,
+        sample_ids: ArrayLike | str | None = None,
+        held_out: int | Sequence[str] | None = None,
+        n_bootstrap: int = 200,
+        random_state: Any = 0,
+    ) -> Profile:
+        """What tells each cluster from the rest; see :func:`coterie.profile`.
+
+        Parameters
+        ----------
+        X : array, dataframe or sparse matrix, shape (n, d)
+            The columns to describe the clusters by: those of the fit, and any others.
+        external, sample_weight, sample_ids, held_out, n_bootstrap, random_state
+            As in :func:`coterie.profile`.
+
+        Examples
+        --------
+        >>> from coterie import ConsensusClustering
+        >>> from sklearn.datasets import load_wine
+        >>> X = load_wine(as_frame=True).data
+        >>> model = ConsensusClustering(3, random_state=0).fit(X)
+        >>> print(model.profile(X, sample_weight="confidence").sentences[0])
+        Cluster ... samples, ...) has ... against ...
+        """
+        from coterie.profiles import profile
+
+        return profile(
+            X,
+            self,
+            external=external,
+            sample_weight=sample_weight,
+            sample_ids=sample_ids,
+            held_out=held_out,
+            n_bootstrap=n_bootstrap,
+            random_state=random_state,
+        )
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")

@@ -15,7 +15,7 @@ from coterie.cli._methods import parameter_sentences, settable
 from coterie.cli.screen import Screen, Stages
 from coterie.solvers.methods import all_methods, find_method
 
-COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "methods"]
+COMMANDS = ["demo", "cluster", "combine", "select", "report", "explain", "profile", "methods"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,13 @@ def test_no_line_is_wider_than_the_terminal(named, capsys, monkeypatch, columns,
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_mistake_points_to_the_help_of_its_command(refused, command):
-    given = {"report": ["x.npz"], "explain": ["x.npz", "s1"], "demo": [], "methods": []}
+    given = {
+        "report": ["x.npz"],
+        "explain": ["x.npz", "s1"],
+        "profile": ["x.npz", "x.csv"],
+        "demo": [],
+        "methods": [],
+    }
     line = refused(command, *given.get(command, ["labels.csv"]), "--nope", "nope")
     assert "--nope" in line
     assert f"(see: coterie {command} --help)" in line

@@ -6,7 +6,7 @@ or the options, with one message on stderr; 1 for a bug in coterie; 128 plus the
 signal (130 for Ctrl-C).
 
 The modules import each other in this order: ``arguments``, ``screen``, ``outputs``, ``_methods``,
-``_label_files``, ``_clustering``, ``_questions``, ``partitions``.
+``_label_files``, ``_clustering``, ``_questions``, ``_profiles``, ``partitions``.
 """
 
 from __future__ import annotations

@@ -458,6 +458,44 @@ COMMANDS = {
             },
         },
     ),
+    "profile": _Command(
+        "_profiles",
+        "say what the clusters of a saved result are",
+        "Describe each cluster of a saved result by the columns of a table: a sentence, a rule, and how "
+        "each column differs from the rest.",
+        (
+            *("result", "table", "--id", "--external", "--categories", "--drop", "--between"),
+            *("--confidence", "-o --output", "--seed", "--json"),
+        ),
+        {
+            "table": {
+                "type": Path,
+                "metavar": "TABLE",
+                "help": "file with one row per sample; also columns that were not clustered by",
+            },
+            "--id": {
+                "metavar": "COL",
+                "help": "column of sample ids (default: one that holds the ids of all samples)",
+            },
+            "--external": COLUMN_NAMES
+            | {
+                "default": [],
+                "help": "columns that the clusters were not made from (default: those that were not "
+                "used by: coterie cluster)",
+            },
+            "--between": {
+                "nargs": 2,
+                "metavar": ("A", "B"),
+                "help": "compare two clusters with each other",
+            },
+            "--confidence": {
+                "action": "store_true",
+                "help": "let samples count by the confidence of their cluster",
+            },
+            "-o --output": FILE
+            | {"help": "write a row per cluster and column: .csv, .tsv or .parquet"},
+        },
+    ),
     "methods": _Command(
         "_methods",
         "list the methods with their parameters",

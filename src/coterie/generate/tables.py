@@ -214,7 +214,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_names(table)
         plans = self._plans(table)
         numbers = {
-            plan.name: _numbers(table[plan.name], plan) for plan in plans if _is_measured(plan)
+            plan.name: column_numbers(table[plan.name], plan)
+            for plan in plans
+            if _is_measured(plan)
         }
         scaler, scaling = self._scaler_of([*numbers.values()])
         self.plans_ = _described(plans, scaling, self.impute, _wild_counts(scaler, numbers))
@@ -316,7 +318,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         wanted = set(table if self.columns is None else self.columns) - set(self.drop)
         requested = set(self.columns or ())
         plans = [
-            _plan(name, values, name in self.categories, name in requested)
+            plan_column(name, values, name in self.categories, name in requested)
             for name, values in table.items()
         ]
         return [
@@ -370,7 +372,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"the table lacks the column{'s' if len(absent) > 1 else ''} {quoted(absent)}, "
                 "which the members were fitted on"
             )
-        return np.column_stack([_numbers(table[plan.name], plan) for plan in self._used])
+        return np.column_stack([column_numbers(table[plan.name], plan) for plan in self._used])
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +407,7 @@ def table_features(X: Any, encoder: TableEncoder | None = None) -> NDArray[np.fl
 # ---------------------------------------------------------------------- what a column is
 
 
-def _plan(name: str, values: Column, is_category: bool, requested: bool) -> ColumnPlan:
+def plan_column(name: str, values: Column, is_category: bool, requested: bool) -> ColumnPlan:
     """The plan of one column; a column that the user requested is left out only if constant or empty."""
     missing = int(values.missing.sum())
     n, distinct = len(values), values.distinct
@@ -501,8 +503,8 @@ def _is_measured(plan: ColumnPlan) -> bool:
     return plan.used and plan.kind in ("number", "date")
 
 
-def _numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
-    """A column as floats: its numbers, or the positions of its texts among the levels."""
+def column_numbers(values: Column, plan: ColumnPlan) -> NDArray[np.float64]:
+    """A column as floats: its numbers, or the positions of its texts among the levels (-1 for others)."""
     if plan.kind != "category":
         numbers = values.numbers
         if values.texts is not None and (numbers is None or values.format != plan.format):

@@ -43,7 +43,7 @@ from coterie.solvers.methods import configured, solver_of
 
 # numbers of clusters that "auto" compares
 DEFAULT_KS = range(2, 11)
-# features are looked at up to this number by "auto"
+# features and labels are looked at up to this number by "auto"
 MAX_DEFAULT_K = 30
 # maximum number of microclusters in a dendrogram; a random sample represents larger ensembles
 MAX_ROWS = 1500
@@ -93,7 +93,7 @@ def select_k(
     k : "auto", int or iterable of int, default "auto"
         Numbers of clusters to compare, from 1 to the number of samples. Numbers above the number of
         distinct label rows cannot be reached and are left out. "auto" is 2 to 10, and up to 30 if
-        features support more than 10 clusters.
+        the data support more than 10 clusters.
     groups : sequence, optional
         For an ensemble: the group of each member, such as the kind of data that it was made from. What
         each group supports alone is added to ``notes``.
@@ -145,7 +145,10 @@ def select_k(
     rng = generator(random_state)
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
-        return select(ensemble_or_X, ks, plan, rng, groups=groups, solver=solver, callback=callback)
+        top = MAX_DEFAULT_K if _is_auto(k) else 0
+        return select(
+            ensemble_or_X, ks, plan, rng, groups=groups, top=top, solver=solver, callback=callback
+        )
     if groups is not None:
         raise ParameterError("select_k: groups is given with features; it needs an Ensemble")
     X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
@@ -266,10 +269,14 @@ def select(
     *,
     choice: Choice | None = None,
     groups: Sequence[Any] | None = None,
+    top: int = 0,
     solver: LabelConsensus | None = None,
     callback: Progress | None = None,
 ) -> Selection:
-    """Compare the numbers of clusters of an ensemble; without a choice, choose from its labels."""
+    """Compare the numbers of clusters of an ensemble; without a choice, choose from its labels.
+
+    The choice also looks at numbers above ``ks``, up to ``top``, as far as members have so many clusters.
+    """
     whole, ensemble = ensemble, ensemble.without_blank
     notes = []
     reachable = ks <= ensemble.n_microclusters
@@ -286,7 +293,11 @@ def select(
         )
     ks = ks[reachable]
     if choice is None:
-        choice = choose_from_labels(ensemble, ks, rng, groups=groups)
+        most = int(ensemble.n_clusters_per_member.max(initial=0))
+        more = np.arange(ks.max() + 1, min(top, most, ensemble.n_microclusters) + 1)
+        choice = choose_from_labels(ensemble, np.concatenate([ks, more]), rng, groups=groups)
+        if choice.recommended > ks.max():
+            ks = np.arange(2, choice.recommended + 1)
     dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
     steps = _Steps(callback, dendrograms + (len(ks) if solver is not None else 0))
     sample = Sample.of(ensemble, rng, MAX_ROWS)

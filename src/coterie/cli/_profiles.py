@@ -1,0 +1,139 @@
+"""The command that says what the clusters of a saved result are."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from typing import Any
+
+from coterie.cli.arguments import UsageError
+from coterie.cli.outputs import RunLog, closing_facts, file_facts, refuse_overwriting
+from coterie.cli.screen import Screen
+from coterie.core.errors import CoterieError
+from coterie.core.tables import Table
+from coterie.core.text import counted
+from coterie.ensemble.ids import join_key
+from coterie.io import check_writable, read_table, write_table
+from coterie.io.table import FileTable
+from coterie.profiles import Profile
+from coterie.profiles import profile as make_profile
+from coterie.result import Result
+
+# columns that are printed for a pair of clusters
+MAX_COLUMNS = 15
+
+
+def profile(arguments: argparse.Namespace, log: RunLog) -> None:
+    """Describe the clusters of a saved result by the columns of a table."""
+    if arguments.output is not None:
+        check_writable(arguments.output)
+        refuse_overwriting("-o", arguments.output, [arguments.result, arguments.table])
+    result = Result.load(arguments.result)
+    if "parts" in result.input:
+        raise UsageError(
+            f"{arguments.result} holds distinct label rows of rows in partitions, not the samples; "
+            "cluster a sample of the rows to describe the clusters"
+        )
+    table = read_table(arguments.table, "features", arguments.id)
+    id = arguments.id or _id_column(table, result)
+    for name in [*arguments.external, *arguments.categories]:
+        # raises an error if the file has no such column
+        table.column(name)
+    described = make_profile(
+        table.mixed(None, [id], arguments.drop, arguments.categories),
+        result,
+        external=arguments.external or None,
+        categories=arguments.categories,
+        sample_ids=None if id is None else table.ids(id),
+        sample_weight="confidence" if arguments.confidence else None,
+        random_state=arguments.seed,
+    )
+    pair = None if arguments.between is None else _pair(described, result, arguments.between)
+    if arguments.output is not None:
+        write_table(arguments.output, (pair or described.table).to_dict())
+        log.written.append(("table", arguments.output))
+    screen = Screen()
+    if arguments.json:
+        screen.json(_facts(arguments, described, pair) | closing_facts(log))
+        return
+    screen.say(f"{arguments.result.name}, {arguments.table.name}: {described.headline()}")
+    if pair is None:
+        _show(screen, described)
+    else:
+        _show_pair(screen, pair, arguments.between)
+    for note in described.notes:
+        screen.say("")
+        screen.say(note)
+    if arguments.output is not None:
+        screen.say("table written to", arguments.output)
+
+
+def _id_column(table: FileTable, result: Result) -> str | None:
+    """The column that holds the ids of all samples, if the result has ids."""
+    if result.ensemble.sample_ids is None:
+        return None
+    wanted = {join_key(value) for value in result.ensemble.sample_ids.tolist()}
+    for name in table.columns:
+        # a column with gaps or repeated values holds no ids
+        with suppress(CoterieError):
+            if wanted <= {join_key(value) for value in table.ids(name)}:
+                return name
+    return None
+
+
+def _pair(described: Profile, result: Result, clusters: list[str]) -> Table:
+    numbers = []
+    for text in clusters:
+        if not text.isdecimal() or int(text) >= result.n_clusters:
+            raise UsageError(
+                f"--between {text}: the clusters are 0 to {result.n_clusters - 1}; name two of them"
+            )
+        numbers.append(int(text))
+    return described.between(*numbers)
+
+
+def _show(screen: Screen, described: Profile) -> None:
+    for sentence, rule in zip(described.sentences, described.rule_sentences, strict=True):
+        screen.say("")
+        screen.say(sentence)
+        if not rule.startswith("no rule"):
+            screen.say(f"Rule: {rule}", indent=2)
+    if len(described.annotations):
+        rows = [
+            [row["column"], row["kind"], _number(row["association"]), _number(row["p_adjusted"])]
+            for row in described.annotations.rows()
+        ]
+        screen.table(["external column", "kind", "association", "adjusted p"], rows, text=(0, 1))
+
+
+def _show_pair(screen: Screen, pair: Table, clusters: list[str]) -> None:
+    rows = []
+    for row in list(pair.rows())[:MAX_COLUMNS]:
+        name = row["column"] if row["level"] is None else f"{row['column']} = {row['level']}"
+        values = (row["typical"], row["typical_b"], row["difference"], row["auc"])
+        rows.append([name, *map(_number, values)])
+    headings = ["column", *(f"cluster {name}" for name in clusters), "difference", "AUC"]
+    screen.table(headings, rows)
+    if len(pair) > len(rows):
+        more = counted(len(pair) - len(rows), "column")
+        screen.say(f"and {more} more; -o writes all", indent=2)
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3g}"
+
+
+def _facts(arguments: argparse.Namespace, described: Profile, pair: Table | None) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "input": file_facts([arguments.table]),
+        "sentences": list(described.sentences),
+        "notes": list(described.notes),
+    }
+    if pair is not None:
+        return record | {"between": list(pair.rows())}
+    return record | {
+        "rules": list(described.rules.rows()),
+        "annotations": list(described.annotations.rows()),
+        "columns": list(described.columns.rows()),
+        "table": list(described.table.rows()),
+    }

@@ -1,0 +1,5 @@
+"""Profiles: what makes a cluster what it is, in the words of the columns of a table."""
+
+from coterie.profiles._profile import Profile, profile
+
+__all__ = ["Profile", "profile"]

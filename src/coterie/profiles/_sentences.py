@@ -1,0 +1,137 @@
+"""A profile in words: what a cluster has more of, or less of, than the rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.core.text import counted, plain, shown_count
+from coterie.core.types import FloatArray, IntArray
+from coterie.profiles._groups import Groups
+from coterie.profiles._measures import Measures
+from coterie.profiles._variables import Described
+
+# columns that a sentence names: of those that the clusters were made from, and of the others
+NAMED_COLUMNS, NAMED_EXTERNAL = 3, 2
+# external columns are named if their adjusted p-value is smaller
+LEVEL = 0.05
+# longer names are cut in a sentence
+LONGEST_NAME = 40
+NO_COLUMN = "differs from the rest in no single column"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def number_text(value: float, kind: str = "number") -> str:
+    """A number or a date as people write it.
+
+    Examples
+    --------
+    >>> from coterie.profiles._sentences import number_text
+    >>> [number_text(value) for value in (1095.0, 0.123456, 12345678.9, -2.5e-7, 3.0)]
+    ['1,095', '0.1235', '12,345,679', '-2.5e-07', '3']
+    >>> number_text(19723.0, "date")
+    '2024-01-01'
+    """
+    if kind == "date":
+        moment = _EPOCH + timedelta(days=value)
+        return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def share_text(share: float) -> str:
+    """A share in per cent: 0 % and 100 % mean none and all.
+
+    Examples
+    --------
+    >>> from coterie.profiles._sentences import share_text
+    >>> [share_text(share) for share in (0.0, 0.001, 0.333, 0.999, 1.0)]
+    ['0 %', '<1 %', '33 %', '>99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return "<1 %"
+    if 0.99 < share < 1:
+        return ">99 %"
+    return f"{100 * share:.0f} %"
+
+
+def cluster_sentences(
+    columns: list[Described],
+    measures: Measures,
+    groups: Groups,
+    ranking: IntArray,
+    p_adjusted: FloatArray,
+) -> list[str]:
+    """One sentence for each cluster.
+
+    Parameters
+    ----------
+    columns : list of Described
+    measures : Measures
+    groups : Groups
+    ranking : ndarray of int, shape (d, c)
+        Positions of the columns, the most telling one of each cluster first.
+    p_adjusted : ndarray, shape (d, c)
+    """
+    external = {j for j, column in enumerate(columns) if column.role == "external"}
+    if len(external) == len(columns):
+        external = set()
+    differing = _differing(measures)
+    whole = groups.sizes.sum()
+    sentences = []
+    for c, size in enumerate(groups.sizes.tolist()):
+        name = f"Cluster {plain(groups.names[c], LONGEST_NAME)}"
+        if groups.n_clusters == 1:
+            sentences.append(
+                f"{name} has all {counted(whole, 'sample')}: there is nothing to compare it with."
+            )
+            continue
+        subject = f"{name} ({shown_count(size)} of {counted(whole, 'sample')}, {share_text(size / whole)})"
+        by_rank = [j for j in ranking[:, c].tolist() if differing[j, c]]
+        telling = [j for j in by_rank if j not in external][:NAMED_COLUMNS]
+        besides = [j for j in by_rank if j in external and p_adjusted[j, c] < LEVEL][
+            :NAMED_EXTERNAL
+        ]
+        traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
+        sentence = f"{subject} has {_enumerated(traits)}" if telling else f"{subject} {NO_COLUMN}"
+        if besides:
+            traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
+            sentence += f"; of the external columns, {_enumerated(traits)}"
+        sentences.append(f"{sentence}.")
+    return sentences
+
+
+def _differing(measures: Measures) -> NDArray[np.bool_]:
+    """Where the interval of the difference leaves out 0; without an interval, where it is not 0."""
+    low, high, difference = measures.low, measures.high, measures.difference
+    without = np.isnan(low) & ~np.isnan(difference) & (difference != 0)
+    return without | (low > 0) | (high < 0)
+
+
+def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -> str:
+    """What a cluster has more or less of, such as "higher age (median 54 against 31)"."""
+    name = plain(column.name, LONGEST_NAME)
+    own, rest = float(measures.typical[j, c]), float(measures.typical_rest[j, c])
+    if column.kind == "category":
+        level = plain(column.levels[measures.level[j, c]], LONGEST_NAME)
+        more = "more" if own > rest else "less"
+        return f"{more} often {name} = {level} ({share_text(own)} against {share_text(rest)})"
+    what = "median "
+    if own == rest or (own > rest) != (measures.auc[j, c] > 0.5):
+        # where medians say nothing, as among many zeros, means do
+        own, rest, what = float(measures.mean[j, c]), float(measures.mean_rest[j, c]), "mean "
+    elif not first:
+        what = ""
+    word = {"number": ("higher", "lower"), "date": ("later", "earlier")}[column.kind][
+        0 if own > rest else 1
+    ]
+    texts = number_text(own, column.kind), number_text(rest, column.kind)
+    return f"{word} {name} ({what}{texts[0]} against {texts[1]})"
+
+
+def _enumerated(texts: list[Any]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

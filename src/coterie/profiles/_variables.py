@@ -1,0 +1,296 @@
+"""The columns of X as variables: a number or date is one, a category is one per level.
+
+Variables are read in blocks, so a sparse matrix is never dense as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from coterie.core.errors import DataError
+from coterie.core.params import nearest
+from coterie.core.text import counted, listed
+from coterie.core.types import FloatArray, IntArray
+from coterie.evaluate import nmi
+from coterie.generate.columns import Column, is_table, read_columns, require_finite
+from coterie.generate.features import refuse_lazy
+from coterie.generate.sources import is_lazy
+from coterie.generate.tables import MAX_LEVELS, ColumnPlan, column_numbers, plan_column
+from coterie.profiles._groups import Groups
+
+Role = Literal["used", "external", "held out"]
+# numbers in memory at once: 64 MB, and a few times as much while they are sorted
+BLOCK_SIZE = 8_000_000
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column that is described.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "date", "category"}
+    role : {"used", "external", "held out"}
+        Whether the clusters were made from the column.
+    levels : tuple of str
+        The values of a category.
+    """
+
+    name: str
+    kind: str
+    role: Role
+    levels: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Number of variables."""
+        return len(self.levels) if self.kind == "category" else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Columns that come from one matrix or table, in the order of ``columns``.
+
+    ``values`` is a dense matrix, a sparse one in CSC form, or a list with an array per column.
+    """
+
+    columns: list[Described]
+    values: Any
+
+    def blocks(self, rows: IntArray, wanted: Sequence[int] | None = None) -> Iterator[Block]:
+        """The variables of the wanted columns, some at a time; one row per variable."""
+        positions = range(len(self.columns)) if wanted is None else wanted
+        limit = max(1, BLOCK_SIZE // max(1, len(rows)))
+        chosen: list[int] = []
+        width = 0
+        for j in positions:
+            if chosen and width + self.columns[j].width > limit:
+                yield Block(chosen, self._stacked(chosen, rows))
+                chosen, width = [], 0
+            chosen.append(j)
+            width += self.columns[j].width
+        if chosen:
+            yield Block(chosen, self._stacked(chosen, rows))
+
+    def _stacked(self, chosen: list[int], rows: IntArray) -> FloatArray:
+        if isinstance(self.values, list):
+            stacked = np.concatenate([self._variables_of(j, rows) for j in chosen])
+        elif sparse.issparse(self.values):
+            stacked = self.values[:, chosen].toarray()[rows].T
+        else:
+            # a slice is not copied
+            in_a_row = chosen[-1] - chosen[0] == len(chosen) - 1
+            columns = slice(chosen[0], chosen[-1] + 1) if in_a_row else chosen
+            stacked = self.values[:, columns][rows].T
+        block = np.ascontiguousarray(stacked, dtype=np.float64)
+        if not isinstance(self.values, list):
+            self._require_finite(chosen, block)
+        return block
+
+    def _variables_of(self, j: int, rows: IntArray) -> FloatArray:
+        values: FloatArray = self.values[j][rows]
+        if self.columns[j].kind != "category":
+            return values[None, :]
+        return (values == np.arange(self.columns[j].width)[:, None]).astype(np.float64)
+
+    def _require_finite(self, chosen: list[int], block: FloatArray) -> None:
+        # the square of an infinite or a very large number is infinite, that of a missing one is missing
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", block, block)
+        for row in np.flatnonzero(~np.isfinite(squares)).tolist():
+            j = chosen[row]
+            column = self.values[:, [j]]
+            dense = column.toarray() if sparse.issparse(column) else column
+            require_finite(self.columns[j].name, dense[:, 0].astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some columns, and the values of their variables: one row per variable."""
+
+    columns: list[int]
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """All columns that are described.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    left_out : dict of str to str
+        Columns that are not described, and why.
+    """
+
+    parts: tuple[Part, ...]
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        *,
+        external: Any = None,
+        used: frozenset[str] | None = None,
+        categories: Sequence[str] = (),
+        column_names: Sequence[Any] | None = None,
+    ) -> Self:
+        """The columns of X (see :func:`read_matrix_or_table`) and of a table of external columns.
+
+        ``external`` holds names of columns of X, or is a table of its own. Without it, the columns that
+        are not in ``used`` are external.
+        """
+        beside = external is not None and is_table(external)
+        named = set() if external is None or beside else {str(name) for name in _names(external)}
+        plans: list[ColumnPlan] = []
+        if is_plain_matrix(X):
+            if len(categories):
+                raise DataError("categories are columns of a table; give X as a data frame")
+            columns, values = _matrix_columns(X, column_names)
+        else:
+            plans = [
+                _plan(name, column, name in categories, name in named) for name, column in X.items()
+            ]
+            columns = [*X]
+        for name in [*named, *categories]:
+            if name not in columns:
+                raise DataError(
+                    f"X has no column {name!r}{nearest(name, columns)} (its columns are {listed(columns)})"
+                )
+        # columns of another table may have been computed from those that were clustered by
+        unused = set() if used is None or used.isdisjoint(columns) else {*columns} - used
+        roles: dict[str, Role] = dict.fromkeys(columns, "used")
+        roles |= dict.fromkeys(named | unused, "external")
+        left_out = {plan.name: _reason(plan) for plan in plans if not plan.used}
+        if is_plain_matrix(X):
+            parts = [Part([Described(name, "number", roles[name]) for name in columns], values)]
+        else:
+            parts = [_table_part(X, plans, roles)]
+        if beside:
+            others = read_columns(external)
+            if n_rows(others) != n_rows(X):
+                raise DataError(
+                    f"external has {counted(n_rows(others), 'row')}, but X has {n_rows(X)}; give the "
+                    "same samples in the same order"
+                )
+            if repeated := [name for name in others if name in roles]:
+                raise DataError(f"X and external both have a column {repeated[0]!r}; rename one")
+            plans = [_plan(name, column, False, True) for name, column in others.items()]
+            left_out |= {plan.name: _reason(plan) for plan in plans if not plan.used}
+            parts.append(_table_part(others, plans, dict.fromkeys(others, "external")))
+        return cls(tuple(parts), left_out)
+
+    @property
+    def columns(self) -> list[Described]:
+        """The columns of all parts."""
+        return [column for part in self.parts for column in part.columns]
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which columns the clusters were made from."""
+        return np.array([column.role == "used" for column in self.columns], dtype=bool)
+
+    def with_role(self, role: Role, chosen: NDArray[np.bool_]) -> Self:
+        """The same columns, some of them in another role."""
+        flags = iter(chosen.tolist())
+        parts = []
+        for part in self.parts:
+            columns = [
+                replace(column, role=role) if next(flags) else column for column in part.columns
+            ]
+            parts.append(replace(part, columns=columns))
+        return replace(self, parts=tuple(parts))
+
+    def information(self, groups: Groups) -> dict[str, float]:
+        """Normalised mutual information of the clusters and each category."""
+        return {
+            column.name: nmi(values[groups.rows], groups.codes, sample_weight=groups.weight)
+            for part in self.parts
+            if isinstance(part.values, list)
+            for column, values in zip(part.columns, part.values, strict=True)
+            if column.kind == "category"
+        }
+
+
+def is_plain_matrix(X: Any) -> bool:
+    """Whether X is a matrix of numbers; anything else is read as a table."""
+    return sparse.issparse(X) or (
+        isinstance(X, np.ndarray) and not np.ma.isMaskedArray(X) and X.dtype.kind in "biuf"
+    )
+
+
+def read_matrix_or_table(X: Any) -> Any:
+    """A matrix of numbers as it is; anything else as columns by name."""
+    refuse_lazy(X)
+    if is_lazy(X):
+        raise DataError(
+            "X is a dask collection; call .compute() first, or take a sample of its rows"
+        )
+    if is_table(X):
+        return read_columns(X)
+    matrix = X if sparse.issparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
+    if matrix.ndim != 2:
+        raise DataError(
+            f"X must be a table or a matrix, but has {counted(matrix.ndim, 'dimension')}"
+        )
+    if is_plain_matrix(matrix):
+        return matrix
+    # text among numbers: each column may be a number or a category
+    return read_columns({f"x{j}": matrix[:, j] for j in range(matrix.shape[1])})
+
+
+def n_rows(X: Any) -> int:
+    """Number of rows of a matrix, or of columns by name."""
+    return int(X.shape[0]) if is_plain_matrix(X) else len(next(iter(X.values()), ()))
+
+
+def _names(external: Any) -> Iterable[Any]:
+    return [external] if isinstance(external, str) else external
+
+
+def _matrix_columns(X: Any, column_names: Sequence[Any] | None) -> tuple[list[str], Any]:
+    n_columns = X.shape[1]
+    if column_names is None:
+        names = [f"x{j}" for j in range(n_columns)]
+    else:
+        names = [str(name) for name in column_names]
+        if len(names) != n_columns:
+            raise DataError(f"column_names has {len(names)} names, but X has {n_columns} columns")
+        if len({*names}) < n_columns:
+            raise DataError("column_names must differ")
+    # columns are read in blocks, which is slow in any other sparse format
+    return names, sparse.csc_array(X) if sparse.issparse(X) else X
+
+
+def _plan(name: str, column: Column, is_category: bool, requested: bool) -> ColumnPlan:
+    plan = plan_column(name, column, is_category, requested)
+    few = column.numbers is not None or column.distinct <= MAX_LEVELS
+    if plan.kind == "empty" and column.distinct > 1 and few:
+        # the values that are there can be described, although too few to cluster by
+        return plan_column(name, column, is_category, True)
+    return plan
+
+
+def _reason(plan: ColumnPlan) -> str:
+    if plan.kind == "empty":
+        return "empty"
+    return {"id": "ids", "text": "free text", "constant": "constant"}[plan.kind]
+
+
+def _table_part(
+    table: dict[str, Column], plans: Sequence[ColumnPlan], roles: Mapping[str, Role]
+) -> Part:
+    described = [plan for plan in plans if plan.used]
+    values: list[NDArray[np.float64]] = [
+        column_numbers(table[plan.name], plan) for plan in described
+    ]
+    columns = [Described(plan.name, plan.kind, roles[plan.name], plan.levels) for plan in described]
+    return Part(columns, values)

@@ -1,0 +1,92 @@
+"""coterie profile: what the clusters of a saved result are."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coterie import Result, profile
+from coterie.cli import main
+from tests.cli.conftest import CLASSES, POINTS, write_inputs
+
+
+@pytest.fixture(scope="module")
+def result_of_features(tmp_path_factory):
+    """The file of a result of the features, made once."""
+    directory = tmp_path_factory.mktemp("result")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        write_inputs()
+        named = ["cluster", "data.csv", "--id", "name", "--truth", "kind", "-k", "3"]
+        assert main([*named, "--save", "result.npz"]) == 0
+    return directory / "result.npz"
+
+
+@pytest.fixture
+def saved(folder, result_of_features):
+    """A copy of it in the user's directory."""
+    return Path(shutil.copy(result_of_features, "result.npz"))
+
+
+def test_sentences_rules_and_external_columns(saved, capsys):
+    assert main(["profile", "result.npz", "data.csv"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    text = " ".join(out.split())
+    assert "result.npz, data.csv: 3 clusters of 60 samples, described by 3 columns" in text
+    assert "has higher x (median" in text
+    assert "Rule: x > " in text
+    assert "; of the external columns, more often kind = b (100 % against 0 %)." in text
+    # the known classes were not clustered by
+    assert "kind category 1" in text
+    assert "by construction" in text
+
+
+def test_rows_in_another_order_are_matched_by_id(saved, capsys):
+    head, *lines = Path("data.csv").read_text().splitlines()
+    Path("turned.csv").write_text("\n".join([head, *lines[::-1], "new,1,1,a"]) + "\n")
+    records = []
+    for name in ("data.csv", "turned.csv"):
+        assert main(["profile", "result.npz", name, "--json"]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    one, other = records
+    assert one["table"] == other["table"]
+    assert "1 row of the table without a sample left out." in other["notes"]
+
+
+def test_json_and_the_table_hold_everything(saved, capsys):
+    assert main(["profile", "result.npz", "data.csv", "--json", "-o", "out.csv"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    X = {"x": POINTS[:, 0], "y": POINTS[:, 1], "kind": ["abc"[c] for c in CLASSES]}
+    expected = profile(X, Result.load("result.npz"), external=["kind"])
+    assert facts["sentences"] == [*expected.sentences]
+    assert [row["column"] for row in facts["annotations"]] == ["kind"]
+    assert len(facts["table"]) == 9
+    assert len(facts["rules"]) == 3
+    assert facts["files"] == {"table": "out.csv"}
+    with open("out.csv", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [row["column"] for row in rows] == expected.table["column"].tolist()
+
+
+def test_a_pair_of_clusters(saved, capsys):
+    assert main(["profile", "result.npz", "data.csv", "--between", "0", "2", "--confidence"]) == 0
+    out = capsys.readouterr().out
+    assert "cluster 0" in out
+    assert "cluster 2" in out
+    assert main(["profile", "result.npz", "data.csv", "--between", "0", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["between"]) == 3
+
+
+def test_what_is_refused(saved, refused):
+    assert "the clusters are 0 to 2" in refused("profile", saved, "data.csv", "--between", "0", "x")
+    assert "both are 1" in refused("profile", saved, "data.csv", "--between", "1", "1")
+    assert "has no column 'agee'" in refused("profile", saved, "data.csv", "--external", "agee")
+    assert "would overwrite the input" in refused("profile", saved, "data.csv", "-o", "data.csv")
+    assert "X has 7 rows, but the clustering has 60" in refused("profile", saved, "labels.csv")
+    Path("part.csv").write_text("\n".join(Path("data.csv").read_text().splitlines()[:50]) + "\n")
+    assert "no row for 11 samples" in refused("profile", saved, "part.csv", "--id", "name")
