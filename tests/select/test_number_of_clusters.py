@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.datasets import load_wine, make_circles, make_moons
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
@@ -214,7 +215,11 @@ def test_rows_in_dask_give_the_answer_of_rows_in_memory():
     assert answer(lazy.selection_) == answer(fitted(X).selection_)
 
 
-@pytest.mark.parametrize("choose", [select, lambda X: fitted(X).selection_], ids=["select", "fit"])
+@pytest.mark.parametrize(
+    "choose",
+    [lambda X: select_k(X, criteria="lifetime", random_state=0), lambda X: fitted(X).selection_],
+    ids=["select", "fit"],
+)
 def test_members_of_many_rows_are_fitted_on_a_part_and_label_all(choose, monkeypatch):
     X, y = three_blobs(100)
     monkeypatch.setattr(compare, "MAX_FITTED", 60)
@@ -305,3 +310,20 @@ def test_weights_count_like_repeated_samples():
     repeated = Ensemble.from_labels(np.repeat(rows, 3, axis=0))
     found = [select_k(ensemble, resamples=2, random_state=0) for ensemble in (weighted, repeated)]
     assert answer(found[0]) == answer(found[1])
+
+
+def test_more_clusters_than_ten_are_found_in_labels():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(15), 40)
+    X = rng.uniform(-10, 10, (15, 6))[y] + 0.5 * rng.normal(size=(600, 6))
+    members = kmeans_pool(X, 20, (2, 30), random_state=0)
+    found = select_k(members, criteria="lifetime", random_state=0)
+    assert found.recommended == 15
+    assert found.ks.max() == 15
+    assert select_k(members, range(2, 9), criteria="lifetime", random_state=0).ks.max() == 8
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_seed_changes_the_choice_from_features(seed):
+    X = load_digits().data[:500]
+    assert answer(select(X, seed=seed)) == answer(select(X, seed=0))

@@ -63,6 +63,8 @@ class Cloud:
     ----------
     criterion : float
         AIC, with a normal dependence of the columns. It is defined if there are fewer columns than samples.
+    freedom : float
+        Degrees of freedom of the joint tails; infinite if they are those of a normal distribution.
     """
 
     def __init__(self, X: FloatArray, filled: FloatArray, rng: np.random.Generator) -> None:
@@ -77,7 +79,7 @@ class Cloud:
         with one_blas_thread():
             _, widths, axes = np.linalg.svd(scores, full_matrices=False)
         self._axes = widths[:, None] * axes
-        self._freedom = self._nearest_freedom(scores, rng)
+        self.freedom = self._nearest_freedom(scores, rng)
         n_correlations = scores.shape[1] * (scores.shape[1] - 1) / 2
         dependence = -0.5 * n * float(np.log(np.maximum(widths, MIN_GAP) ** 2 / n).sum())
         self.criterion = 2 * (n_correlations - dependence)
@@ -86,7 +88,7 @@ class Cloud:
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """As many samples as the data have."""
         cloud = np.empty(self.shape)
-        probabilities = self._probabilities(self._freedom, rng)
+        probabilities = self._probabilities(self.freedom, rng)
         for column, variable in zip(probabilities.T, self._variables, strict=True):
             cloud[:, variable.columns] = variable.quantiles(column)
         return cloud
@@ -123,9 +125,9 @@ class Cloud:
 
 
 class RadialCloud:
-    """A distribution that depends on the distance from the centre only, like a ball.
+    """A distribution whose density falls with the distance from the centre, like that of a ball.
 
-    The density of the distance is that of the data, smoothed to a single peak.
+    It ends at the most distant sample, so it does not fit heavy tails.
 
     Parameters
     ----------
@@ -142,15 +144,22 @@ class RadialCloud:
         self._shape = n, d = turned.shape
         self._widths = turned.std(axis=0)
         distances = np.linalg.norm(turned / self._widths, axis=1)
-        widths, heights = one_peak(np.sort(distances))
-        borders = distances.min() + np.r_[0.0, np.cumsum(widths)]
-        self._quantiles = _interpolated(widths * heights, borders)
-        cells = np.clip(np.searchsorted(borders, distances) - 1, 0, len(heights) - 1)
-        surface = np.log(2) + 0.5 * d * np.log(np.pi) - special.gammaln(d / 2)
-        likelihood = np.log(heights[cells]).sum() - (d - 1) * np.log(distances).sum()
-        likelihood -= n * (surface + np.log(self._widths).sum())
+        self._unit = float(np.median(distances))
+        # in the volume of the ball up to a sample, a falling density in space is a falling density
+        with np.errstate(over="ignore"):
+            volumes = np.sort((distances / self._unit) ** d)
+        self.criterion = np.inf
+        if not np.isfinite(volumes[-1]):
+            return
+        gaps = np.maximum(np.diff(volumes, prepend=0.0), MIN_GAP)
+        heights = isotonic_regression(1 / gaps, weights=gaps, increasing=False).x / n
+        first = np.flatnonzero(np.r_[True, np.diff(heights) != 0])
+        widths = np.add.reduceat(gaps, first)
+        self._quantiles = _interpolated(widths * heights[first], np.r_[0.0, np.cumsum(widths)])
+        ball = 0.5 * d * np.log(np.pi) - special.gammaln(d / 2 + 1) + d * np.log(self._unit)
+        likelihood = float(np.log(heights).sum() - n * (ball + np.log(self._widths).sum()))
         n_correlations = d * (d - 1) / 2
-        self.criterion = 2 * (n_correlations + len(heights) + d - float(likelihood))
+        self.criterion = 2 * (n_correlations + d + len(first) - likelihood)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """As many samples as the data have."""
@@ -160,7 +169,8 @@ class RadialCloud:
             # with equal variances in all directions, as the scaled data have
             directions = np.linalg.qr(random - random.mean(axis=0))[0]
         directions /= np.linalg.norm(directions, axis=1)[:, None]
-        return np.asarray(directions * self._quantiles(rng.random(n))[:, None] * self._widths)
+        distances = self._unit * self._quantiles(rng.random(n)) ** (1 / d)
+        return np.asarray(directions * distances[:, None] * self._widths)
 
 
 def variables_of(X: FloatArray) -> list[list[int]]:

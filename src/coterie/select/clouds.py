@@ -83,7 +83,10 @@ def _likeliest_cloud(
     with one_blas_thread():
         _, widths, axes = np.linalg.svd(centred, full_matrices=False)
         turned = centred @ axes[widths > 1e-9 * widths[0]].T
-    clouds: list[Cloud | RadialCloud] = [Cloud(turned, turned, rng), RadialCloud(turned)]
+    along = Cloud(turned, turned, rng)
+    clouds: list[Cloud | RadialCloud] = [along]
+    if np.isinf(along.freedom):
+        clouds.append(RadialCloud(turned))
     # the likelihoods of columns that determine each other cannot be compared
     if turned.shape[1] == d:
         clouds.append(Cloud(X, filled, rng))

@@ -16,8 +16,8 @@ clusters shows in the *unexplained dependence*, the share of the dependence that
    reaches MIN_BEND. Raters who cut one trait with much noise may show such a bend too.
 4. If members have many small clusters inside true clusters, the bend is weak, because the dependence inside
    the clusters remains. But then members hardly cut across the true clusters. How much they do is compared
-   with what k-means members of the same sizes do on a line; it must be clearly less. Members of a line cut
-   across each other least of all convex clouds; those of bent ones may do so a little less.
+   with half of what k-means members of the same sizes do on a line. Members of a line cut across each other
+   least of all convex clouds; the half is for bent ones.
 
 The cuts of one dendrogram are nested whatever the data are, and copies of a member agree whatever the member
 is. Neither is evidence. So copies count once in step 1, members of a single hierarchy are not tested, and the
@@ -45,10 +45,8 @@ from coterie.select._sample import Sample
 from coterie.select.choice import LEVEL, Choice
 from coterie.select.criteria import against_members
 
-# What is clear differs by this factor: the unexplained dependence falls so many times as much before k as
-# after it, or members cross a partition so many times less than members of a line do.
-CLEAR_FACTOR = 2.5
-MIN_BEND = np.log(CLEAR_FACTOR)
+# logarithm of how many times as much the unexplained dependence must fall before k as after it
+MIN_BEND = 0.9
 # Added to the shares before their logarithms, so that negligible shares make no bend: as a share of what
 # tells apart two of k equal classes, 2 / (k (k - 1)).
 NEGLIGIBLE = 0.1
@@ -60,8 +58,9 @@ MAX_ROWS, MAX_MEMBERS = 500, 40
 PERMUTED_ROWS, N_PERMUTATIONS = 300, 99
 # points on a line and number of lines that crossing is compared on
 LINE_ROWS, N_LINES = 400, 39
-# members of a bent cloud may cross less than those of a line, but not clearly
-LINE_SHARE = 1 / CLEAR_FACTOR
+# Members of a bent cloud may cross less than those of a line, seldom less than this share of it.
+# Structure must cross less.
+LINE_SHARE = 0.5
 # EM stops if the log-likelihood grows by less than this share
 TOLERANCE, MAX_STEPS = 1e-6, 60
 # pseudo-count per member and class, so that no probability is 0
