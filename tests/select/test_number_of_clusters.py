@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.datasets import load_wine, make_circles, make_moons
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
