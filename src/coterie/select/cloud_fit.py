@@ -169,7 +169,7 @@ class RadialCloud:
             # with equal variances in all directions, as the scaled data have
             directions = np.linalg.qr(random - random.mean(axis=0))[0]
         directions /= np.linalg.norm(directions, axis=1)[:, None]
-        distances = self._unit * self._quantiles(rng.random(n)) ** (1 / d)
+        distances = self._unit * self._quantiles(np.asarray(rng.random(n))) ** (1 / d)
         return np.asarray(directions * distances[:, None] * self._widths)
 
 
