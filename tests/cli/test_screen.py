@@ -144,6 +144,16 @@ def test_wide_letters_count_twice(capsys, monkeypatch):
     assert any(line.endswith("  1.00") for line in lines)
 
 
+@pytest.mark.parametrize("columns", range(30, 60))
+def test_no_line_begins_with_a_per_cent_sign(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = "96 % of cluster 2 and 3 % of all others, 0 % of which are doubtful, 12 % at most"
+    Screen().say(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert not any(line.startswith("%") for line in lines)
+    assert " ".join(lines) == text
+
+
 def test_a_table_without_room_wraps_and_loses_nothing(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     numbers = [f"{i}.25" for i in range(6)]

@@ -44,7 +44,12 @@ class Screen:
         """Print text, wrapped between words; a path is never wrapped, so that it can be copied."""
         words: list[str] = []
         for part in parts:
-            words += [str(part)] if isinstance(part, Path) else part.split()
+            for word in [str(part)] if isinstance(part, Path) else part.split():
+                # no line begins with the per cent sign of a number
+                if word.startswith("%") and words:
+                    words[-1] += f" {word}"
+                else:
+                    words.append(word)
         room = min(self._width, WIDEST_PROSE)
         line = " " * indent + "".join(words[:1])
         for word in words[1:]:
