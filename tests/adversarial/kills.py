@@ -122,6 +122,12 @@ COMMANDS = (
         ("t.csv",),
         _written,
     ),
+    Command(
+        "profile",
+        ("profile", "saved.npz", "features.csv", "--seed", "1", "-o", "t.csv"),
+        ("t.csv",),
+        _written,
+    ),
     Command("report", ("report", "saved.npz", "-o", "page.html"), ("page.html",), _written),
     Command("bench run", ("bench", "run", "spec.toml", "--out", "runs"), ("runs",), _runs),
     Command("bench table", ("bench", "table", "done", "-o", "table.md"), ("table.md",), _written),

@@ -120,7 +120,7 @@ def _separations(X: FloatArray, rng: np.random.Generator) -> FloatArray:
     partitions = [candidates.kmeans(k) for k in round_ks]
     partitions += [equally_wide.kmeans(k) for k in any_shape_ks]
     for labels in partitions:
-        value = separation(X, labels, rng, n_splits=1)
+        value = separation(X, labels, rng)
         # without two clusters of enough samples there is no border
         values.append(-1.0 if np.isnan(value) else value)
     for k in any_shape_ks:

@@ -90,7 +90,8 @@ def choose_from_features(X: Any, ks: IntArray) -> Choice:
 def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: float) -> Choice:
     """The largest of ``ks`` with separated clusters; the numbers that replicate are supported as well."""
     best = max((k for k in separated if k in ks), default=1)
-    others = [k for k in replicated if k in ks and k != best]
+    coarser = [k for k in separated if k in ks and k < best]
+    others = [k for k in replicated if k in ks and k != best and k not in coarser]
     found_again = f"into {listed_ks(others)} clusters" if others else ""
     if best == 1:
         reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
@@ -114,14 +115,17 @@ def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: 
         f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
         f"In a single cloud this is improbable (p = {p_value:.2f})."
     )
-    if others:
+    if coarser:
         reason += (
-            f" Partitions {found_again} replicate, too: they are found again in other samples."
+            f" Partitions into {listed_ks(coarser)} clusters are separated, too; the finest one is "
+            "recommended."
         )
+    if others:
+        reason += f" Partitions {found_again} replicate: they are found again in other samples."
     notes: tuple[str, ...] = ()
     if best == ks.max() and best < max(separated):
         notes = (f"k = {best} is the largest number compared, and larger ones are supported, too.",)
-    return Choice(best, tuple(sorted({best, *others})), p_value, reason, notes)
+    return Choice(best, tuple(sorted({best, *coarser, *others})), p_value, reason, notes)
 
 
 def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
