@@ -117,12 +117,12 @@ def _folds(
     held_out: int | Sequence[str], used: IntArray, names: list[str], rng: np.random.Generator
 ) -> list[IntArray]:
     """The positions of the columns of each group."""
-    if FOLDS.admits(held_out):
-        if len(used) < int(held_out):  # type: ignore[arg-type]
+    if not isinstance(held_out, Sequence) and FOLDS.admits(held_out):
+        if len(used) < held_out:
             raise ParameterError(
                 f"held_out is {held_out}, but only {len(used)} columns were clustered by; take fewer groups"
             )
-        return np.array_split(rng.permutation(used), int(held_out))  # type: ignore[arg-type]
+        return np.array_split(rng.permutation(used), held_out)
     if isinstance(held_out, str) or not isinstance(held_out, Sequence) or not held_out:
         raise ParameterError(
             f"held_out must be {FOLDS.describe()}, or a list of column names, but is {shown(held_out)}"
