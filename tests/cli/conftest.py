@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ RNG = np.random.default_rng(0)
 CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 CLASSES = np.repeat([0, 1, 2], 20)
 POINTS = CENTRES[CLASSES] + RNG.standard_normal((60, 2))
+CLUSTER = ["cluster", "data.csv", "--id", "name", "--truth", "kind"]
 
 
 @pytest.fixture
@@ -22,6 +24,23 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     write_inputs()
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def result_of_features(tmp_path_factory):
+    """The file of a result of the features, made once."""
+    directory = tmp_path_factory.mktemp("result")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        write_inputs()
+        assert main([*CLUSTER, "-k", "3", "--save", "result.npz"]) == 0
+    return directory / "result.npz"
+
+
+@pytest.fixture
+def saved(folder, result_of_features):
+    """A copy of it in the user's directory."""
+    return Path(shutil.copy(result_of_features, "result.npz"))
 
 
 def write_inputs():

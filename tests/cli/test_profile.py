@@ -4,32 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
-
-import pytest
 
 from coterie import Result, profile
 from coterie.cli import main
-from tests.cli.conftest import CLASSES, POINTS, write_inputs
-
-
-@pytest.fixture(scope="module")
-def result_of_features(tmp_path_factory):
-    """The file of a result of the features, made once."""
-    directory = tmp_path_factory.mktemp("result")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(directory)
-        write_inputs()
-        named = ["cluster", "data.csv", "--id", "name", "--truth", "kind", "-k", "3"]
-        assert main([*named, "--save", "result.npz"]) == 0
-    return directory / "result.npz"
-
-
-@pytest.fixture
-def saved(folder, result_of_features):
-    """A copy of it in the user's directory."""
-    return Path(shutil.copy(result_of_features, "result.npz"))
+from tests.cli.conftest import CLASSES, POINTS
 
 
 def test_sentences_rules_and_external_columns(saved, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,26 +13,7 @@ from coterie import report
 from coterie.cli import main
 from coterie.core.errors import ResultFileError
 from coterie.result import Result
-from tests.cli.conftest import CLASSES, write_inputs
-
-CLUSTER = ["cluster", "data.csv", "--id", "name", "--truth", "kind"]
-
-
-@pytest.fixture(scope="module")
-def result_of_features(tmp_path_factory):
-    """The file of a result of the features, made once."""
-    directory = tmp_path_factory.mktemp("result")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(directory)
-        write_inputs()
-        assert main([*CLUSTER, "-k", "3", "--save", "result.npz"]) == 0
-    return directory / "result.npz"
-
-
-@pytest.fixture
-def saved(folder, result_of_features):
-    """A copy of it in the user's directory."""
-    return Path(shutil.copy(result_of_features, "result.npz"))
+from tests.cli.conftest import CLASSES, CLUSTER
 
 
 def test_one_command_to_labels_result_and_report(folder, capsys):
