@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 
+# Called with steps done, number of steps and stage.
+StageProgress = Callable[[int, int, str], None]
+CHOOSING, MAKING = "choosing the number of clusters", "making members"
 # With fewer members, the criteria that compare halves of them vary much.
 CHOOSING_MEMBERS = 30
 # Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
@@ -154,8 +157,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         ``n_clusters`` is None it is ``"eac"``, which chooses the number of clusters. A number given
         here replaces the solver's own ``n_clusters``.
     callback : callable or None, default None
-        Called with (members done, number of members). If the number of clusters is chosen, it is also
-        called with (steps done, number of steps) of the choice.
+        Called with (steps done, number of steps, stage). The stages are "choosing the number of
+        clusters", if it is chosen, and "making members", with one step per member. Members may be made
+        several times: with many small clusters, or without outliers. If the choice ends early, because
+        there is no structure, the steps that were not needed count as done.
     random_state : int, Generator or None, default None
     n_jobs : int or None, default None
         Number of members fitted in parallel, as in joblib. It does not change the result.
@@ -268,7 +273,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         min_cluster_size: int | Literal["auto"] | None = "auto",
         outliers: Literal["assign", "noise"] = "assign",
         solver: LabelConsensus | str | None = None,
-        callback: Progress | None = None,
+        callback: StageProgress | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -637,14 +642,17 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
 
     def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
         """The comparison of numbers of clusters, on members of many sizes."""
-        from coterie.select.compare import MAX_FITTED, Plan, choose, not_fitted, select
+        from coterie.select.compare import MAX_FITTED, Plan, choose, not_fitted, planned, select
 
         complete = self._complete(X)
         ks: Any = self.n_clusters
         if isinstance(ks, tuple):
             low, high = ks
             ks = range(low, max(low, min(high, X.shape[0])) + 1)
-        choice, compared = choose(complete, ks)
+        n_members = max(CHOOSING_MEMBERS, self.n_members)
+        plan = Plan(n_jobs=self.n_jobs)
+        steps = planned(complete, ks, n_members, plan, self._progress(CHOOSING))
+        choice, compared = choose(complete, ks, steps)
         member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
         # other generators may not predict, or are meant for few rows
         fits_part = self.generator in ("auto", "kmeans")
@@ -654,17 +662,23 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             members = make_pool(
                 complete,
                 self.generator,
-                max(CHOOSING_MEMBERS, self.n_members),
+                n_members,
                 self.member_clusters or (2, max(2 * int(compared.max()), int(np.sqrt(n_fitted)))),
                 member_rng,
                 self.n_jobs,
-                self.callback,
+                steps.after_member,
                 aside=aside,
                 share=self.share,
                 clusterer=self.clusterer,
             ).ensemble()
-        plan = Plan(n_jobs=self.n_jobs)
-        return select(members, compared, plan, rng, choice=choice, callback=self.callback)
+        return select(members, compared, plan, rng, steps, choice=choice)
+
+    def _progress(self, stage: str) -> Progress | None:
+        """A callback that adds the stage; None without a callback."""
+        if self.callback is None:
+            return None
+        callback = self.callback
+        return lambda done, total: callback(done, total, stage)
 
     @property
     def _takes_few_clusters(self) -> bool:
@@ -688,7 +702,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 self._member_clusters(self._n_clusters, self._features.shape[0]),
                 np.random.default_rng(seed),
                 self.n_jobs,
-                self.callback,
+                self._progress(MAKING),
                 gaps=self._gaps,
                 aside=aside,
                 label_aside=self.outliers == "assign",

@@ -64,7 +64,10 @@ def test_an_interruption_says_where_the_runs_are(runs, tmp_path, monkeypatch, ca
     with monkeypatch.context() as patched:
         patched.setattr(Stages, "reach", interrupted)
         assert main(["bench", "run", str(runs.parent / "small.toml")]) == 130
-    assert capsys.readouterr().err == "coterie: interrupted; already written: bench-small\n"
+    assert (
+        capsys.readouterr().err
+        == "coterie: interrupted while running; already written: bench-small\n"
+    )
     assert len(RunStore(tmp_path / "bench-small").runs()) == 2
 
 

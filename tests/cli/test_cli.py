@@ -613,7 +613,19 @@ def test_an_interruption_ends_with_130_and_leaves_nothing(folder, capsys, monkey
     monkeypatch.setattr(PCE, "_solve", interrupted)
     before = sorted(os.listdir(folder))
     assert main(["combine", "labels.csv", "-k", "2", "-o", "out.csv"]) == 130
-    assert capsys.readouterr().err == "coterie: interrupted; nothing was written\n"
+    assert capsys.readouterr().err == "coterie: interrupted while combining; nothing was written\n"
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_an_interruption_of_the_choice_says_so(folder, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coterie.select.feature_structure.cloud_p_value", interrupted)
+    before = sorted(os.listdir(folder))
+    assert main(["cluster", "features.csv", "-o", "out.csv"]) == 130
+    said = "coterie: interrupted while choosing the number of clusters; nothing was written\n"
+    assert capsys.readouterr().err == said
     assert sorted(os.listdir(folder)) == before
 
 

@@ -137,7 +137,9 @@ def test_an_interruption_says_what_is_complete(folder, capsys, monkeypatch):
     monkeypatch.setattr(report, "write", interrupted)
     command = [*CLUSTER, "-k", "3", "-o", "out.csv", "--report", "report.html"]
     assert main(command) == 130
-    assert capsys.readouterr().err == "coterie: interrupted; already written: out.csv\n"
+    assert (
+        capsys.readouterr().err == "coterie: interrupted while writing; already written: out.csv\n"
+    )
     assert not [name for name in os.listdir(folder) if name.endswith((".tmp", ".html"))]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -278,6 +279,30 @@ def test_progress_counts_to_its_total(five):
     select_k(five[0], [4, 5], resamples=4, random_state=0, callback=lambda *step: seen.append(step))
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert {total for _, total in seen} == {len(seen)}
+
+
+@pytest.mark.parametrize("structure", [True, False])
+def test_the_choice_from_features_counts_to_a_total_known_from_the_start(structure):
+    rng = np.random.default_rng(0)
+    X = blobs(3, seed=2)[0] if structure else rng.normal(size=(150, 2))
+    seen = []
+    select_k(X, n_members=4, resamples=4, random_state=0, callback=lambda *step: seen.append(step))
+    done = [step for step, _ in seen]
+    assert all(first < second for first, second in pairwise(done))
+    assert {total for _, total in seen} == {done[-1]}
+
+
+def test_the_stages_of_a_fit():
+    seen = []
+    model = ConsensusClustering(
+        n_members=4, random_state=0, callback=lambda *step: seen.append(step)
+    )
+    model.fit(blobs(3, seed=2)[0])
+    stages = [stage for _, _, stage in seen]
+    assert list(dict.fromkeys(stages)) == ["choosing the number of clusters", "making members"]
+    for stage in set(stages):
+        last = [step[:2] for step in seen if step[2] == stage][-1]
+        assert last[0] == last[1]
 
 
 def test_auto_clusters_blobs():

@@ -71,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(interrupt, Ended)
             else "interrupted"
         )
+        # the stage that was interrupted
+        cause = " ".join([cause, *getattr(interrupt, "__notes__", ())])
         complete = ", ".join(str(path) for _, path in written)
         _print(f"{cause}; {f'already written: {complete}' if complete else 'nothing was written'}")
         return 128 + number

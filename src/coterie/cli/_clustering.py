@@ -70,7 +70,7 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         columns, encoder = requested_columns(arguments, table)
         _check_rows(arguments, table.n_rows)
         model = clustering(arguments, solver, stages, "combining")
-        model.set_params(prepare=encoder, callback=stages.reach)
+        model.set_params(prepare=encoder)
         model.fit(columns)
         used = [plan for plan in model.encoder_.plans_ if plan.used]
         _ask_about_columns([plan.name for plan in used], table.n_rows)
@@ -170,7 +170,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
         model = ConsensusClustering(
             digits.n_classes,
             member_clusters=(digits.n_classes, 4 * digits.n_classes),
-            callback=stages.members_then("combining"),
+            callback=stages.model_then("combining"),
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
         ).fit(digits.X)
@@ -286,9 +286,10 @@ def clustering(
     after_members: str,
 ) -> ConsensusClustering:
     """The model that generates members and combines them; its first stage has begun."""
-    from coterie.consensus import ConsensusClustering
+    from coterie.consensus import CHOOSING, MAKING, ConsensusClustering
 
-    stages.begin("making members", arguments.members)
+    chosen = arguments.clusters == "auto" or isinstance(arguments.clusters, tuple)
+    stages.begin(CHOOSING if chosen else MAKING)
     if solver is not None:
         _follow_passes(solver, stages)
     return ConsensusClustering(
@@ -300,7 +301,7 @@ def clustering(
         min_cluster_size=arguments.min_cluster_size or "auto",
         outliers=arguments.outliers,
         solver=solver,
-        callback=stages.members_then(after_members),
+        callback=stages.model_then(after_members),
         random_state=arguments.seed,
         n_jobs=arguments.jobs,
     )
@@ -313,14 +314,14 @@ def chosen_k(
     ks = arguments.clusters
     if ks is None or isinstance(ks, int):
         return None
-    from coterie.consensus import CHOOSING_MEMBERS
+    from coterie.consensus import CHOOSING, CHOOSING_MEMBERS
     from coterie.select import select_k
 
     if isinstance(ks, tuple):
         low, high = ks
         most = data.n_microclusters if isinstance(data, Ensemble) else len(data)
         ks = range(low, max(low, min(high, most)) + 1)
-    stages.begin("choosing the number of clusters")
+    stages.begin(CHOOSING)
     return select_k(
         data,
         k=ks,

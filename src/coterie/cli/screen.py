@@ -169,6 +169,7 @@ class Stages:
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
+        self._stage = ""
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -178,7 +179,9 @@ class Stages:
             self._timer.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, KeyboardInterrupt) and self._stage:
+            error.add_note(f"while {self._stage}")
         if self._bar is not None:
             self._timer.cancel()
             self._timer.join()
@@ -187,6 +190,7 @@ class Stages:
 
     def begin(self, words: str, total: int | None = None) -> None:
         """Start the next stage; without a total, the bar shows only the time."""
+        self._stage = words
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -203,6 +207,19 @@ class Stages:
         def follow(done: int, total: int) -> None:
             self.reach(done, total)
             if done >= total:
+                self.begin(words)
+
+        return follow
+
+    def model_then(self, words: str) -> Callable[[int, int, str], None]:
+        """A callback that shows the stages of a model, and starts the next one after the last member."""
+        from coterie.consensus import MAKING
+
+        def follow(done: int, total: int, stage: str) -> None:
+            if stage != self._stage:
+                self.begin(stage, total)
+            self.reach(done, total)
+            if stage == MAKING and done >= total:
                 self.begin(words)
 
         return follow

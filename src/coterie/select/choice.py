@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # level of all tests
@@ -32,6 +32,23 @@ class Choice:
     p_value: float
     reason: str
     notes: tuple[str, ...] = ()
+
+
+class Steps:
+    """Counts steps of about equal length, and reports (steps done, number of steps) to a callback."""
+
+    def __init__(self, callback: Callable[[int, int], None] | None, total: int) -> None:
+        self._callback, self.total, self.n_done = callback, total, 0
+
+    def take(self, count: int = 1) -> None:
+        """Report that ``count`` more steps are done, or turned out not to be needed."""
+        self.n_done += count
+        if self._callback is not None and count:
+            self._callback(self.n_done, self.total)
+
+    def after_member(self, done: int, total: int) -> None:
+        """One more step, as the callback of functions that make members."""
+        self.take()
 
 
 def listed_ks(ks: Sequence[int]) -> str:

@@ -6,6 +6,8 @@ The separation of their clusters is compared with that of clusters of random clo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from coterie.core.threads import one_blas_thread
@@ -31,13 +33,17 @@ ANY_SHAPE_KS = (2, 3, 4)
 MIN_SAMPLES = 10
 
 
-def cloud_p_value(X: FloatArray, rng: np.random.Generator) -> float:
+def cloud_p_value(
+    X: FloatArray, rng: np.random.Generator, step: Callable[[], None] = lambda: None
+) -> float:
     """The probability that clusters of a single cloud are separated as well as those of X.
 
     Parameters
     ----------
     X : ndarray, shape (n, d)
     rng : numpy Generator
+    step : callable, optional
+        Called after each cloud.
 
     Returns
     -------
@@ -56,6 +62,7 @@ def cloud_p_value(X: FloatArray, rng: np.random.Generator) -> float:
     values = [_separations(_principal(filled), rng)]
     for _ in range(N_CLOUDS):
         values.append(_separations(principal_scores(cloud.draw(rng), rng), rng))
+        step()
     return _rank_of_first(np.array(values))
 
 

@@ -33,9 +33,9 @@ from coterie.generate.members import Progress, make_pool
 from coterie.generate.tables import table_features
 from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.select._sample import Sample, n_counted
-from coterie.select.choice import Choice
+from coterie.select.choice import Choice, Steps
 from coterie.select.criteria import CRITERIA, GRID, Cuts
-from coterie.select.feature_structure import choose_from_features
+from coterie.select.feature_structure import choose_from_features, n_steps
 from coterie.select.label_structure import choose_from_labels
 from coterie.select.selection import Selection
 from coterie.solvers.base import SOLVER, LabelConsensus
@@ -146,25 +146,34 @@ def select_k(
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
         top = MAX_DEFAULT_K if _is_auto(k) else 0
-        return select(
-            ensemble_or_X, ks, plan, rng, groups=groups, top=top, solver=solver, callback=callback
-        )
+        total = plan.n_steps(ensemble_or_X.n_members) + (0 if solver is None else len(ks))
+        steps = Steps(callback, total)
+        return select(ensemble_or_X, ks, plan, rng, steps, groups=groups, top=top, solver=solver)
     if groups is not None:
         raise ParameterError("select_k: groups is given with features; it needs an Ensemble")
     X = table_features(ensemble_or_X) if is_table(ensemble_or_X) else as_features(ensemble_or_X)
     # the class takes the second of four seeds; with the same seed both give the same answer
     rng = np.random.default_rng(child_seeds(rng, 4)[1])
-    choice, ks = choose(X, k)
+    steps = planned(X, k, n_members, plan, callback)
+    if solver is not None:
+        steps.total += len(checked_ks(k, X.shape[0]))
+    choice, ks = choose(X, k, steps)
     member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
     aside = not_fitted(X.shape[0], member_rng)
     top = max(2 * int(ks.max()), int(np.sqrt(min(X.shape[0], MAX_FITTED))))
     members = make_pool(
-        X, "kmeans", n_members, (2, top), member_rng, n_jobs, None, aside=aside
+        X, "kmeans", n_members, (2, top), member_rng, n_jobs, steps.after_member, aside=aside
     ).ensemble()
-    return select(members, ks, plan, rng, choice=choice, solver=solver, callback=callback)
+    return select(members, ks, plan, rng, steps, choice=choice, solver=solver)
 
 
-def choose(X: Any, k: Any) -> tuple[Choice, IntArray]:
+def planned(X: Any, k: Any, n_members: int, plan: Plan, callback: Progress | None) -> Steps:
+    """The steps of a choice from features: the choice, the members for the criteria, and the criteria."""
+    choosing = n_steps(X.shape[0], _ks_tried(X, k))
+    return Steps(callback, choosing + n_members + plan.n_steps(n_members))
+
+
+def choose(X: Any, k: Any, steps: Steps) -> tuple[Choice, IntArray]:
     """The choice from features, and the numbers of clusters to compare.
 
     Parameters
@@ -172,13 +181,21 @@ def choose(X: Any, k: Any) -> tuple[Choice, IntArray]:
     X : array or sparse matrix, shape (n, d)
     k : "auto", int or iterable of int
         As in :func:`select_k`.
+    steps : Steps
     """
     ks = checked_ks(k, X.shape[0])
-    wanted = np.arange(2, MAX_DEFAULT_K + 1) if _is_auto(k) else ks
-    choice = choose_from_features(X, wanted)
+    wanted = _ks_tried(X, k)
+    end = steps.n_done + n_steps(X.shape[0], wanted)
+    choice = choose_from_features(X, wanted, steps.take)
+    steps.take(end - steps.n_done)
     if choice.recommended > ks.max():
         ks = np.arange(2, choice.recommended + 1)
     return choice, ks
+
+
+def _ks_tried(X: Any, k: Any) -> IntArray:
+    """The numbers of clusters that are chosen from."""
+    return np.arange(2, MAX_DEFAULT_K + 1) if _is_auto(k) else checked_ks(k, X.shape[0])
 
 
 def not_fitted(n: int, rng: np.random.Generator) -> NDArray[np.bool_] | None:
@@ -227,6 +244,10 @@ class Plan:
     n_jobs: int | None = None
     memory_budget: Budget = None
 
+    def n_steps(self, n_members: int) -> int:
+        """Number of dendrograms: of all members, and of each half."""
+        return 1 + (2 * self.splits if n_members > 1 else 0)
+
     def profile(
         self,
         ensemble: Ensemble,
@@ -266,12 +287,12 @@ def select(
     ks: IntArray,
     plan: Plan,
     rng: np.random.Generator,
+    steps: Steps,
     *,
     choice: Choice | None = None,
     groups: Sequence[Any] | None = None,
     top: int = 0,
     solver: LabelConsensus | None = None,
-    callback: Progress | None = None,
 ) -> Selection:
     """Compare the numbers of clusters of an ensemble; without a choice, choose from its labels.
 
@@ -298,8 +319,6 @@ def select(
         choice = choose_from_labels(ensemble, np.concatenate([ks, more]), rng, groups=groups)
         if choice.recommended > ks.max():
             ks = np.arange(2, choice.recommended + 1)
-    dendrograms = 1 + (2 * plan.splits if ensemble.n_members > 1 else 0)
-    steps = _Steps(callback, dendrograms + (len(ks) if solver is not None else 0))
     sample = Sample.of(ensemble, rng, MAX_ROWS)
     partial = sample.ensemble is not ensemble
     if partial:
@@ -312,7 +331,7 @@ def select(
         solved = np.stack([labels for labels, _ in by_k.values()])
         complaints = {k: complaint for k, (_, complaint) in by_k.items()}
     given = None if solved is None else solved[:, sample.rows]
-    profile = plan.profile(sample.ensemble, ks, rng, steps.one, given)
+    profile = plan.profile(sample.ensemble, ks, rng, steps.take, given)
     partitions = profile.partitions if solved is None else solved
     if solved is None and partial:
         partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
@@ -389,20 +408,8 @@ def _criteria(names: Any) -> tuple[str, ...]:
     return tuple(name for name in CRITERIA if name in chosen)
 
 
-class _Steps:
-    """Counts steps and reports them to the callback."""
-
-    def __init__(self, callback: Progress | None, total: int) -> None:
-        self._callback, self._total, self._done = callback, total, 0
-
-    def one(self) -> None:
-        self._done += 1
-        if self._callback is not None:
-            self._callback(self._done, self._total)
-
-
 def _solved(
-    solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: _Steps
+    solver: LabelConsensus, ensemble: Ensemble, k: int, rng: np.random.Generator, steps: Steps
 ) -> tuple[IntArray, str | None]:
     """A solver's partition of the microclusters into k clusters, and its convergence warning if any."""
     fresh = configured(solver, k, rng)
@@ -418,7 +425,7 @@ def _solved(
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-    steps.one()
+    steps.take()
     return fresh.cluster_votes_.labels, complaint
 
 

@@ -14,6 +14,8 @@ neither a seed nor the order of the samples changes the answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,8 @@ from scipy import sparse
 from coterie.core.types import FloatArray, IntArray
 from coterie.select.candidates import Candidates
 from coterie.select.choice import LEVEL, Choice, listed_ks
-from coterie.select.clouds import cloud_p_value, principal_scores
-from coterie.select.replication import replicated_ks
+from coterie.select.clouds import N_CLOUDS, cloud_p_value, principal_scores
+from coterie.select.replication import N_SPLITS, replicated_ks
 from coterie.select.separation import (
     border_ratios,
     depths,
@@ -47,15 +49,27 @@ MIN_COMPARED = 30
 SAMPLES_PER_CLUSTER = 8
 # splits into halves, if the first one does not show that two clusters touch
 MORE_SPLITS = 5
+# how many times as long as the partitions into one number of clusters a cloud takes, and a split into halves
+CLOUD_STEPS, SPLIT_STEPS = 2, 8
 
 
-def choose_from_features(X: Any, ks: IntArray) -> Choice:
+def n_steps(n: int, ks: IntArray) -> int:
+    """Number of steps of the choice for n samples; fewer are done if there is no structure."""
+    partitions = max(0, _largest_tried(min(n, MAX_ROWS), int(ks.max())) - 1)
+    return CLOUD_STEPS * N_CLOUDS + SPLIT_STEPS * N_SPLITS + partitions
+
+
+def choose_from_features(
+    X: Any, ks: IntArray, step: Callable[[int], None] = lambda count: None
+) -> Choice:
     """The number of clusters among ``ks`` that the features support, or 1.
 
     Parameters
     ----------
     X : array or sparse matrix, shape (n, d)
     ks : ndarray of int
+    step : callable, optional
+        Called with the number of steps done since the last call; at most :func:`n_steps` in all.
 
     Examples
     --------
@@ -68,7 +82,7 @@ def choose_from_features(X: Any, ks: IntArray) -> Choice:
     """
     rng = np.random.default_rng(0)
     sample, columns = _principal_sample(X, rng)
-    p_value = cloud_p_value(columns, rng)
+    p_value = cloud_p_value(columns, rng, partial(step, CLOUD_STEPS))
     if np.isnan(p_value):
         reason = (
             f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
@@ -82,8 +96,8 @@ def choose_from_features(X: Any, ks: IntArray) -> Choice:
         )
         return Choice(1, (), p_value, reason)
     top = int(ks.max())
-    replicated = replicated_ks(sample, max(top, MIN_COMPARED), rng)
-    separated = _separated_ks(sample, top, rng)
+    replicated = replicated_ks(sample, max(top, MIN_COMPARED), rng, partial(step, SPLIT_STEPS))
+    separated = _separated_ks(sample, top, rng, partial(step, 1))
     return _choice(ks, separated, replicated, p_value)
 
 
@@ -147,10 +161,17 @@ def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, Flo
     return principal_scores(dense, rng), dense
 
 
-def _separated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int]:
+def _largest_tried(n: int, top: int) -> int:
+    """The largest number of clusters that n samples are partitioned into."""
+    return min(top + OUTLIER_CLUSTERS, n // SAMPLES_PER_CLUSTER)
+
+
+def _separated_ks(
+    X: FloatArray, top: int, rng: np.random.Generator, step: Callable[[], None]
+) -> list[int]:
     """Numbers of clusters for which a partition into separated clusters was found, ascending."""
     n = len(X)
-    largest = min(top + OUTLIER_CLUSTERS, n // SAMPLES_PER_CLUSTER)
+    largest = _largest_tried(n, top)
     if largest < 2 or X.shape[1] == 0:
         return []
     candidates = Candidates(X, largest)
@@ -163,6 +184,7 @@ def _separated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int
             count = int((np.bincount(labels) >= least_size(n)).sum())
             if count not in found and is_separated(candidates, labels, source):
                 found.add(count)
+        step()
     return sorted(found)
 
 

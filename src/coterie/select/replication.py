@@ -8,6 +8,8 @@ is lower with fewer clusters and with more.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
@@ -26,7 +28,9 @@ N_VOTERS = 5
 N_ERRORS = 2.0
 
 
-def replicated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int]:
+def replicated_ks(
+    X: FloatArray, top: int, rng: np.random.Generator, step: Callable[[], None] = lambda: None
+) -> list[int]:
     """Numbers of clusters up to ``top`` at which round clusters, or clusters of any shape, replicate.
 
     Parameters
@@ -34,6 +38,8 @@ def replicated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int
     X : ndarray, shape (n, d)
     top : int
     rng : numpy Generator
+    step : callable, optional
+        Called after each split.
 
     Examples
     --------
@@ -47,7 +53,10 @@ def replicated_ks(X: FloatArray, top: int, rng: np.random.Generator) -> list[int
     largest = min(top + 1, len(X) // (2 * MIN_SAMPLES))
     if largest < 2:
         return []
-    curves = np.stack([_agreements(X, largest, rng) for _ in range(N_SPLITS)])
+    curves = np.empty((N_SPLITS, 2, largest - 1))
+    for curve in curves:
+        curve[:] = _agreements(X, largest, rng)
+        step()
     errors = np.sqrt(curves.var(axis=0, ddof=1).mean(axis=1) / N_SPLITS)
     found: set[int] = set()
     for curve, error in zip(curves.mean(axis=0), errors, strict=True):
