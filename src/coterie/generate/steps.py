@@ -11,17 +11,17 @@ def fill_steps(
 ) -> NDArray[np.float64]:
     """Spread equal values at random, up to half the way to the next smaller and the next larger value.
 
-    The space between two values of a column is a property of the scale, not of the samples. Where
-    density matters, it would be taken for a border between two clusters. A column stays as it is if more
-    than half as many different values as rows occur in it.
+    The space between two values of a column is a property of the scale, not of the samples, but a method
+    that looks at density would take it for a border between two clusters. A column stays as it is if the
+    number of its different values is more than half the number of rows.
 
     Parameters
     ----------
     X : ndarray, shape (n, d)
     rng : numpy Generator
     limit : float
-        The farthest that a value is moved, in standard deviations of its column. In a column that is
-        nearly constant the steps are wide, and without a limit the moves would hide all other columns.
+        The longest move of a value, in standard deviations of its column. In a column that is nearly
+        constant the steps are wide, and without a limit the moves would hide all other columns.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Tests of columns against clusters that were made without them.
 
 A column that was clustered by differs between the clusters by construction. It also does so among samples
-that were held out, because their cluster is found by the same column. So columns are held out, not samples:
+that were held out, because their cluster is found with the same column. So columns are held out, not samples:
 the model is fitted again without some columns, and these are tested against the new clusters. A column that
 is independent of all others is then independent of the new clusters, and its p-value is valid.
 """
@@ -157,7 +157,7 @@ def _labels_without(
     else:
         features = nw.from_native(X, eager_only=True).select(columns).to_native()
     with warnings.catch_warnings():
-        # what is wrong with fewer columns is not the user's concern
+        # warnings about fits with fewer columns do not concern the user
         warnings.simplefilter("ignore")
         return np.asarray(refitted.fit(features).labels_)
 

@@ -98,7 +98,7 @@ def _set_means(sample, present, of_clusters):
     value, cluster, mass = sample
     if len(value) == 0:
         return 0.0
-    # distances from one of the values lose fewer digits than the values themselves
+    # sums of distances from one of the values lose fewer digits than sums of the values
     origin = value[len(value) // 2]
     total = np.zeros(len(present))
     for i in range(len(value)):
@@ -142,21 +142,21 @@ def _set_medians(sample, present, median, median_of_rest):
     """The median of each cluster, and of all samples but those of the cluster."""
     value, cluster, mass = sample
     n_clusters, whole = len(present), present.sum()
-    # Half of a rest cannot be reached before all samples together reach as much. So the search begins
-    # there, for the largest cluster first.
+    # The samples of a rest cannot reach half of its weight before all samples together reach as much, so
+    # the search for its median begins there. The largest cluster has the smallest rest and comes first.
     by_size = np.argsort(-present)
     begin, reached_by_rest = np.full(n_clusters, len(value)), np.zeros(n_clusters)
-    reached, everything, found = np.zeros(n_clusters), 0.0, 0
+    reached, everything, n_begun = np.zeros(n_clusters), 0.0, 0
     half, below = present / 2, np.full(n_clusters, np.nan)
     for i in range(len(value)):
         c, m = cluster[i], mass[i]
-        while found < n_clusters:
-            largest = by_size[found]
+        while n_begun < n_clusters:
+            largest = by_size[n_begun]
             if 2 * (everything + m) < (whole - present[largest]) * (1 - ROUNDING):
                 break
             begin[largest] = i
             reached_by_rest[largest] = everything - reached[largest]
-            found += 1
+            n_begun += 1
         everything += m
         reached[c] += m
         if reached[c] >= half[c] * (1 - ROUNDING):

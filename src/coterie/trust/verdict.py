@@ -216,7 +216,7 @@ def expected_agreement(
     try:
         for _ in range(n_splits):
             drawn = rng.permutation(part.n_members)
-            # Members of a group are neighbours now, and every second member goes to the other half.
+            # sorted by group, so that every second member makes a half with half of each group
             split = drawn[np.argsort(group_of[drawn], kind="stable")]
             one, other = (_partition(part, half, solve) for half in (split[::2], split[1::2]))
             of_halves.append(_agreement(one, other, part))
