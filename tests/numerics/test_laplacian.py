@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.numerics import laplacian
+from coterie.numerics import davidson, laplacian
 from coterie.numerics.laplacian import RankTerm, best_embedding, laplacian_trace
 from coterie.numerics.laplacian_kernels import dense_components
 
@@ -146,7 +146,7 @@ def test_the_symmetric_part_of_a_matrix_is_meant(density):
 
 
 def test_an_old_inverse_saves_time_and_changes_nothing():
-    inverse = laplacian.RoughInverse()
+    inverse = davidson.RoughInverse()
     weights = np.ones(460)
     for seed, density in ((11, 0.03), (12, 0.03), (13, 0.05)):
         S = blocks(seed, (460,), density=density)

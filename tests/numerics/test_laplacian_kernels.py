@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from coterie.numerics.laplacian import STRIPE, lower_laplacian, sparse_half
+from coterie.numerics.davidson import STRIPE, lower_laplacian, sparse_half
 from coterie.numerics.laplacian_kernels import dense_components
 from tests.naive.rows import same_partition
 

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from coterie.core.errors import PartitionerMissing
-from coterie.numerics import partitioners
-from coterie.numerics.partitioners import (
-    graph_cut,
-    hypergraph_cut,
-    partition_graph,
-    partition_hypergraph,
-)
+from coterie.numerics import hypergraphs, partitioners
+from coterie.numerics.hypergraphs import hypergraph_cut, partition_hypergraph
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from tests.naive.strehl_ghosh import best_parts
 
 objectives = pytest.mark.parametrize("objective", ["cut", "connectivity"])
@@ -283,9 +279,7 @@ def test_nets_a_vertex_heavier_than_a_part_is_alone():
 
 
 def test_empty_parts_are_filled_from_the_heaviest():
-    parts = partitioners._fill_empty_parts(
-        np.array([0, 0, 0, 2]), 4, np.array([1.0, 3.0, 2.0, 9.0])
-    )
+    parts = hypergraphs._fill_empty_parts(np.array([0, 0, 0, 2]), 4, np.array([1.0, 3.0, 2.0, 9.0]))
     assert parts.tolist() == [0, 1, 3, 2]
 
 

@@ -43,16 +43,16 @@ import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 from coterie import SPCE, TRCE, Ensemble
-from coterie.numerics import laplacian
+from coterie.numerics import davidson
 
-iterate, iterated = laplacian._davidson, []
+iterate, iterated = davidson._davidson, []
 
 def counted(*arguments):
     found = iterate(*arguments)
     iterated.append(found is not None)
     return found
 
-laplacian._davidson = counted
+davidson._davidson = counted
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 truth = rng.integers(0, 4, 1000)

@@ -26,7 +26,7 @@ Steps of HGPA
   1. hypergraph of the N microclusters: a microcluster of r samples is a vertex of weight r; base
      clusters that hold only one microcluster cannot be cut and are left out
   2. weights of the hyperedges: one, or the number of samples, times the member's weight
-  3. partition it into c parts with Mt-KaHyPar (:mod:`coterie.numerics.partitioners`)
+  3. partition it into c parts with Mt-KaHyPar (:mod:`coterie.numerics.hypergraphs`)
 
 MCLA. Base clusters of different members that hold much the same samples describe one cluster. They are
 grouped into c meta-clusters, and every sample goes where most of its base clusters are.
@@ -82,13 +82,8 @@ from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.contingency import contingency
-from coterie.numerics.partitioners import (
-    Objective,
-    graph_cut,
-    hypergraph_cut,
-    partition_graph,
-    partition_hypergraph,
-)
+from coterie.numerics.hypergraphs import Objective, hypergraph_cut, partition_hypergraph
+from coterie.numerics.partitioners import graph_cut, partition_graph
 from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import Method, MethodInfo
 from coterie.solvers.cutting import cut_graph, one_pass
