@@ -36,16 +36,8 @@ from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.gaps import Gaps
-from coterie.generate.members import (
-    COUNT,
-    GENERATORS,
-    ClusterCount,
-    Pool,
-    Progress,
-    TooFewRows,
-    is_clusterer,
-    make_pool,
-)
+from coterie.generate.members import Pool, Progress, make_pool
+from coterie.generate.plans import COUNT, GENERATORS, ClusterCount, TooFewRows, is_clusterer
 from coterie.generate.sources import FeatureSource, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
 from coterie.select.resolution import many_clusters, shows_border

@@ -23,6 +23,7 @@ from coterie.core.errors import ParameterError, ResultFileError
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
+from coterie.io.result_record import check_kinds, check_shape, ensemble_of
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.solvers.base import LabelConsensus
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
@@ -125,12 +126,12 @@ class Result(DiagnosisMixin):
     def __post_init__(self) -> None:
         n, m = self.ensemble.n_samples, self.ensemble.n_members
         size = self.ensemble.n_microclusters
-        _check_shape("labels", self.labels, (n,))
-        _check_shape("sample_confidence", self.sample_confidence, (n,))
-        _check_shape("member_weights", self.member_weights, (m,))
-        _check_shape("coordinates", self.coordinates, (n, 2))
-        _check_shape("matrix", self.matrix, (size, size))
-        _check_shape("truth", self.truth, (n,))
+        check_shape("labels", self.labels, (n,))
+        check_shape("sample_confidence", self.sample_confidence, (n,))
+        check_shape("member_weights", self.member_weights, (m,))
+        check_shape("coordinates", self.coordinates, (n, 2))
+        check_shape("matrix", self.matrix, (size, size))
+        check_shape("truth", self.truth, (n,))
         for value in self.__dict__.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
@@ -307,7 +308,7 @@ class Result(DiagnosisMixin):
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
-        _check_kinds(values, _KINDS)
+        check_kinds(values, _KINDS)
         if not all(isinstance(text, str) for text in values["warnings"]):
             raise ValueError("a warning is not text")
         if not all(isinstance(step, dict) for step in values["history"]):
@@ -315,8 +316,8 @@ class Result(DiagnosisMixin):
         for column in values["columns"]:
             if not isinstance(column, dict) or {*_COLUMN_KINDS} - {*column}:
                 raise ValueError("a column is damaged")
-            _check_kinds(column, _COLUMN_KINDS)
-        values["ensemble"] = ensemble = _ensemble(values["ensemble"])
+            check_kinds(column, _COLUMN_KINDS)
+        values["ensemble"] = ensemble = ensemble_of(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
 
@@ -359,7 +360,7 @@ class Result(DiagnosisMixin):
         return f"Result({', '.join(parts)})"
 
 
-# type of each part of a record; for an array, the allowed kinds of dtype, with ? if it is optional
+# kinds of the parts of a record, as check_kinds takes them
 _KINDS: dict[str, Any] = {
     "method": str,
     "parameters": dict,
@@ -392,74 +393,6 @@ _COLUMN_KINDS: dict[str, Any] = {
     "missing": int,
     "treatment": str,
 }
-_ENSEMBLE_KINDS: dict[str, Any] = {
-    "labels": "i",
-    "weights": "if",
-    "inverse": "i",
-    "members": list,
-    "categories": list,
-    "member_weight": "f",
-    "sample_weight": "biuf?",
-    "sample_ids": "biufmMUSO?",
-}
-
-
-def _check_kinds(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
-    """Raise ValueError for a part of the wrong type."""
-    for name, kind in kinds.items():
-        value = values[name]
-        if not isinstance(kind, str):
-            fits = isinstance(value, kind)
-        elif isinstance(value, np.ndarray):
-            fits = value.dtype.kind in kind
-        else:
-            fits = value is None and "?" in kind
-        if not fits:
-            raise ValueError(f"{name} has the wrong type")
-
-
-def _check_shape(name: str, array: NDArray[Any] | None, shape: tuple[int, ...]) -> None:
-    if array is not None and np.shape(array) != shape:
-        raise ValueError(f"{name} must have shape {shape}, but has {np.shape(array)}")
-
-
-def _ensemble(record: Mapping[str, Any]) -> Ensemble:
-    """The ensemble of a record, after checking its arrays against each other."""
-    values = dict(record)
-    _check_kinds(values, _ENSEMBLE_KINDS)
-    if not all(isinstance(name, str) for name in values["members"]):
-        raise ValueError("a member has no name")
-    if not all(
-        isinstance(values_of_member, np.ndarray) and values_of_member.ndim == 1
-        for values_of_member in values["categories"]
-    ):
-        raise ValueError("a member has no clusters")
-    values["members"] = tuple(values["members"])
-    values["categories"] = tuple(values["categories"])
-    ensemble = Ensemble(**values)
-    size, m = ensemble.labels.shape
-    n = ensemble.n_samples
-    _check_shape("weights", ensemble.weights, (size,))
-    _check_shape("inverse", ensemble.inverse, (n,))
-    _check_shape("member_weight", ensemble.member_weight, (m,))
-    _check_shape("sample_weight", ensemble.sample_weight, (n,))
-    _check_shape("sample_ids", ensemble.sample_ids, (n,))
-    if len(ensemble.members) != m or len(ensemble.categories) != m:
-        raise ValueError(f"labels has {m} members, but members or categories has another length")
-    if not np.array_equal(np.unique(ensemble.inverse), np.arange(size)):
-        raise ValueError("the samples do not fill all microclusters")
-    for name in ("weights", "member_weight"):
-        weight = getattr(ensemble, name)
-        if not (np.isfinite(weight) & (weight > 0)).all():
-            raise ValueError(f"{name} is not positive everywhere")
-    counts = np.bincount(ensemble.inverse, weights=ensemble.sample_weight, minlength=size)
-    if not np.allclose(counts, ensemble.weights, rtol=1e-6, atol=0.0):
-        raise ValueError("the weights of microclusters and samples differ")
-    if (ensemble.labels >= ensemble.n_clusters_per_member).any() or (ensemble.labels < -1).any():
-        raise ValueError("a label exceeds the number of clusters of its member")
-    if len(np.unique(ensemble.base_clusters[ensemble.observed])) != ensemble.n_base_clusters:
-        raise ValueError("a cluster of a member has no samples")
-    return ensemble
 
 
 def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:

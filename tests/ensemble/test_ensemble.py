@@ -325,7 +325,7 @@ def test_samples_without_a_label_keep_their_place_and_change_no_other():
     assert ensemble.without_blank == labelled
     assert labelled.without_blank is labelled
     values = np.arange(labelled.n_microclusters)
-    of_samples = ensemble.expand(ensemble.with_blank(values, -1))
+    of_samples = ensemble.expand(ensemble.with_blank(values))
     assert of_samples[[1, 4]].tolist() == [-1, -1]
     assert of_samples[kept].tolist() == labelled.expand(values).tolist()
 

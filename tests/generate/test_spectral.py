@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances
 
 from coterie.generate import spectral_pool
-from coterie.generate.members import BANDWIDTHS, spectral_plans
+from coterie.generate.plans import BANDWIDTHS, spectral_plans
 from coterie.generate.spectral import gaussian_eigenvectors
 
 X, CLASSES = make_blobs(90, 3, centers=3, random_state=0)

@@ -13,7 +13,8 @@ from sklearn.metrics import roc_auc_score
 
 from coterie import profile
 from coterie.profiles._groups import Clustering, Groups
-from coterie.profiles._measures import RankSums, summary
+from coterie.profiles._measures import summary
+from coterie.profiles._ranks import RankSums
 from tests.naive import profiles as naive
 
 STATISTICS = (

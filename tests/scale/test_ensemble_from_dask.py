@@ -22,6 +22,7 @@ from dask import delayed
 from coterie import CESHL, EAC, SPCE, Ensemble, LabelError, MemoryBudgetError
 from coterie.core.errors import DataError
 from coterie.scale import ensemble_from_dask, expand_to_dask
+from coterie.scale import parquet as parquet_module
 from coterie.scale import source as source_module
 from tests.scale.pools import label_pool
 
@@ -113,7 +114,8 @@ def test_mixed_objects_stay_apart():
 
 @pytest.mark.parametrize("block", [50, 2**18])
 def test_parquet_files_in_natural_order(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(source_module, "BLOCK_ROWS", block)
+    for module in (source_module, parquet_module):
+        monkeypatch.setattr(module, "BLOCK_ROWS", block)
     monkeypatch.setattr(source_module, "PART_ROWS", 30)
     frame = mixed_frame()
     frame.insert(0, "customer", [f"c{i}" for i in range(len(frame))])
@@ -298,7 +300,8 @@ def test_other_input_is_refused(labels, error, message):
 
 
 def test_the_row_of_a_bad_label_is_counted_from_the_start_of_the_partition(monkeypatch):
-    monkeypatch.setattr(source_module, "BLOCK_ROWS", 10)
+    for module in (source_module, parquet_module):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 10)
     labels = np.zeros((40, 2))
     labels[33, 1] = 0.25
     with pytest.raises(LabelError, match=r"partition 1: member 'member_1', row 13: 0\.25"):

@@ -15,6 +15,7 @@ from dask import delayed
 from coterie import EAC, Ensemble, LabelError
 from coterie.core.errors import DataError
 from coterie.scale import ensemble_from_dask, expand_to_dask, labels_to_parquet
+from coterie.scale import parquet as parquet_module
 from coterie.scale import source as source_module
 from coterie.scale._table import Lookup
 from tests.scale.pools import label_pool
@@ -156,7 +157,8 @@ def written(folder) -> pd.DataFrame:
 @pytest.mark.parametrize("block", [100, 2**18])
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
 def test_labels_are_written_with_their_ids(tmp_path, frame, monkeypatch, kind, block):
-    monkeypatch.setattr(source_module, "BLOCK_ROWS", block)
+    for module in (source_module, parquet_module):
+        monkeypatch.setattr(module, "BLOCK_ROWS", block)
     monkeypatch.setattr(source_module, "PART_ROWS", 300)
     source: object = dd.from_pandas(frame, npartitions=4)
     if kind == "parquet":

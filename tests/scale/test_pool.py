@@ -16,8 +16,8 @@ from coterie import LWEA, ConsensusClustering, DataError, LabelError, ParameterE
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
 from coterie.scale import features_from_dask, kmeans_pool_dask
+from coterie.scale._workers import position_hashes
 from coterie.scale.centres import nearest_centres
-from coterie.scale.features import position_hashes
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from coterie import Ensemble, ParameterError
 from coterie.evaluate import accuracy
 from coterie.numerics.discretise import discretise
 from coterie.numerics.stiefel import polar
-from coterie.solvers.pce import PCE
+from coterie.solvers.pce import PCE, completion
 from coterie.solvers.pce import solver as steps
 from tests.builders import fit_quietly, members_of_sizes
 from tests.naive import pce as naive
@@ -201,7 +201,7 @@ def test_a_large_incidence_stays_sparse(monkeypatch):
     labels, truth = noisy(4, n=150, n_members=8, missing=0.3, wrong=0.1)
     whole, _ = noisy(4, n=150, n_members=8, wrong=0.1)
     dense, complete = PCE(4, random_state=0).fit(labels), PCE(4, random_state=0).fit(whole)
-    monkeypatch.setattr(steps, "DENSE_CELLS", 0)
+    monkeypatch.setattr(completion, "DENSE_CELLS", 0)
     thin = PCE(4, random_state=0).fit(labels)
     assert (
         adjusted_rand_score(thin.labels_, truth) >= adjusted_rand_score(dense.labels_, truth) - 0.05

@@ -1,12 +1,12 @@
 """The command ``coterie``.
 
-Only the standard library is imported here and in ``arguments``; a command's own modules are imported
-when it runs, so that ``coterie --help`` is fast. Exit codes: 0 for success; 2 for a mistake in the input
-or the options, with one message on stderr; 1 for a bug in coterie; 128 plus the signal number after a
-signal (130 for Ctrl-C).
+Only the standard library is imported here, in ``values`` and in ``arguments``; a command's own modules
+are imported when it runs, so that ``coterie --help`` is fast. Exit codes: 0 for success; 2 for a mistake
+in the input or the options, with one message on stderr; 1 for a bug in coterie; 128 plus the signal number
+after a signal (130 for Ctrl-C).
 
-The modules import each other in this order: ``arguments``, ``screen``, ``outputs``, ``_methods``,
-``_label_files``, ``_clustering``, ``_questions``, ``_profiles``, ``partitions``.
+The modules import each other in this order: ``values``, ``arguments``, ``screen``, ``outputs``,
+``_methods``, ``_label_files``, ``_clustering``, ``_questions``, ``_profiles``, ``partitions``.
 """
 
 from __future__ import annotations

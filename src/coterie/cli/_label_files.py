@@ -17,11 +17,11 @@ from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import checked_ids, differs_in_every_row, join_key
 from coterie.ensemble.read import with_suffixes
-from coterie.generate.tables import looks_like_id_name
+from coterie.generate.column_plans import looks_like_id_name
 from coterie.io import FileTable, read_table
 from coterie.io.arrays import Purpose
 from coterie.io.table import ids_to_join
-from coterie.solvers.base import FEW_SAMPLES, MANY_TIMES
+from coterie.solvers.reading import FEW_SAMPLES, MANY_TIMES
 
 
 @dataclass(frozen=True)

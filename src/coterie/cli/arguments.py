@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import has_magic
 from importlib.metadata import entry_points
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import coterie
+from coterie.cli.values import cluster_range, clusters, clusters_to_try, jobs, share, whole_number
 from coterie.core.errors import CoterieError
 
-LONGEST_RANGE = 100
 # settings that several options share
 COLUMN_NAMES = {"nargs": "+", "action": "extend", "metavar": "COL"}
 FILE = {"type": Path, "metavar": "FILE"}
@@ -161,63 +161,13 @@ class _Command:
                 group.add_argument(option, **settings)
 
 
-def _whole(low: int, hint: str = "") -> Callable[[str], int]:
-    def read(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = low - 1
-        if number < low:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {low}, but is {text!r}{hint}"
-            )
-        return number
-
-    return read
-
-
-def _cluster_range(text: str) -> tuple[int, int]:
-    low, dash, high = text.partition("-")
-    digits = dash and low.isdecimal() and high.isdecimal()
-    # int() accepts only a few thousand digits
-    if not (digits and len(text) < LONGEST_RANGE and 1 <= int(low) <= int(high)):
-        raise argparse.ArgumentTypeError(f"must be a range such as 2-10, but is {text!r}")
-    return int(low), int(high)
-
-
-def _clusters_to_try(text: str) -> str | tuple[int, int]:
-    """The range to choose the number of clusters from."""
-    return text if text == "auto" else _cluster_range(text)
-
-
-def _clusters(text: str) -> int | str | tuple[int, int]:
-    """A number of clusters, or the range to choose it from."""
-    if text == "auto":
-        return text
-    return _cluster_range(text) if "-" in text[1:] else _whole(1, "; auto chooses it")(text)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, but is {text!r}")
-    return share
-
-
-def _jobs(text: str) -> int:
-    return -1 if text.strip() == "-1" else _whole(1, "; -1 takes all cores")(text)
-
-
 # ---------------------------------------------------------------------- the options and the commands
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "result": {"type": Path, "metavar": "RESULT", "help": "file written by --save"},
     "names": {"nargs": "*", "metavar": "METHOD", "help": "only these methods (default: all)"},
     "-k --clusters": {
-        "type": _clusters,
+        "type": clusters,
         "metavar": "K",
         "help": "number of clusters; auto (the default) or a range such as 2-15 chooses it; "
         "a method such as eac, if named, chooses it itself without -k",
@@ -239,9 +189,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--report": FILE | {"help": "write a report for the browser: .html"},
     "--save": FILE | {"help": "write the whole result: .npz (for: report, explain)"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
-    "--seed": {"type": _whole(0), "default": 0, "metavar": "N", "help": "random seed (default: 0)"},
+    "--seed": {
+        "type": whole_number(0),
+        "default": 0,
+        "metavar": "N",
+        "help": "random seed (default: 0)",
+    },
     "--members": {
-        "type": _whole(1),
+        "type": whole_number(1),
         "default": 60,
         "metavar": "M",
         "help": "number of clusterings to generate (default: 60)",
@@ -268,7 +223,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--drop": COLUMN_NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
     "--jobs": {
-        "type": _jobs,
+        "type": jobs,
         "metavar": "N",
         "help": "number of parallel jobs; -1: one per core",
     },
@@ -283,7 +238,7 @@ WORKERS: dict[str, dict[str, Any]] = {
         "help": "use this running Dask cluster, such as tcp://host:8786",
     },
     "--workers": {
-        "type": _whole(0),
+        "type": whole_number(0),
         "metavar": "N",
         "help": "worker processes on this machine (default: one per core; 0: threads of this process)",
     },
@@ -334,7 +289,7 @@ COMMANDS = {
                 "partitions",
             },
             "--member-clusters": {
-                "type": _cluster_range,
+                "type": cluster_range,
                 "metavar": "LOW-HIGH",
                 "help": "range of the number of clusters per clustering, such as 5-30 (default: K, or "
                 "many small clusters if these show a border that K clusters cut across)",
@@ -348,13 +303,13 @@ COMMANDS = {
                 "subsets of the rows), features (k-means on random subsets of the columns) or spectral",
             },
             "--share": {
-                "type": _share,
+                "type": share,
                 "metavar": "PART",
                 "help": "part of the rows (subsample, default 0.8) or columns (features, default 0.5) "
                 "that each clustering sees",
             },
             "--min-cluster-size": {
-                "type": _whole(1),
+                "type": whole_number(1),
                 "metavar": "N",
                 "help": "set samples in smaller clusters aside as outliers while the clusterings are "
                 "made (default: 1 %% of the rows, at least 2)",
@@ -418,7 +373,7 @@ COMMANDS = {
             },
             "--labels": {"action": "store_true", "help": "the files hold labels, not features"},
             "-k --clusters": {
-                "type": _clusters_to_try,
+                "type": clusters_to_try,
                 "default": "auto",
                 "metavar": "LOW-HIGH",
                 "help": "numbers to try (default: auto, which is 2-10, and up to 30 if features "

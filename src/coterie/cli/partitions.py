@@ -244,7 +244,7 @@ def require_dask(feature: str) -> None:
 
 def _files(paths: Sequence[Path]) -> list[str]:
     """The parquet files that the paths name, each once."""
-    from coterie.scale.source import parquet_files
+    from coterie.scale.parquet import parquet_files
 
     require_pyarrow(paths[0])
     files: list[Path] = []

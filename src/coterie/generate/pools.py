@@ -12,16 +12,15 @@ from coterie.core.random import RandomState, generator
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
 from coterie.generate.features import as_features
-from coterie.generate.members import (
+from coterie.generate.members import Progress, fit_members
+from coterie.generate.plans import (
     BANDWIDTHS,
     COUNT,
     SHARES,
     ClusterCount,
     MemberPlan,
-    Progress,
     estimator_plans,
     feature_plans,
-    fit_members,
     kmeans_plans,
     spectral_plans,
     subsample_plans,

@@ -14,7 +14,8 @@ from coterie.core.tables import Table
 from coterie.core.text import plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
-from coterie.profiles._measures import RankSums, summary
+from coterie.profiles._measures import summary
+from coterie.profiles._ranks import RankSums
 from coterie.profiles._sentences import LONGEST_NAME, number_text, share_text
 from coterie.profiles._variables import Described, Part, Variables
 

@@ -18,10 +18,10 @@ from coterie.core.params import nearest
 from coterie.core.text import counted, listed
 from coterie.core.types import FloatArray, IntArray
 from coterie.evaluate import nmi
+from coterie.generate.column_plans import MAX_LEVELS, ColumnPlan, column_numbers, plan_column
 from coterie.generate.columns import Column, is_table, read_columns, require_finite
 from coterie.generate.features import refuse_lazy
 from coterie.generate.sources import is_lazy
-from coterie.generate.tables import MAX_LEVELS, ColumnPlan, column_numbers, plan_column
 from coterie.profiles._groups import Groups
 
 Role = Literal["used", "external", "held out"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from coterie.core.budget import Budget, shown_bytes
 from coterie.core.budget import memory_budget as bytes_allowed
@@ -21,11 +21,11 @@ from coterie.ensemble.missing import Missing
 from coterie.generate.members import Progress
 from coterie.scale._table import LabelTable, merge_tables
 from coterie.scale.engine import compute
-from coterie.scale.source import Layout, Source, is_array, open_labels, read_blocks
+from coterie.scale.layout import Layout
+from coterie.scale.source import Source, is_array, open_labels, read_blocks
 
 # Tables merged in one task.
 SPLIT_EVERY = 8
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def ensemble_from_dask(
@@ -185,10 +185,3 @@ def _refuse_too_many(size: _Size, layout: Layout, budget: int) -> None:
         f"{text}. Give fewer members, or members with fewer clusters (the most are in "
         f"{layout.names[widest]!r}), or raise memory_budget."
     )
-
-
-def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The last steps of splitmix64: every bit of x changes about half of the bits."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -22,7 +22,8 @@ from coterie.io.parquet import require_pyarrow
 from coterie.io.write import cannot_write, make_beside, whole_file
 from coterie.scale._table import Lookup, narrow
 from coterie.scale.engine import compute
-from coterie.scale.source import Layout, open_labels, per_row, read_blocks
+from coterie.scale.layout import Layout
+from coterie.scale.source import open_labels, per_row, read_blocks
 
 
 def expand_to_dask(

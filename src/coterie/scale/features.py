@@ -9,42 +9,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 
 from coterie.core.budget import Budget
-from coterie.core.errors import DataError, ParameterError
+from coterie.core.errors import ParameterError
 from coterie.core.params import CALLBACK, Integer, check_parameters
 from coterie.core.random import RandomState, generator
-from coterie.core.text import counted
-from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
 from coterie.generate.features import as_features
-from coterie.generate.members import (
-    ClusterCount,
-    MemberPlan,
-    Pool,
-    Progress,
-    fit_members,
-    kmeans_plans,
-)
+from coterie.generate.members import Pool, Progress, fit_members
+from coterie.generate.plans import ClusterCount, kmeans_plans
 from coterie.generate.pools import check_pool
-from coterie.scale._ensemble import GOLDEN, ensemble_from_dask, mix_bits
+from coterie.scale._ensemble import ensemble_from_dask
 from coterie.scale._expand import expand_to_dask
+from coterie.scale._workers import draw_rows, label_rows, light, predict_rows
 from coterie.scale.engine import gather
-from coterie.scale.source import (
-    Source,
-    empty_frame,
-    is_array,
-    is_frame,
-    open_labels,
-    per_row,
-    read_frame,
-    refuse_absent,
-)
+from coterie.scale.parquet import empty_frame, read_frame
+from coterie.scale.source import Source, is_array, is_frame, open_labels, per_row
 
 SAMPLE = 100_000
-# Rows whose labels are computed together.
-BLOCK_ROWS = 2**16
 # Numbers in a partition of parquet files: 128 MiB.
 PART_CELLS = 2**24
 
@@ -293,7 +275,7 @@ class DaskFeatures:
         share = min(1.0, (size + 6.0 * np.sqrt(size) + 10.0) / total)
         starts = np.concatenate([[0], np.cumsum(rows)]).tolist()
         tasks = [
-            delayed(_draw)(part, part_name, start, share, seed, self.columns, self.encode)
+            delayed(draw_rows)(part, part_name, start, share, seed, self.columns, self.encode)
             for (part, part_name), start in zip(self.source.named_parts, starts[:-1], strict=True)
         ]
         drawn = gather(tasks, self.client)
@@ -321,7 +303,7 @@ class DaskFeatures:
         """The labels of all rows, to be computed in the partitions."""
         return per_row(
             replace(self.source, rows=tuple(self.lengths)),
-            partial(_label, columns=self.columns),
+            partial(label_rows, columns=self.columns),
             light(pool),
             np.empty((0, len(pool.plans)), dtype=np.int32),
             [*pool.member_names],
@@ -403,109 +385,6 @@ def predict_dask(
         raise ParameterError(
             f"X has {features.width} features, but the members were fitted on {n_features}"
         )
-    predict = partial(_predict, columns=features.columns)
+    predict = partial(predict_rows, columns=features.columns)
     model = light(pool), clusters
     return per_row(features.source, predict, model, np.empty(0, np.int64), "cluster")
-
-
-def light(pool: Pool) -> Pool:
-    """A pool without labels, clusterers and their rows, which only fitting needs."""
-    plans = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in pool.plans)
-    return Pool(plans, pool.members, None, pool.dtype, pool.prepare)
-
-
-# ---------------------------------------------------------------------- in the workers
-
-
-def position_hashes(start: int, count: int, seed: int) -> NDArray[np.uint64]:
-    """One hash per position among all rows: splitmix64 of the position and the seed."""
-    positions = np.arange(start, start + count, dtype=np.uint64)
-    return mix_bits(positions * GOLDEN ^ np.uint64(seed))
-
-
-def numbers_of(part: Any, columns: tuple[Any, ...], part_name: str) -> NDArray[Any]:
-    """The features of a partition, or an error that names it, the column and the row."""
-    if hasattr(part, "iloc"):
-        refuse_absent(columns, [*part.columns], part_name)
-    features = part[[*columns]] if hasattr(part, "iloc") else np.asarray(part)
-    if len(features) == 0:
-        return np.empty((0, features.shape[1]))
-    try:
-        numbers: NDArray[Any] = as_features(features)
-    except ValueError as error:
-        raise ValueError(f"{part_name}: {error}") from None
-    return numbers
-
-
-def _refuse_infinite(part: Any, columns: tuple[Any, ...], part_name: str) -> None:
-    """Raise DataError naming the partition, column and row of an infinite number."""
-    for name in columns:
-        if getattr(part[name].dtype, "kind", "O") != "f":
-            continue
-        infinite = np.isinf(part[name].to_numpy(np.float64, na_value=np.nan))
-        if infinite.any():
-            raise DataError(
-                f"{part_name}: column {name!r} holds {counted(int(infinite.sum()), 'infinite value')} "
-                f"(first in row {int(np.argmax(infinite))}); replace them, or leave the column out"
-            )
-
-
-def _draw(
-    part: Any,
-    part_name: str,
-    start: int,
-    share: float,
-    seed: int,
-    columns: tuple[Any, ...],
-    encode: bool,
-) -> tuple[NDArray[np.uint64], Any]:
-    if encode and columns:
-        refuse_absent(columns, [*part.columns], part_name)
-        _refuse_infinite(part, columns, part_name)
-    else:
-        numbers_of(part, columns, part_name)
-    hashes = position_hashes(start, len(part), seed)
-    chosen = np.flatnonzero(hashes.astype(np.float64) < share * 2.0**64)
-    if share >= 1.0:
-        chosen = np.arange(len(part))
-    block = part[[*columns]].iloc[chosen] if hasattr(part, "iloc") else np.asarray(part)[chosen]
-    return hashes[chosen], block
-
-
-def _label(part: Any, pool: Pool, part_name: str, columns: tuple[Any, ...]) -> NDArray[np.int32]:
-    return assign_members(part[[*columns]] if columns else part, pool)
-
-
-def assign_members(X: Any, pool: Pool) -> NDArray[np.int32]:
-    """Labels of some rows by every member. The labels of a row do not depend on the other rows."""
-    from coterie.scale.centres import nearest_centres
-
-    labels = np.empty((len(X), len(pool.plans)), dtype=np.int32)
-    if len(X) == 0:
-        return labels
-    features = as_features(X) if pool.prepare is None else pool.prepare(X)
-    for j, (plan, estimator) in enumerate(zip(pool.plans, pool.members, strict=True)):
-        centres = None
-        if type(estimator) is KMeans:
-            centres = np.ascontiguousarray(estimator.cluster_centers_.T, dtype=np.float64)
-        for begin in range(0, len(features), BLOCK_ROWS):
-            block = slice(begin, begin + BLOCK_ROWS)
-            seen = np.ascontiguousarray(plan.columns_of(features[block]))
-            if centres is not None:
-                nearest_centres(seen, centres, labels[block, j])
-                continue
-            with one_thread():
-                labels[block, j] = estimator.predict(seen)
-    return labels
-
-
-def _predict(
-    part: Any, model: tuple[Any, Any], part_name: str, columns: tuple[Any, ...]
-) -> NDArray[np.int64]:
-    pool, clusters = model
-    rows = part[[*columns]] if columns else part
-    if pool.prepare is None:
-        rows = numbers_of(part, columns, part_name)
-    if len(rows) == 0:
-        return np.empty(0, dtype=np.int64)
-    return clusters(assign_members(rows, pool))

@@ -9,89 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.errors import DataError, LabelError, ParameterError
-from coterie.core.text import absent_column, listed, repeated
+from coterie.core.errors import LabelError, ParameterError
+from coterie.core.text import absent_column
 from coterie.ensemble.columns import Categorical
 from coterie.ensemble.compress import DistinctRows
 from coterie.ensemble.missing import Missing, MissingValues
-from coterie.io.parquet import arrow_values, data_columns, readable, require_pyarrow
+from coterie.io.parquet import data_columns
 from coterie.scale._table import Column, distinct_rows
 from coterie.scale.engine import gather
+from coterie.scale.layout import ANY, BLOCK_ROWS, Layout, differing, refuse_absent
+from coterie.scale.parquet import (
+    ParquetPart,
+    arrow_kind,
+    footer,
+    parquet_columns,
+    parquet_files,
+    row_groups,
+)
 
-# Rows that a worker reads, codes and compresses together.
-BLOCK_ROWS = 2**18
 # Row groups of a file are joined into parts of about this many rows.
 PART_ROWS = 2**21
-# Kind of a column that is compatible with every other kind.
-ANY = "any"
-
-
-@dataclass(frozen=True)
-class ParquetPart:
-    """Some row groups of a parquet file."""
-
-    path: str
-    groups: tuple[int, ...]
-    rows: int
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The columns that every partition must hold.
-
-    Attributes
-    ----------
-    columns : tuple
-        The columns with labels: their names in the partitions, or positions in an array.
-    names : tuple of str
-        Names of the members.
-    kinds : tuple of str
-        What each column holds: "numbers", "text", "truth values", or "any".
-    missing : MissingValues
-    id : str or None
-        A column that names the rows.
-    only : bool
-        Whether any other column is an error.
-    """
-
-    columns: tuple[Any, ...]
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    missing: MissingValues
-    id: Any = None
-    only: bool = False
-
-    def wanted(self) -> list[Any]:
-        """The columns to read."""
-        return [*self.columns, *([] if self.id is None else [self.id])]
-
-    def check_kind(self, column: Any, kind: str, part_name: str) -> None:
-        """Raise LabelError if a column of a partition holds another kind of labels."""
-        expected = self.kinds[self.columns.index(column)]
-        if ANY not in (kind, expected) and kind != expected:
-            raise LabelError(
-                f"{part_name} holds {kind} in column {str(column)!r}, but the others hold {expected}; "
-                "every partition needs the same kind of labels"
-            )
-
-    def check_columns(self, present: Sequence[Any], part_name: str) -> None:
-        """Raise LabelError if a partition lacks a column, repeats one, or has others if ``only``."""
-        refuse_absent(self.wanted(), present, part_name)
-        _differing([*present], part_name)
-        extra = [name for name in present if name not in self.wanted()]
-        if self.only and extra:
-            raise LabelError(
-                f"{part_name} has a column {extra[0]!r}, which the others do not have",
-                "give every partition the same columns, or name those to be read with {columns}",
-            )
 
 
 @dataclass(frozen=True)
@@ -287,7 +230,7 @@ def _open_array(
                 f"columns names the members of a dask array: it needs {n_members} names, "
                 f"but has {len(columns)}"
             )
-        names = tuple(_differing([str(name) for name in columns], "columns"))
+        names = tuple(differing([str(name) for name in columns], "columns"))
     # A part needs all members of its rows.
     array = array.rechunk({1: -1})
     parts = tuple(array.to_delayed().ravel())
@@ -320,20 +263,20 @@ def _open_parquet(
     part_cells: int | None,
 ) -> Source:
     files = parquet_files(paths)
-    schema, _ = _footer(files[0])
+    schema, _ = footer(files[0])
     chosen = _chosen(data_columns(schema), columns, id, str(files[0]))
-    kinds = tuple(_arrow_kind(schema.field(name).type) for name in chosen)
+    kinds = tuple(arrow_kind(schema.field(name).type) for name in chosen)
     # The same texts mean "missing" as when one process reads the files.
     absent = missing.with_texts_of_files()
     layout = Layout(tuple(chosen), tuple(chosen), kinds, absent, id, only=columns is None)
     most = PART_ROWS if part_cells is None else min(PART_ROWS, part_cells // len(chosen))
     parts: list[ParquetPart] = []
     for file in files:
-        schema, metadata = _footer(file)
+        schema, metadata = footer(file)
         layout.check_columns(data_columns(schema), str(file))
         for name in chosen:
-            layout.check_kind(name, _arrow_kind(schema.field(name).type), str(file))
-        parts += _parts(file, metadata, most)
+            layout.check_kind(name, arrow_kind(schema.field(name).type), str(file))
+        parts += row_groups(file, metadata, most)
     if not parts:
         raise LabelError(f"no samples: {files[0]} has columns but no rows")
     part_names = tuple(
@@ -345,118 +288,6 @@ def _open_parquet(
     return Source(None, tuple(parts), part_names, tuple(part.rows for part in parts), layout)
 
 
-def parquet_files(paths: Any) -> list[Path]:
-    """The files of a path, a directory, a pattern or a list of these, in natural order.
-
-    Files whose names begin with a dot or an underscore are ignored.
-    """
-    from dask.utils import natural_sort_key
-
-    files: list[Path] = []
-    for given in [paths] if isinstance(paths, str | PathLike) else paths:
-        path = Path(given)
-        if path.is_dir():
-            matches = [
-                file
-                for file in path.rglob("*.parquet")
-                if not any(part[0] in "._" for part in file.relative_to(path).parts)
-            ]
-        elif path.is_file():
-            matches = [path]
-        elif has_magic(fspath(given)):
-            matches = [Path(name) for name in glob(fspath(given), recursive=True)]
-            matches = [file for file in matches if file.is_file() and file.name[0] not in "._"]
-        else:
-            raise DataError(f"{path}: no such file or directory")
-        if not matches:
-            raise DataError(f"{path}: there is no parquet file")
-        files += sorted(matches, key=lambda file: natural_sort_key(str(file)))
-    require_pyarrow(files[0])
-    return files
-
-
-def _footer(path: Path) -> tuple[Any, Any]:
-    """Schema and metadata of a file."""
-    from pyarrow import parquet
-
-    with readable(path), parquet.ParquetFile(path) as file:
-        return file.schema_arrow, file.metadata
-
-
-def _parts(file: Path, metadata: Any, most: int) -> Iterator[ParquetPart]:
-    groups: list[int] = []
-    rows = 0
-    for group in range(metadata.num_row_groups):
-        groups.append(group)
-        rows += metadata.row_group(group).num_rows
-        if rows >= most:
-            yield ParquetPart(str(file), tuple(groups), rows)
-            groups, rows = [], 0
-    if rows:
-        yield ParquetPart(str(file), tuple(groups), rows)
-
-
-def _arrow_kind(kind: Any) -> str:
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "numbers"
-    if types.is_boolean(kind):
-        return "truth values"
-    if types.is_null(kind):
-        return ANY
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return str(kind)
-
-
-def read_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
-    """Some columns of a part as a pandas dataframe, without an index that pandas stored."""
-    from pyarrow import parquet
-
-    with readable(part.path), parquet.ParquetFile(part.path) as file:
-        table = file.read_row_groups([*part.groups], columns=[*columns])
-    return table.to_pandas(ignore_metadata=True)
-
-
-def empty_frame(part: ParquetPart, columns: Sequence[str]) -> Any:
-    """The result of :func:`read_frame` without rows."""
-    schema, _ = _footer(Path(part.path))
-    return schema.empty_table().select([*columns]).to_pandas(ignore_metadata=True)
-
-
-def _parquet_columns(
-    part: ParquetPart, layout: Layout, part_name: str
-) -> Iterator[tuple[list[Column], Any | None]]:
-    from pyarrow import parquet
-
-    # The file stores repeated text as codes and a dictionary, which is read unchanged.
-    text = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == "text"]
-    with readable(part_name), parquet.ParquetFile(part.path, read_dictionary=text) as file:
-        batches = file.iter_batches(BLOCK_ROWS, row_groups=[*part.groups], columns=layout.wanted())
-        for batch in batches:
-            ids = None if layout.id is None else batch.column(layout.id)
-            yield [_arrow_column(batch.column(name)) for name in layout.columns], ids
-
-
-def _arrow_column(column: Any) -> Column:
-    """An arrow array as numbers or codes, or as a list if those would lose its values."""
-    import pyarrow as pa
-    from pyarrow import types
-
-    if column.null_count and (types.is_integer(column.type) or types.is_boolean(column.type)):
-        column = column.dictionary_encode()
-    if not types.is_dictionary(column.type):
-        return arrow_values(column)
-    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = arrow_values(column.dictionary)
-    if isinstance(values, list):
-        values = np.array(values, dtype=object)
-    return Categorical(codes, values)
-
-
 # ---------------------------------------------------------------------- shared by all kinds
 
 
@@ -464,7 +295,7 @@ def _columns(
     part: Any, layout: Layout, part_name: str
 ) -> Iterator[tuple[list[Column], Any | None]]:
     if isinstance(part, ParquetPart):
-        return _parquet_columns(part, layout, part_name)
+        return parquet_columns(part, layout, part_name)
     if hasattr(part, "iloc"):
         return _frame_columns(part, layout, part_name)
     return _array_columns(
@@ -533,34 +364,18 @@ def as_array(blocks: Sequence[Any], sizes: Sequence[int] | None, empty: NDArray[
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 
-def refuse_absent(wanted: Sequence[Any], present: Sequence[Any], part_name: str) -> None:
-    """Raise LabelError if a partition lacks a column."""
-    for column in wanted:
-        if column not in present:
-            raise LabelError(
-                f"{part_name} has no column {column!r} (its columns are {listed(map(str, present))}); "
-                "every partition needs the same columns"
-            )
-
-
 def _chosen(
     present: Sequence[Any], columns: Sequence[str] | None, id: str | None, where: str
 ) -> list[Any]:
     """The columns with labels: the named ones, or all but the id."""
-    _differing([str(name) for name in present], where)
+    differing([str(name) for name in present], where)
     for name in [*(columns or ()), *([] if id is None else [id])]:
         if name not in present:
             raise LabelError(absent_column(where, str(name), map(str, present)))
     kept = [name for name in (present if columns is None else columns) if name != id]
     if not kept:
         raise LabelError(f"no members: {where} has no column of labels")
-    return _differing(kept, "columns")
-
-
-def _differing(names: list[Any], where: str) -> list[Any]:
-    if twice := repeated(names):
-        raise LabelError(f"{where} has two columns named {twice[0]!r}; names must differ")
-    return names
+    return differing(kept, "columns")
 
 
 def _further_down(message: str, rows: int) -> str:

@@ -356,7 +356,7 @@ def select(
         reason=choice.reason,
         labels=np.stack(
             [
-                clusters_by_first_appearance(whole.expand(whole.with_blank(labels, -1)))
+                clusters_by_first_appearance(whole.expand(whole.with_blank(labels)))
                 for labels in partitions
             ]
         ).astype(np.int32),

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from coterie.core.random import child_seeds
 from coterie.ensemble import Ensemble
-from coterie.generate.members import TooFewRows, make_pool
+from coterie.generate.members import make_pool
+from coterie.generate.plans import TooFewRows
 from coterie.generate.steps import fill_steps
 from coterie.trust import ClusterVotes
 

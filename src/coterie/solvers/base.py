@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.errors import LabelError, ParameterError
+from coterie.core.errors import ParameterError
 from coterie.core.params import (
     BUDGET,
     CALLBACK,
@@ -31,11 +31,11 @@ from coterie.core.text import counted
 from coterie.core.threads import one_blas_thread, refuse_lost_threads
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
-from coterie.evidence.contingency import member_agreements
 from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.solvers._docstrings import completed, opening
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
+from coterie.solvers.reading import as_ensemble
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.parties import Links
 from coterie.trust.verdict import OTHER_MEMBERS, expected_agreement, merging_doubt, size_doubt
@@ -54,15 +54,6 @@ if TYPE_CHECKING:
         """Adds nothing that type checkers need."""
 else:
     from sklearn.base import BaseEstimator, ClusterMixin
-
-# a matrix with so few rows, and that many times more columns, may hold members as rows
-FEW_SAMPLES = 50
-MANY_TIMES = 10
-# columns of decimal numbers are compared if there are enough of them; those of clusterings agree more
-MIN_FEATURES = 5
-FEATURES_AGREE = 0.1
-MAX_COMPARED_ROWS = 1_000
-MAX_COMPARED_MEMBERS = 30
 
 # the type of the parameter ``callback``
 Callback = Callable[[Pass], object] | None
@@ -270,7 +261,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
         refuse_lost_threads()
-        ensemble = _as_ensemble(labels, sample_weight, member_weight)
+        ensemble = as_ensemble(labels, sample_weight, member_weight)
         # no member says where a sample without any label belongs, so it takes no part
         labelled = ensemble.without_blank
         self._check_n_clusters(labelled)
@@ -440,7 +431,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.ensemble_ = ensemble
         for attribute in ("_verdict", "_judged_votes"):
             vars(self).pop(attribute, None)
-        of_samples = ensemble.expand(ensemble.with_blank(labels, -1))
+        of_samples = ensemble.expand(ensemble.with_blank(labels))
         self.labels_ = clusters_by_first_appearance(of_samples)
         renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
         renumbered[ensemble.inverse] = self.labels_
@@ -454,17 +445,17 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         for name in last.keys() & {"objective", "residual"}:
             setattr(self, f"{name}_", last[name])
         self.n_components_ = partition.n_components
-        self.component_labels_ = ensemble.expand(ensemble.with_blank(partition.labels, -1))
+        self.component_labels_ = ensemble.expand(ensemble.with_blank(partition.labels))
         # scikit-learn's name for the number of columns
         self.n_features_in_ = ensemble.n_members
         for name, values in partition.by_sample.items():
-            setattr(self, name, ensemble.expand(_with_blank(ensemble, values)))
+            setattr(self, name, ensemble.expand(ensemble.with_blank(values)))
         for name, values in partition.by_member.items():
             setattr(self, name, values[back])
         for name, values in partition.by_sample_and_member.items():
-            setattr(self, name, ensemble.expand(_with_blank(ensemble, values))[:, back])
+            setattr(self, name, ensemble.expand(ensemble.with_blank(values))[:, back])
         for name, values in partition.by_microcluster.items():
-            setattr(self, name, _with_blank(ensemble, values))
+            setattr(self, name, ensemble.with_blank(values))
         for name, values in partition.by_pair.items():
             setattr(self, name, ensemble.with_blank_pairs(values))
         for name, values in partition.by_base_cluster.items():
@@ -489,12 +480,6 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         return tags
 
 
-def _with_blank(ensemble: Ensemble, values: NDArray[Any]) -> NDArray[Any]:
-    """Values of the labelled microclusters, and 0, -1 or None for the blank one."""
-    fill = {"f": 0.0, "O": None}.get(np.asarray(values).dtype.kind, -1)
-    return ensemble.with_blank(values, fill)
-
-
 @dataclass(eq=False, repr=False)
 class Method(LabelConsensus):
     """The parameters that all methods of the library begin with."""
@@ -508,51 +493,3 @@ SOLVER = Kind(
     lambda value: value is None or isinstance(value, LabelConsensus | str),
     "None, the name of a method such as 'spce', or a solver such as coterie.EAC()",
 )
-
-
-def _as_ensemble(
-    labels: object, sample_weight: ArrayLike | None, member_weight: ArrayLike | None
-) -> Ensemble:
-    if isinstance(labels, Ensemble):
-        if sample_weight is not None or member_weight is not None:
-            raise LabelError(
-                "sample_weight and member_weight belong to the Ensemble: "
-                "give them to Ensemble.from_labels"
-            )
-        return labels
-    ensemble = Ensemble.from_labels(
-        labels,
-        sample_weight=sample_weight,
-        member_weight=member_weight,
-    )
-    if isinstance(labels, np.ndarray) or hasattr(labels, "iloc"):
-        _question(labels, ensemble)
-    return ensemble
-
-
-def _question(labels: Any, ensemble: Ensemble) -> None:
-    """Warn about a matrix or frame that may be features, or hold members as rows."""
-    n, m = labels.shape
-    question = None
-    if 1 < n <= FEW_SAMPLES and m >= MANY_TIMES * n:
-        question = (
-            f"labels has {n} rows and {m} columns, so it is read as {n} samples with {m} members; if "
-            "the members are rows, give labels.T or a list of the rows"
-        )
-    elif (
-        isinstance(labels, np.ndarray)
-        and labels.dtype.kind == "f"
-        and m >= MIN_FEATURES
-        and ensemble.is_complete
-    ):
-        part = ensemble.subset(np.arange(min(n, MAX_COMPARED_ROWS)))
-        few = part.select(np.arange(min(m, MAX_COMPARED_MEMBERS)))
-        agreement = member_agreements(few)
-        mean = (agreement.sum() - np.trace(agreement)) / (len(agreement) * (len(agreement) - 1))
-        if mean < FEATURES_AGREE:
-            question = (
-                "labels holds decimal numbers, and its columns agree as little as features do (mean "
-                f"NMI {mean:.2f}); if they are features, use ConsensusClustering"
-            )
-    if question is not None:
-        warnings.warn(question, UserWarning, stacklevel=4)

@@ -136,7 +136,8 @@ class _RSEC(Method):
             self._add_pass(history, move_multipliers(problem, state))  # 5
             converged = history[-1]["residual"] < self.tol
         rank = state.copy.left.shape[1]
-        similarity, embedding = self._graph(problem, state)
+        # without mixtures, the evidence itself is clustered
+        similarity, embedding = self._graph(problem, state) if rank else problem.graph_of_evidence()
         cut = cut_embedding(self, ensemble, embedding, rng, max_iter=KMEANS_ROUNDS)
         return replace(
             cut,
@@ -195,14 +196,10 @@ class RSECH(_RSEC):
     ([0, 0, 0, 1, 1, 1], True)
     """
 
-    about = replace(
-        _RSEC.about,
-        name="rsec-h",
-    )
+    about = replace(_RSEC.about, name="rsec-h")
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
-        if state.affinity is None:
-            return problem.graph_of_evidence()
+        assert state.affinity is not None
         return state.affinity, unit_rows(state.vectors / problem.roots[:, None])
 
 
@@ -232,14 +229,9 @@ class RSECZ(_RSEC):
     [0, 0, 0, 1, 1, 1]
     """
 
-    about = replace(
-        _RSEC.about,
-        name="rsec-z",
-    )
+    about = replace(_RSEC.about, name="rsec-z")
 
     def _graph(self, problem: Problem, state: State) -> tuple[FloatArray, FloatArray]:
-        if state.affinity is None:
-            return problem.graph_of_evidence()
         mixtures = np.abs(state.copy.left @ state.copy.right.T)
         similarity = (mixtures + mixtures.T) / (2.0 * np.outer(problem.roots, problem.roots))
         return similarity, leading_embedding(similarity, problem.weights, problem.n_clusters)

@@ -14,7 +14,7 @@ reliabilities v in [0, 1] and the missing rows of the :math:`Y^{(i)}`.
 
 Start: the c leading eigenvectors of the evidence, from the singular vectors of the N x k incidence of
 the base clusters; gaps filled with the prediction of those eigenvectors, and both steps repeated
-(:func:`complete`); each member rotated to fit H; Y and R from the best of ``n_starts``
+(:mod:`coterie.solvers.pce.completion`); each member rotated to fit H; Y and R from the best of ``n_starts``
 discretisations; alpha the user's member weights; lambda the first decile of :math:`2 \|A_p\|^2`, with A the
 residual above.
 
@@ -63,33 +63,24 @@ Where paper and program differ from this
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.params import STRENGTH, Choice, Integer, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.discretise import Discretisation, best_discretisation, discretise
-from coterie.numerics.stiefel import (
-    leading_left_vectors,
-    minimise_quadratic,
-    minimise_quadratics,
-    polar,
-)
+from coterie.numerics.stiefel import minimise_quadratic, minimise_quadratics, polar
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
+from coterie.solvers.pce.completion import complete, finite, in_own_names
 from coterie.solvers.pce.simplex_qp import simplex_qp
 
 AGE_GROWTH, AGE_PASSES = 1.1, 10
 # rows have about unit length, so a squared residual of half this value counts as agreement
 MIN_AGE = 1e-3
-# rounds of filling gaps and recomputing eigenvectors; further rounds change little
-COMPLETION_ROUNDS = 10
-# above this number of entries the incidence stays sparse, and a gap is filled with its likeliest cluster
-DENSE_CELLS = 20_000_000
 # steps per pass towards the best R^(i) with orthonormal columns; the next pass continues from there
 TURNS = 10
 # rows per block where a product over all members is formed
@@ -208,7 +199,7 @@ class PCE(Method):
             advice=advice,
             embedding=state.embedding,
             by_sample={"sample_reliability_": state.reliability},
-            by_sample_and_member={"completed_labels_": _in_own_names(ensemble, state.labels)},
+            by_sample_and_member={"completed_labels_": in_own_names(ensemble, state.labels)},
         )
 
 
@@ -315,50 +306,6 @@ def start(problem: Problem) -> State:
     return state
 
 
-def complete(problem: Problem) -> tuple[FloatArray, IntArray]:
-    """The c leading eigenvectors of the evidence, N x c orthonormal, and the labels completed.
-
-    A gap in member i is filled with shares of its k_i clusters: the positive part of the prediction of
-    the current eigenvectors. If no label is missing, this is a single eigenproblem.
-    """
-    n, k = len(problem.labels), int(problem.sizes.sum())
-    first = np.concatenate([[0], np.cumsum(problem.sizes)])
-    observed = problem.labels >= 0
-    columns = (problem.labels + first[:-1])[observed]
-    row_ends = np.concatenate([[0], np.cumsum(observed.sum(axis=1))])
-    known = sparse.csr_array((np.ones(len(columns)), columns, row_ends), shape=(n, k))
-    filled: Any = known.toarray() if n * k <= DENSE_CELLS else known
-    labels = problem.labels.copy()
-    root = np.sqrt(problem.weights)
-    directions = _leading_directions(problem, root, filled)
-    for _ in range(COMPLETION_ROUNDS if (labels < 0).any() else 0):
-        pattern = np.asarray(filled.T @ (root[:, None] * directions))
-        likeliest = []
-        for member, rows in enumerate(problem.gaps):
-            span = slice(first[member], first[member + 1])
-            shares = np.maximum(directions[rows] @ pattern[span].T, 0.0)
-            total = shares.sum(axis=1, keepdims=True)
-            np.divide(shares, total, out=shares, where=total > 0)
-            best = np.argmax(shares, axis=1)
-            labels[rows, member] = best
-            likeliest.append((shares[np.arange(len(rows)), best], rows, best + first[member]))
-            if not sparse.issparse(filled):
-                filled[rows, span] = shares
-        if sparse.issparse(filled):
-            value, row, column = (np.concatenate(part) for part in zip(*likeliest, strict=True))
-            filled = known + sparse.csr_array((value, (row, column)), shape=(n, k))
-        directions = _leading_directions(problem, root, filled)
-    return directions, labels
-
-
-def _leading_directions(problem: Problem, root: FloatArray, filled: Any) -> FloatArray:
-    price = np.repeat(problem.prior, problem.sizes)
-    if problem.projections:
-        price = price / (problem.weights @ filled)
-    scaled = sparse.diags_array(root) @ filled @ sparse.diags_array(np.sqrt(price))
-    return _finite(leading_left_vectors(scaled, problem.settings.n_clusters), "starting")
-
-
 def weigh_samples(problem: Problem, state: State) -> None:
     """Step 1, (6): the better a sample fits, the more it counts."""
     if not problem.settings.self_paced:
@@ -366,7 +313,7 @@ def weigh_samples(problem: Problem, state: State) -> None:
     residual = 2.0 * mismatch(problem, state)
     reliability = np.ones(len(residual))
     np.divide(state.age, residual, out=reliability, where=residual > state.age)
-    state.reliability = _finite(reliability, "weighing the samples")
+    state.reliability = finite(reliability, "weighing the samples")
 
 
 def fit_embedding(problem: Problem, state: State) -> None:
@@ -379,7 +326,7 @@ def fit_embedding(problem: Problem, state: State) -> None:
     moved = minimise_quadratic(
         root * state.embedding, trust + gamma, root * linear, scale=problem.length
     )
-    state.embedding = _finite(moved / root, "fitting the embedding")
+    state.embedding = finite(moved / root, "fitting the embedding")
 
 
 def impute_labels(problem: Problem, state: State) -> None:
@@ -395,7 +342,7 @@ def impute_labels(problem: Problem, state: State) -> None:
         if problem.settings.diversity:
             target, price = residual[rows] + rotation[state.labels[rows, member]], 1.0
         nearness = target @ rotation.T - 0.5 * price * (rotation**2).sum(axis=1)
-        state.labels[rows, member] = np.argmax(_finite(nearness, "imputing labels"), axis=1)
+        state.labels[rows, member] = np.argmax(finite(nearness, "imputing labels"), axis=1)
 
 
 def weigh_members(problem: Problem, state: State) -> None:
@@ -412,7 +359,7 @@ def weigh_members(problem: Problem, state: State) -> None:
         gram += (embedded * trusted) @ embedded.T
     if not problem.settings.diversity:
         gram = np.diag(np.diag(gram))
-    _finite(gram, "weighing the members")
+    finite(gram, "weighing the members")
     state.alpha = simplex_qp(gram, linear)
 
 
@@ -429,7 +376,7 @@ def align_members(problem: Problem, state: State) -> None:
         pulls += inertia[:, None] * rotations
     else:
         inertia *= np.repeat(state.alpha, problem.sizes)
-    state.rotations = _turn(problem, rotations, _finite(pulls, "aligning members"), inertia)
+    state.rotations = _turn(problem, rotations, finite(pulls, "aligning members"), inertia)
 
 
 def rotate(problem: Problem, state: State) -> None:
@@ -469,7 +416,7 @@ def objective(problem: Problem, state: State) -> float:
     if problem.settings.rotation:
         squares = weights.sum() + problem.settings.n_clusters * problem.length**2
         value += problem.settings.gamma * (squares - 2.0 * state.partition.alignment)
-    return float(_finite(np.array(value), "evaluating the objective"))
+    return float(finite(np.array(value), "evaluating the objective"))
 
 
 def mismatch(problem: Problem, state: State) -> FloatArray:
@@ -535,11 +482,8 @@ def _turn(
         rows = (first[group, None] + np.arange(length))[inside]
         start, linear = np.zeros((2, len(group), length, n_clusters))
         diagonal = np.zeros((len(group), length))
-        start[inside], linear[inside], diagonal[inside] = (
-            rotations[rows],
-            pulls[rows],
-            inertia[rows],
-        )
+        start[inside], linear[inside] = rotations[rows], pulls[rows]
+        diagonal[inside] = inertia[rows]
         turned_group = minimise_quadratics(start, diagonal, linear, sizes[group], max_steps=TURNS)
         for member, rotation in zip(group.tolist(), turned_group, strict=True):
             turned[member] = rotation[: sizes[member]].copy()
@@ -550,24 +494,3 @@ def _first_decile(values: FloatArray, weights: FloatArray) -> float:
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order]) >= 0.1 * weights.sum()
     return float(values[order][np.argmax(reached)])
-
-
-def _in_own_names(ensemble: Ensemble, labels: IntArray) -> NDArray[Any]:
-    """The members' labels as the user gave them; of one type where the members agree on it."""
-    kinds = {values.dtype.kind for values in ensemble.categories}
-    columns = [values[codes] for values, codes in zip(ensemble.categories, labels.T, strict=True)]
-    if len(kinds) == 1:
-        return np.stack(columns, axis=1)
-    mixed = np.empty(labels.shape, dtype=object)
-    for member, column in enumerate(columns):
-        mixed[:, member] = column
-    return mixed
-
-
-def _finite(values: FloatArray, step: str) -> FloatArray:
-    if not np.isfinite(values).all():
-        raise FloatingPointError(
-            f"PCE: numbers that are not finite while {step}; gamma and the sample weights may "
-            "differ too much: bring them within a few orders of magnitude"
-        )
-    return values
