@@ -33,7 +33,7 @@ from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.ids import index_ids
 from coterie.evidence.new_rows import clusters_of_rows
-from coterie.generate.columns import is_table
+from coterie.generate.columns import is_table, read_columns
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.members import Pool, Progress, make_pool
@@ -319,7 +319,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.history_ = solver.history_
         self.n_iter_: int = solver.n_iter_
         del self._features
+        if isinstance(source, _InMemory):
+            self._table = X
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a saved model does not hold the data
+        return {name: part for name, part in super().__getstate__().items() if name != "_table"}
 
     def _check(self) -> None:
         """Check the parameters before any work, and forget an earlier fit."""
@@ -334,7 +340,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
                         f"{type(self).__name__}: {name} is only used with generator='subsample' or "
                         f"'features', but generator is {self.generator!r}"
                     )
-        for attribute in ("selection_", "encoder_", "set_aside_", "_preparation", "_border"):
+        for attribute in (
+            "selection_",
+            "encoder_",
+            "set_aside_",
+            "_preparation",
+            "_border",
+            "_table",
+        ):
             self.__dict__.pop(attribute, None)
 
     def _combined(
@@ -540,6 +553,15 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             n_bootstrap=n_bootstrap,
             random_state=random_state,
         )
+
+    def fitted_table(self) -> Any:
+        """The columns of the fit; None for rows in partitions, and for a model that was saved."""
+        table = getattr(self, "_table", None)
+        if table is None or not is_table(table) or not hasattr(self, "feature_names_in_"):
+            return table
+        # a column that was added later, such as the labels, is none of them
+        columns = read_columns(table)
+        return {name: columns[name] for name in self.feature_names_in_.tolist() if name in columns}
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")

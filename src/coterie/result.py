@@ -23,8 +23,10 @@ from coterie.core.errors import ParameterError, ResultFileError
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
+from coterie.generate.columns import is_table
 from coterie.io.result_record import check_kinds, check_shape, ensemble_of
 from coterie.numerics.embedding import principal_plane, spectral_plane
+from coterie.profiles import ProfileSummary
 from coterie.solvers.base import LabelConsensus
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 
@@ -86,6 +88,8 @@ class Result(DiagnosisMixin):
     columns : list of dict
         What each column of a table is and what was done with it: column, kind, used, missing,
         treatment. Empty if the input was not encoded.
+    profile : ProfileSummary or None
+        What tells the clusters apart, from the columns of the table.
 
     Examples
     --------
@@ -122,6 +126,7 @@ class Result(DiagnosisMixin):
     created: str = ""
     verdict: Verdict | None = None
     columns: list[dict[str, Any]] = field(default_factory=list)
+    profile: ProfileSummary | None = None
 
     def __post_init__(self) -> None:
         n, m = self.ensemble.n_samples, self.ensemble.n_members
@@ -155,7 +160,8 @@ class Result(DiagnosisMixin):
         model : fitted solver or ConsensusClustering
         X : array, dataframe or sparse matrix, optional
             The features. ``coordinates`` are then their principal components instead of spectral
-            coordinates of the members, and the hash in ``input`` is computed from the features.
+            coordinates of the members, and the hash in ``input`` is computed from the features. Its
+            columns describe the clusters; without it, those that a ConsensusClustering was fitted on.
         selection : Selection, optional
             How k was chosen; by default the model's own ``selection_``, if it has one.
         truth : sequence, optional
@@ -174,6 +180,9 @@ class Result(DiagnosisMixin):
         seed: Any = model.random_state
         ensemble = solver.ensemble_
         encoder = getattr(model, "encoder_", None)
+        table = X
+        if table is None and model is not solver:
+            table = model.fitted_table()
         if X is not None and encoder is not None:
             X = model.features_of(X)
         coordinates, name = _coordinates(ensemble, X)
@@ -213,6 +222,7 @@ class Result(DiagnosisMixin):
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             verdict=model.verdict_,
             columns=[] if encoder is None else [*encoder.summary().rows()],
+            profile=None if table is None else _profile(table, model, encoder),
         )
         # the model computed the votes for its confidence
         result.__dict__["cluster_votes"] = votes
@@ -297,14 +307,15 @@ class Result(DiagnosisMixin):
         }
         record["selection"] = None if self.selection is None else self.selection.to_record()
         record["verdict"] = None if self.verdict is None else asdict(self.verdict)
+        record["profile"] = None if self.profile is None else self.profile.to_record()
         return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read a result from a record. Raises ValueError if its values contradict each other."""
         known = {part.name for part in fields(cls)}
-        # results of format version 1 have neither
-        record = {"verdict": None, "columns": []} | dict(record)
+        # older results have none of these
+        record = {"verdict": None, "columns": [], "profile": None} | dict(record)
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
@@ -324,6 +335,8 @@ class Result(DiagnosisMixin):
             values["selection"] = Selection.from_record(values["selection"])
         if values["verdict"] is not None:
             values["verdict"] = Verdict.from_record(values["verdict"])
+        if values["profile"] is not None:
+            values["profile"] = ProfileSummary.from_record(values["profile"])
         labels, n_clusters = values["labels"], values["n_clusters"]
         if (
             labels.shape != (ensemble.n_samples,)
@@ -385,6 +398,7 @@ _KINDS: dict[str, Any] = {
     "created": str,
     "verdict": (dict, type(None)),
     "columns": list,
+    "profile": (dict, type(None)),
 }
 _COLUMN_KINDS: dict[str, Any] = {
     "column": str,
@@ -393,6 +407,12 @@ _COLUMN_KINDS: dict[str, Any] = {
     "missing": int,
     "treatment": str,
 }
+
+
+def _profile(table: Any, model: Any, encoder: Any) -> ProfileSummary | None:
+    """What tells the clusters apart; the same whatever the seed of the model."""
+    categories = [*encoder.category_features_] if encoder is not None and is_table(table) else []
+    return ProfileSummary.of(table, model, categories, np.random.default_rng(0))
 
 
 def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:

@@ -322,15 +322,22 @@ def test_colours_of_clusters_are_apart_for_every_eye():
     ]
     cones = np.array([[0.412, 0.536, 0.051], [0.212, 0.681, 0.107], [0.088, 0.282, 0.630]])
     axes = np.array([[0.210, 0.794, -0.004], [1.978, -2.429, 0.451], [0.026, 0.783, -0.809]])
-    themes = re.findall(r"--c0:.*?--c9: #\w{6}", _resource("style.css"), re.DOTALL)
-    for theme in themes:
-        codes = re.findall(r"#(\w{6})", theme)
-        assert len(codes) == 10
-        rgb = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in codes])
-        for eye in eyes:
-            seen = np.cbrt(np.clip(rgb**2.2 @ eye.T, 0, 1) @ cones.T) @ axes.T
-            distance = np.linalg.norm(seen[:, None] - seen[None], axis=2)
-            assert distance[np.triu_indices(10, 1)].min() > 0.06
+    style = _resource("style.css")
+    codes = re.findall(r"--c\d: #(\w{6})", style)
+    # once: a cluster has the same colour in both themes
+    assert len(codes) == 10
+    rgb = np.array([[int(code[i : i + 2], 16) / 255 for i in (0, 2, 4)] for code in codes])
+    for eye in eyes:
+        seen = np.cbrt(np.clip(rgb**2.2 @ eye.T, 0, 1) @ cones.T) @ axes.T
+        distance = np.linalg.norm(seen[:, None] - seen[None], axis=2)
+        assert distance[np.triu_indices(10, 1)].min() > 0.06
+    # visible on the pages of both themes
+    pages = {code: int(code[:2], 16) / 255 for code in re.findall(r"--page: #(\w{6})", style)}
+    assert len(pages) == 2
+    light = rgb**2.2 @ [0.2126, 0.7152, 0.0722] + 0.05
+    for level in pages.values():
+        page_light = level**2.2 + 0.05
+        assert np.maximum(light / page_light, page_light / light).min() > 2
     # the dark theme is written twice: for the system's wish and for the button's
-    assert len(themes) == 3
-    assert themes[1].split() == themes[2].split()
+    one, other = re.findall(r"color-scheme: dark;(.*?)}", style, re.DOTALL)
+    assert one.split() == other.split()

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import EAC, Ensemble
 from coterie.report import _sentences as sentences
-from coterie.report._payload import payload
+from coterie.report._payload import payload, spread
 from coterie.report._reading import Reading
 from coterie.result import Result
 from coterie.select import select_k
@@ -81,10 +81,44 @@ def test_the_map_keeps_places_and_rows(result):
     given = payload(Reading(result))["map"]
     rows = unpack(given["row"], "u4")
     assert rows.tolist() == list(range(80))
-    x = result.coordinates[rows, 0].astype(float)
-    drawn = unpack(given["x"], "u2") / 65535
-    np.testing.assert_allclose(drawn, (x - x.min()) / np.ptp(x), atol=1e-5)
+    x, y = result.coordinates[rows].astype(float).T
+    drawn = np.stack([unpack(given[axis], "u2") / 65535 for axis in "xy"], axis=1)
+    # samples at the same position are drawn beside each other, around the first of them
+    first = np.unique(result.coordinates, axis=0, return_index=True)[1]
+    assert len(first) < len(x)
+    assert len(np.unique(drawn, axis=0)) == len(x)
+    for axis, values in enumerate((x, y)):
+        place = (values - values.min()) / np.ptp(values)
+        np.testing.assert_allclose(drawn[first, axis], place[first], atol=1e-5)
     assert (unpack(given["label"], "u2") == result.labels).all()
+
+
+def test_many_samples_in_few_positions_do_not_overlap():
+    spots = np.array([[0.0, 0.0], [1.0, 0.2], [0.4, 1.0]])
+    at = np.repeat([0, 1, 2], [1, 60, 117])
+    drawn = spread(spots[at], 0.8)
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+    between = np.linalg.norm((drawn[:, None] - drawn) * [1, 0.8], axis=2)
+    np.fill_diagonal(between, 1)
+    # dots of 6 pixels on a map of 600
+    assert np.median(between.min(axis=1)) > 0.01
+    # and each is nearest to one of its own position
+    assert (at[between.argmin(axis=1)][1:] == at[1:]).all()
+    assert np.array_equal(spread(spots, 0.8), spots)
+
+
+def test_the_matrix_is_scaled_to_its_largest_value_beside_the_diagonal():
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], 200)
+    labels = np.stack([50 * truth + rng.integers(0, 50, 400) for _ in range(40)], axis=1)
+    given = payload(Reading(Result.of(EAC(2).fit(labels))))["matrix"]
+    view = given["views"][0]
+    assert 0.01 < view["top"] < 0.4
+    assert view["above"]
+    assert unpack(view["values"], "u1").max() == 255
+    one = payload(Reading(Result.of(EAC(2).fit([[0, 0], [1, 1]]))))["matrix"]["views"][0]
+    assert (one["top"], one["above"]) == (1.0, False)
 
 
 def test_points_of_many_samples_keep_shares_and_small_clusters():

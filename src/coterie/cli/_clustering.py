@@ -27,7 +27,7 @@ from coterie.cli.outputs import (
     require_jinja2,
     write_outputs,
 )
-from coterie.cli.screen import Screen, Stages
+from coterie.cli.screen import MAX_CLUSTERS, Screen, Stages
 from coterie.core.errors import DataError
 from coterie.core.params import parse_parameter
 from coterie.core.text import counted, listed
@@ -380,6 +380,7 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{mean}")
     screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")
+    _say_profile(screen, result)
     _say_columns(screen, result)
     if result.verdict is not None:
         screen.say(result.verdict.text)
@@ -387,6 +388,19 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     if result.truth is not None:
         _say_agreement(screen, arguments.truth, result)
     _say_written(screen, arguments, log)
+
+
+def _say_profile(screen: Screen, result: Result) -> None:
+    """What tells each cluster of the printed table from the rest."""
+    profile = result.profile
+    if profile is None or result.n_clusters == 1:
+        return
+    for sentence in profile.sentences[:MAX_CLUSTERS]:
+        screen.say(sentence)
+    if len(profile.sentences) > MAX_CLUSTERS:
+        more = counted(len(profile.sentences) - MAX_CLUSTERS, "cluster")
+        screen.say(f"and {more} more; --json lists them")
+    screen.say("")
 
 
 def _say_columns(screen: Screen, result: Result) -> None:

@@ -185,6 +185,18 @@ class Groups:
             weight=self.weight[chosen],
         )
 
+    def sampled(self, limit: int, seed: int) -> Self:
+        """About ``limit`` samples, each cluster in proportion and with at least one; sizes stay true."""
+        n = len(self.rows)
+        if n <= limit:
+            return self
+        rng = np.random.default_rng(seed)
+        chosen = np.zeros(n, dtype=bool)
+        for begin, end in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
+            count = -(-(end - begin) * limit // n)
+            chosen[begin + rng.permutation(end - begin)[:count]] = True
+        return self.subset(chosen)
+
     def relabelled(self, codes: IntArray, n_clusters: int) -> Self:
         """The same samples in other clusters: ``codes`` holds the new cluster of each, in this order."""
         order = np.argsort(codes, kind="stable")

@@ -22,7 +22,7 @@ from coterie.profiles._groups import Clustering, Groups
 from coterie.profiles._held_out import hold_out
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._rules import find_rules, rule_sentence
-from coterie.profiles._sentences import cluster_sentences
+from coterie.profiles._sentences import cluster_predicates, cluster_sentences
 from coterie.profiles._variables import (
     Described,
     Variables,
@@ -33,8 +33,7 @@ from coterie.profiles._variables import (
 
 WIDTH = 80
 USED_NOTE = (
-    "The clusters were made from the columns marked 'used': these differ by construction, and their "
-    "p-values prove nothing."
+    "Columns that made the clusters differ by construction, and their p-values prove nothing."
 )
 
 _DOMAINS: dict[str, Domain] = {
@@ -95,8 +94,8 @@ class Profile:
     Cluster young (8 of 16 samples, 50 %) has lower age (median 27 against 63.5) and
     more often plan = pro (75 % against 0 %).
     <BLANKLINE>
-    The clusters were made from the columns marked 'used': these differ by
-    construction, and their p-values prove nothing.
+    Columns that made the clusters differ by construction, and their p-values prove
+    nothing.
     """
 
     table: Table
@@ -332,24 +331,21 @@ def _assembled(
     variables: Variables, groups: Groups, measures: Measures, n_bootstrap: int, seeds: IntArray
 ) -> Profile:
     """The profile, without columns that do not vary."""
-    columns = variables.columns
-    left_out = dict(variables.left_out)
-    for j in np.flatnonzero(~measures.varies).tolist():
-        left_out[columns[j].name] = "empty" if (measures.missing[j] == 1).all() else "constant"
     kept = np.flatnonzero(measures.varies)
     if not kept.size:
-        raise _nothing_to_describe(left_out)
-    columns = [columns[j] for j in kept]
+        raise _nothing_to_describe(_left_out(variables, measures))
+    notes = [*groups.notes, *left_out_notes(variables, measures)]
+    columns = [variables.columns[j] for j in kept]
     measures = measures.take(kept)
     used = variables.used[kept]
     ranking, p_adjusted = ranked(measures), adjusted(measures.p_value, used)
-    notes = [*groups.notes, *_left_out_notes(left_out)]
     if used.any() and groups.n_clusters > 1:
         notes.append(USED_NOTE)
+    predicates = cluster_predicates(columns, measures, groups, ranking, p_adjusted)
     return Profile(
         table=_cluster_table(columns, measures, groups, ranking, p_adjusted),
         columns=_column_table(columns, measures, used),
-        sentences=tuple(cluster_sentences(columns, measures, groups, ranking, p_adjusted)),
+        sentences=tuple(cluster_sentences(groups, predicates)),
         notes=tuple(notes),
         _variables=variables,
         _groups=groups,
@@ -430,11 +426,18 @@ def _column_table(columns: list[Described], measures: Measures, used: NDArray[np
     )
 
 
-def _left_out_notes(left_out: dict[str, str]) -> list[str]:
-    if not left_out:
-        return []
+def _left_out(variables: Variables, measures: Measures) -> dict[str, str]:
+    """Columns that are not described, and why."""
+    left_out, columns = dict(variables.left_out), variables.columns
+    for j in np.flatnonzero(~measures.varies).tolist():
+        left_out[columns[j].name] = "empty" if (measures.missing[j] == 1).all() else "constant"
+    return left_out
+
+
+def left_out_notes(variables: Variables, measures: Measures) -> list[str]:
+    """The columns that are not described, in one sentence; none if all are."""
     reasons: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
+    for name, reason in _left_out(variables, measures).items():
         reasons.setdefault(reason, []).append(plain(name, 40))
     parts = [f"{listed(names, 5)} ({reason})" for reason, names in reasons.items()]
-    return [f"Columns left out: {'; '.join(parts)}."]
+    return [f"Columns left out: {'; '.join(parts)}."] if parts else []

@@ -58,15 +58,20 @@ def _threshold_text(value: float, kind: str) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e15 and value.is_integer() else f"{value:.15g}"
 
 
-def find_rules(variables: Variables, groups: Groups, seed: int) -> Table:
-    """One row per cluster: its rule, and how well it does on the samples that were held out."""
+def find_rules(
+    variables: Variables, groups: Groups, seed: int, clusters: IntArray | None = None
+) -> Table:
+    """One row per cluster: its rule, and how well it does on the samples that were held out.
+
+    ``clusters`` are the numbers of the clusters that get a rule, by default all.
+    """
     rng = np.random.default_rng(seed)
     learns = _first_half(groups, rng)
     learning, testing = groups.subset(learns), groups.subset(~learns)
     candidates = _candidates(variables, learning)
     tree_seed = int(rng.integers(2**31 - 1))
     rows: list[dict[str, Any]] = []
-    for c in range(groups.n_clusters):
+    for c in range(groups.n_clusters) if clusters is None else clusters.tolist():
         row = {"cluster": groups.names[c], "rule": None, "recall": np.nan, "others": np.nan}
         row |= {"precision": np.nan, "tested": int(np.diff(testing.starts)[c])}
         rows.append(row)

@@ -40,7 +40,7 @@ def number_text(value: float, kind: str = "number") -> str:
         return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
     if value.is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def share_text(share: float) -> str:
@@ -59,14 +59,33 @@ def share_text(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def cluster_sentences(
+def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
+    """One sentence for each cluster, with its size."""
+    whole = groups.sizes.sum()
+    if groups.n_clusters == 1:
+        return [f"{cluster_name(groups.names[0])} {predicates[0]}."]
+    return [
+        f"{cluster_name(name)} ({shown_count(size)} of {counted(whole, 'sample')}, "
+        f"{share_text(size / whole)}) {predicate}."
+        for name, size, predicate in zip(
+            groups.names, groups.sizes.tolist(), predicates, strict=True
+        )
+    ]
+
+
+def cluster_name(label: Any) -> str:
+    """How a sentence names a cluster."""
+    return f"Cluster {plain(label, LONGEST_NAME)}"
+
+
+def cluster_predicates(
     columns: list[Described],
     measures: Measures,
     groups: Groups,
     ranking: IntArray,
     p_adjusted: FloatArray,
 ) -> list[str]:
-    """One sentence for each cluster.
+    """What a sentence says about each cluster, such as "has higher age (median 54 against 31)".
 
     Parameters
     ----------
@@ -77,32 +96,27 @@ def cluster_sentences(
         Positions of the columns, the most telling one of each cluster first.
     p_adjusted : ndarray, shape (d, c)
     """
+    if groups.n_clusters == 1:
+        whole = counted(groups.sizes.sum(), "sample")
+        return [f"has all {whole}: there is nothing to compare it with"]
     external = {j for j, column in enumerate(columns) if column.role == "external"}
     if len(external) == len(columns):
         external = set()
     differing = _differing(measures)
-    whole = groups.sizes.sum()
-    sentences = []
-    for c, size in enumerate(groups.sizes.tolist()):
-        name = f"Cluster {plain(groups.names[c], LONGEST_NAME)}"
-        if groups.n_clusters == 1:
-            sentences.append(
-                f"{name} has all {counted(whole, 'sample')}: there is nothing to compare it with."
-            )
-            continue
-        subject = f"{name} ({shown_count(size)} of {counted(whole, 'sample')}, {share_text(size / whole)})"
+    predicates = []
+    for c in range(groups.n_clusters):
         by_rank = [j for j in ranking[:, c].tolist() if differing[j, c]]
         telling = [j for j in by_rank if j not in external][:NAMED_COLUMNS]
         besides = [j for j in by_rank if j in external and p_adjusted[j, c] < LEVEL][
             :NAMED_EXTERNAL
         ]
         traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
-        sentence = f"{subject} has {_enumerated(traits)}" if telling else f"{subject} {NO_COLUMN}"
+        predicate = f"has {_enumerated(traits)}" if telling else NO_COLUMN
         if besides:
             traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
-            sentence += f"; of the external columns, {_enumerated(traits)}"
-        sentences.append(f"{sentence}.")
-    return sentences
+            predicate += f"; of the external columns, {_enumerated(traits)}"
+        predicates.append(predicate)
+    return predicates
 
 
 def _differing(measures: Measures) -> NDArray[np.bool_]:
@@ -130,6 +144,8 @@ def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -
         0 if own > rest else 1
     ]
     texts = number_text(own, column.kind), number_text(rest, column.kind)
+    if column.kind == "date" and abs(own - rest) >= 1:
+        texts = number_text(np.floor(own), "date"), number_text(np.floor(rest), "date")
     return f"{word} {name} ({what}{texts[0]} against {texts[1]})"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -188,7 +189,7 @@ class Variables:
             parts.append(_table_part(others, plans, dict.fromkeys(others, "external")))
         return cls(tuple(parts), left_out)
 
-    @property
+    @cached_property
     def columns(self) -> list[Described]:
         """The columns of all parts."""
         return [column for part in self.parts for column in part.columns]
@@ -197,6 +198,17 @@ class Variables:
     def used(self) -> NDArray[np.bool_]:
         """Which columns the clusters were made from."""
         return np.array([column.role == "used" for column in self.columns], dtype=bool)
+
+    def values(self, position: int, rows: IntArray) -> FloatArray:
+        """Values of one column in some rows; of a category, the position of the level."""
+        for part in self.parts:
+            if position < len(part.columns):
+                if isinstance(part.values, list):
+                    listed_values: FloatArray = part.values[position][rows]
+                    return listed_values
+                return next(part.blocks(rows, [position])).values[0]
+            position -= len(part.columns)
+        raise IndexError(position)
 
     def with_role(self, role: Role, chosen: NDArray[np.bool_]) -> Self:
         """The same columns, some of them in another role."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 PAGE_BYTES = 3_000_000
 # rows of a table
 TABLE_ROWS = 300
+# clusters that are described in view; the others are folded
+MOST_TRAITS = 8
+# the parts of the script share one scope, and run in this order
+SCRIPT = ("base", "matrix_and_map", "curves", "profile", "samples")
 
 
 def page(result: Result, title: str | None = None) -> bytes:
@@ -49,7 +53,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
     environment.filters.update(
         fixed=_fixed, plain=plain, percent=sentences.percent, count=shown_count
     )
-    style, script = _resource("style.css"), _resource("script.js")
+    style, script = _resource("style.css"), _script()
     text = environment.from_string(_resource("page.html")).render(
         style=style,
         style_hash=_hash(style),
@@ -64,6 +68,11 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
 
 def _resource(name: str) -> str:
     return resources.files("coterie.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    parts = "\n".join(_resource(f"script/{name}.js") for name in SCRIPT)
+    return f'(() => {{\n"use strict";\n{parts}\nredraw();\n}})();\n'
 
 
 def _hash(text: str) -> str:
@@ -96,6 +105,9 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "aggregated": sentences.aggregated(reading, searchable),
         "by_weight": sentences.by_weight(reading),
         "captions": sentences.captions(reading),
+        "profile": reading.profile,
+        "MOST_TRAITS": MOST_TRAITS,
+        "profile_notes": sentences.profile_notes(reading),
         "tracking_caption": sentences.tracking_caption,
         "reading": reading,
         "n": reading.ensemble.n_samples,

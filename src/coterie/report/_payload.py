@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial import cKDTree
 
 from coterie.core.text import plain
 from coterie.ensemble import Ensemble
 from coterie.plot.arrange import block_means, pooled_coassociation
+from coterie.profiles import BINS
 from coterie.report._reading import Reading
 from coterie.report._sentences import THINNEST
 from coterie.select.criteria import CRITERIA
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 PASSES = 400
 # clusters with a number and a button on the map
 MAP_CLUSTERS = 60
+# radius of the disc of a point on the map, as a share of the width of the map
+POINT_ROOM = 0.008
 # bytes of the page that samples may take
 STORE_BYTES = 2_000_000
 # bytes of STORE_BYTES for the names of the members' labels; longer lists of names are left out
@@ -49,6 +53,7 @@ def payload(reading: Reading, budget: float = STORE_BYTES) -> dict[str, Any]:
         "unsure": UNSURE,
         "reliable": reading.reliable,
         "loose": LOOSE,
+        "profile": _profile(reading),
         "matrix": _matrix(reading),
         "map": _map(reading),
         "confidence": [
@@ -77,23 +82,39 @@ def triangle(values: NDArray[np.float64], top: float) -> str:
     return pack(scaled[np.triu_indices(len(values))], "u1")
 
 
+def _profile(reading: Reading) -> dict[str, Any] | None:
+    profile = reading.profile
+    if profile is None:
+        return None
+    names = ("difference", "low", "high", "auc", "typical", "typical_rest", "mean", "mean_rest")
+    columns = [
+        column
+        | {
+            "column": plain(column["column"]),
+            "labels": [plain(label, 40) for label in column["labels"]],
+            "levels": [plain(level, 40) for level in column["levels"]],
+            # dates beyond the calendar of a browser and numbers that are not finite cannot be shown
+            "ends": decimals(column["ends"], 6),
+        }
+        for column in profile.columns
+    ]
+    return {
+        "clusters": profile.clusters.tolist(),
+        "columns": columns,
+        "bins": BINS,
+        **{name: pack(getattr(profile, name), "f4") for name in (*names, "missing")},
+        "level": pack(np.maximum(profile.level, 0), "u2"),
+        **{name: pack(np.rint(255 * getattr(profile, name)), "u1") for name in ("own", "rest")},
+    }
+
+
 def _matrix(reading: Reading) -> dict[str, Any]:
     blocks = reading.blocks
-    views = [
-        {
-            "name": "Co-association",
-            "top": 1.0,
-            "values": triangle(pooled_coassociation(reading.ensemble, blocks.inside), 1.0),
-        }
-    ]
+    views = [_view("Co-association", pooled_coassociation(reading.ensemble, blocks.inside))]
     learned = reading.result.matrix
     if learned is not None:
-        values = block_means(learned, blocks.inside)
-        top = max(float(values.max()), np.finfo(np.float64).tiny)
         name = plain(reading.result.matrix_name or "learned matrix")
-        views.append(
-            {"name": name[:1].upper() + name[1:], "top": top, "values": triangle(values, top)}
-        )
+        views.append(_view(name[:1].upper() + name[1:], block_means(learned, blocks.inside)))
     change = np.flatnonzero(np.r_[True, blocks.cluster[1:] != blocks.cluster[:-1]])
     lengths = np.diff(np.r_[change, len(blocks.cluster)])
     per = reading.ensemble.total_count / len(blocks.cluster)
@@ -105,6 +126,15 @@ def _matrix(reading: Reading) -> dict[str, Any]:
     }
 
 
+def _view(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
+    """A matrix in shades up to its largest value beside the diagonal, where a sample meets itself."""
+    beside = values[~np.eye(len(values), dtype=bool)]
+    top = float(beside.max()) if len(beside) else 0.0
+    top = top if top > 0 else max(float(values.max()), np.finfo(np.float64).tiny)
+    above = bool(values.max() > 1.005 * top)
+    return {"name": name, "top": top, "above": above, "values": triangle(values, top)}
+
+
 def _map(reading: Reading) -> dict[str, Any] | None:
     result = reading.result
     if result.coordinates is None:
@@ -113,7 +143,8 @@ def _map(reading: Reading) -> dict[str, Any] | None:
     drawn = result.coordinates[chosen].astype(np.float64)
     low, high = drawn.min(axis=0), drawn.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
-    unit = (drawn - low) / span
+    aspect = float(span[1] / span[0])
+    unit = spread((drawn - low) / span, aspect)
     labels = result.labels[chosen]
     confidence = result.sample_confidence[chosen]
     centres = []
@@ -125,13 +156,43 @@ def _map(reading: Reading) -> dict[str, Any] | None:
     return {
         "x": pack(np.rint(unit[:, 0] * 65535), "u2"),
         "y": pack(np.rint(unit[:, 1] * 65535), "u2"),
-        "aspect": decimals([span[1] / span[0]])[0],
+        "aspect": decimals([aspect])[0],
         "label": pack(labels, "u2"),
         "confidence": pack(np.rint(confidence * 255), "u1"),
         "row": pack(chosen, "u4"),
         "centres": centres if len(centres) <= MAP_CLUSTERS else [],
         "legend": [[cluster, size] for cluster, size in enumerate(sizes.tolist())][:MAP_CLUSTERS],
     }
+
+
+def spread(unit: NDArray[np.float64], aspect: float) -> NDArray[np.float64]:
+    """Points of the unit square, with points at the same position spread over a disc around it.
+
+    They are arranged as the seeds of a sunflower, as large as they need, but less than half way to the
+    nearest other position.
+    """
+    # as the page draws them
+    scale = np.array([1.0, min(max(aspect, 0.55), 1.0)])
+    spots, at, count = np.unique(unit, axis=0, return_inverse=True, return_counts=True)
+    at = at.reshape(-1)
+    if count.max() == 1:
+        return unit
+    nearest = np.ones(1)
+    if len(spots) > 1:
+        nearest = cKDTree(spots * scale).query(spots * scale, k=2)[0][:, 1]
+    radius = np.minimum(POINT_ROOM * np.sqrt(count), 0.45 * nearest)
+    order = np.argsort(at, kind="stable")
+    first = np.cumsum(count) - count
+    turn = np.empty(len(at))
+    turn[order] = np.arange(len(at)) - np.repeat(first, count)
+    share = np.sqrt(turn / np.maximum(count[at], 1))
+    angle = turn * np.pi * (3 - np.sqrt(5))
+    disc = (radius[at] * share)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    moved = unit + disc / scale
+    low, high = moved.min(axis=0), moved.max(axis=0)
+    # whole discs stay inside the picture
+    low, high = np.minimum(low, 0.0), np.maximum(high, 1.0)
+    return np.asarray((moved - low) / (high - low))
 
 
 def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -362,7 +423,7 @@ def _label_names(ensemble: Ensemble) -> list[str] | None:
 
 
 def pack(values: NDArray[Any], kind: str) -> str:
-    """Little-endian unsigned integers as base64; kind is u1, u2 or u4."""
+    """Little-endian numbers as base64; kind is u1, u2, u4 or f4."""
     return b64encode(np.ascontiguousarray(values, dtype=f"<{kind}").tobytes()).decode("ascii")
 
 

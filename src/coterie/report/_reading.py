@@ -20,6 +20,7 @@ from coterie.trust import ClusterVotes
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
+    from coterie.profiles import ProfileSummary
     from coterie.result import Result
 
 # bins of the histograms of confidence
@@ -78,6 +79,11 @@ class Reading:
     def weighted(self) -> bool:
         """Whether samples are counted by weight."""
         return self.ensemble.sample_weight is not None
+
+    @property
+    def profile(self) -> ProfileSummary | None:
+        """What tells the clusters apart; None without a table, or with a single cluster."""
+        return None if self.result.n_clusters == 1 else self.result.profile
 
     @cached_property
     def truth_scores(self) -> dict[str, float] | None:

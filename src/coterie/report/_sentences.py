@@ -151,7 +151,7 @@ def notes(reading: Reading) -> list[str]:
     if outliers:
         sentences.append(
             f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
-            "with the result than the others; see the table of members."
+            "with the result than the median member; see the table of members."
         )
     # warnings of the run may repeat these sentences, after the name of a function
     return sentences + [
@@ -204,6 +204,36 @@ def aggregated(reading: Reading, searchable: int) -> list[str]:
             f"the agreement of members is drawn for the {AGREEMENT_MEMBERS} with the largest weight"
         )
     return parts
+
+
+def profile_notes(reading: Reading) -> list[str]:
+    """What the reader should know about the description of the clusters."""
+    profile = reading.profile
+    if profile is None:
+        return []
+    sentences = []
+    roles = {column["role"] for column in profile.columns}
+    if "used" in roles:
+        these = "these columns" if roles == {"used"} else "the columns without the mark “not used”"
+        sentences.append(
+            f"The clusters were made from {these}, so the columns differ by construction. This describes "
+            "the clusters; it does not prove that they are real. To test a column, make the clusters "
+            "without it: model.profile(X, held_out=5)."
+        )
+    if profile.n_looked_at < profile.n_samples:
+        sentences.append(
+            f"All numbers are those of {profile.n_looked_at:,} samples drawn from {profile.n_samples:,}."
+        )
+    if len(profile.columns) < profile.n_columns:
+        sentences.append(
+            f"The page holds the {len(profile.columns):,} most telling of {profile.n_columns:,} columns; "
+            "coterie profile RESULT TABLE -o FILE writes all."
+        )
+    if len(profile.clusters) < reading.result.n_clusters:
+        sentences.append(
+            f"The {len(profile.clusters)} largest of {reading.result.n_clusters:,} clusters."
+        )
+    return [*sentences, *profile.notes]
 
 
 def by_weight(reading: Reading) -> str:

@@ -1,0 +1,191 @@
+"""The section "What the clusters are": what it shows, and what it leaves out."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from coterie import EAC, ConsensusClustering, report
+from coterie.report._page import PAGE_BYTES, page
+from coterie.result import Result
+from tests.report.conftest import IMAGE, SCRIPT
+from tests.report.test_page import Reader
+
+HOSTILE = [SCRIPT, IMAGE, "</script><b>&amp;\u2028", "a\x00b\u202e"]
+
+
+def customers(n=120):
+    rng = np.random.default_rng(1)
+    group = np.repeat([0, 1, 2], n // 3)
+    return pd.DataFrame(
+        {
+            "spend": rng.normal([100.0, 300.0, 900.0], 20, (n // 3, 3)).T.ravel(),
+            HOSTILE[0]: np.array(HOSTILE[1:])[group],
+            HOSTILE[1]: rng.normal(group, 0.2),
+            "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * group, unit="D"),
+            "noise": rng.normal(size=n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def result():
+    return Result.of(ConsensusClustering(3, n_members=6, random_state=0).fit(customers()))
+
+
+@pytest.fixture(scope="module")
+def text(result):
+    return page(result).decode("utf-8")
+
+
+@pytest.fixture
+def opened(open_page, result, tmp_path):
+    report.write(result, tmp_path / "page.html")
+    return open_page(tmp_path / "page.html")
+
+
+def from_labels(labels, X):
+    """The report's text and numbers for a partition of the rows of X."""
+    model = EAC(len({*labels})).fit(np.stack([labels, labels], axis=1))
+    made = page(Result.of(model, X=X))
+    assert len(made) < PAGE_BYTES
+    read = Reader(made.decode("utf-8"))
+    return read.text, json.loads(read.scripts[1])["profile"]
+
+
+def test_sentences_rules_and_the_line_about_construction(result, text):
+    read = Reader(text).text
+    assert "What the clusters are" in read
+    for sentence, rule in zip(result.profile.sentences, result.profile.rules, strict=True):
+        if not any(name in sentence + rule for name in HOSTILE):
+            assert sentence in read
+            assert rule in read
+    assert "the columns differ by construction" in read
+
+
+def test_names_with_markup_are_text(text):
+    tags = [tag for tag, _ in Reader(text).tags]
+    assert tags.count("script") == 2
+    assert not {"img", "b"} & {*tags}
+
+
+def test_without_a_table_or_with_one_cluster_there_is_no_section():
+    labels = [[0, 0], [0, 0], [1, 1], [1, 1]]
+    for model, X in ((EAC(2).fit(labels), None), (EAC(1).fit(labels), np.arange(4.0)[:, None])):
+        made = page(Result.of(model, X=X)).decode("utf-8")
+        assert "What the clusters are" not in made
+        assert Reader(made).tags
+
+
+def test_a_cluster_of_one_sample_and_constant_columns():
+    labels = np.repeat([0, 1, 2], [30, 29, 1])
+    X = np.column_stack([labels + np.linspace(0, 0.1, 60), np.ones(60), np.full(60, np.nan)])
+    read, numbers = from_labels(labels, X[:, :2])
+    assert "Columns left out: x1 (constant)." in read
+    assert [column["column"] for column in numbers["columns"]] == ["x0"]
+    assert "Cluster 2 has higher x0" in read
+
+
+def test_20_000_columns_stay_small_and_the_page_says_so():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 20)
+    X = rng.normal(size=(80, 20_000))
+    X[:, 5] += 9 * labels
+    read, numbers = from_labels(labels, X)
+    assert "The page holds the 1,500 most telling of 20,000 columns" in read
+    assert numbers["columns"][0]["column"] == "x5"
+
+
+def test_many_clusters_are_folded():
+    labels = np.repeat(np.arange(70), 3)
+    read, numbers = from_labels(labels, labels[:, None] + np.random.default_rng(0).random((210, 2)))
+    assert len(numbers["clusters"]) == 60
+    assert "The other 52 clusters" in read
+    assert "The 60 largest of 70 clusters." in read
+
+
+def test_the_heat_map_by_pointer_and_by_keyboard(opened):
+    page = opened.page
+    rows = page.locator("#profile-rows tr")
+    assert rows.count() == 5
+    colours = page.locator("#profile-rows button").evaluate_all(
+        "all => all.map(one => one.style.background)"
+    )
+    assert len({*colours}) > 5
+    row = rows.filter(has=page.locator("th", has_text="spend"))
+    row.locator("button").nth(2).click()
+    panel = page.locator("#profile-panel")
+    assert panel.locator("h3").inner_text().startswith("spend, cluster")
+    assert panel.locator("svg rect").count() > 10
+    assert "95 % interval" in panel.inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert row.locator("td").nth(1).get_attribute("aria-selected") == "true"
+    # one cell is reached with the tab key, the others with the arrows
+    assert page.locator("#profile-rows button[tabindex='0']").count() == 1
+    row.locator("button").nth(0).hover()
+    assert "Median" in page.inner_text("#note")
+    assert page.locator("#note svg rect").count() > 10
+    assert page.locator("img").count() == 0
+    assert opened.complaints == []
+
+
+def test_a_category_shows_the_share_of_each_value(opened):
+    page = opened.page
+    row = page.locator("#profile-rows tr").filter(has=page.locator("th", has_text=SCRIPT))
+    row.locator("button").nth(0).click()
+    panel = page.locator("#profile-panel")
+    assert re.search(r"100 % of cluster \d, 0 % of all others", panel.inner_text())
+    assert panel.locator("svg text.label").count() == 3
+
+
+def test_columns_are_found_by_name(open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 40)) + labels[:, None]
+    report.write(Result.of(EAC(2).fit(np.stack([labels] * 2, axis=1)), X=X), tmp_path / "a.html")
+    page = open_page(tmp_path / "a.html").page
+    rows = page.locator("#profile-rows tr")
+    assert rows.count() == 12
+    page.click("#profile-more")
+    assert rows.count() == 37
+    page.fill("#profile-search", "X3")
+    assert page.inner_text("#profile-status") == "11 of 40 columns"
+    assert all(name.startswith("x3") for name in rows.locator("th").all_inner_texts())
+    page.fill("#profile-search", "height")
+    assert page.inner_text("#profile-status") == "No column has this name."
+    page.keyboard.press("Escape")
+    assert rows.count() == 12
+
+
+def test_cells_are_legible_in_both_themes(opened):
+    ratio = """() => Math.min(...[...document.querySelectorAll("#profile-rows button")].map(cell => {
+        const light = text => text.match(/\\d+/g).slice(0, 3)
+            .map(level => level / 255)
+            .map(level => level <= 0.04045 ? level / 12.92 : ((level + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, level, i) => sum + level * [0.2126, 0.7152, 0.0722][i], 0.05);
+        const style = getComputedStyle(cell);
+        const [one, other] = [light(style.color), light(style.backgroundColor)];
+        return Math.max(one, other) / Math.min(one, other);
+    }))"""
+    assert opened.page.evaluate(ratio) > 4.5
+    opened.page.click("#theme")
+    assert opened.page.evaluate(ratio) > 4.5
+
+
+def test_a_phone_shows_the_sections_folded_and_opens_them(open_page, result, tmp_path):
+    report.write(result, tmp_path / "page.html")
+    page = open_page(tmp_path / "page.html", width=390).page
+    assert page.evaluate("document.documentElement.scrollHeight") < 4000
+    members = page.locator("details", has=page.locator("#members"))
+    assert members.get_attribute("open") is None
+    page.evaluate("document.querySelector('nav a[href=\"#members\"]').click()")
+    assert members.get_attribute("open") is not None
+    page.locator("summary", has=page.locator("#map")).click()
+    page.wait_for_selector("#map-plot canvas")
+    wide = open_page(tmp_path / "page.html").page
+    assert wide.locator("details.fold:not([open])").count() == 0
