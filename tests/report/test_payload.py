@@ -83,38 +83,36 @@ def test_the_map_keeps_places_and_rows(result):
     assert rows.tolist() == list(range(80))
     x, y = result.coordinates[rows].astype(float).T
     drawn = np.stack([unpack(given[axis], "u2") / 65535 for axis in "xy"], axis=1)
-    # samples at the same position are drawn beside each other, around the first of them
-    first = np.unique(result.coordinates, axis=0, return_index=True)[1]
-    assert len(first) < len(x)
+    # samples at the same position are drawn beside each other, not far from it
+    assert len(np.unique(result.coordinates, axis=0)) < len(x)
     assert len(np.unique(drawn, axis=0)) == len(x)
     for axis, values in enumerate((x, y)):
         place = (values - values.min()) / np.ptp(values)
-        np.testing.assert_allclose(drawn[first, axis], place[first], atol=1e-5)
+        np.testing.assert_allclose(drawn[:, axis], place, atol=0.06)
     assert (unpack(given["label"], "u2") == result.labels).all()
 
 
-def test_many_samples_in_few_positions_do_not_overlap():
-    spots = np.array([[0.0, 0.0], [1.0, 0.2], [0.4, 1.0]])
-    at = np.repeat([0, 1, 2], [1, 60, 117])
+def test_samples_in_few_positions_do_not_overlap():
+    spots = np.array([[0.0, 0.0], [0.01, 0.0], [1.0, 0.2], [0.4, 1.0]])
+    at = np.repeat([0, 1, 2, 3], [20, 1, 60, 97])
     drawn = spread(spots[at], 0.8)
     assert drawn.min() >= 0
     assert drawn.max() <= 1
     between = np.linalg.norm((drawn[:, None] - drawn) * [1, 0.8], axis=2)
     np.fill_diagonal(between, 1)
     # dots of 6 pixels on a map of 600
-    assert np.median(between.min(axis=1)) > 0.01
-    # and each is nearest to one of its own position
-    assert (at[between.argmin(axis=1)][1:] == at[1:]).all()
+    assert between.min() > 0.008
+    assert np.abs(drawn - spots[at]).max() < 0.2
     assert np.array_equal(spread(spots, 0.8), spots)
 
 
-def test_the_matrix_is_scaled_to_its_largest_value_beside_the_diagonal():
+def test_the_matrix_is_scaled_to_the_values_inside_clusters():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1], 200)
     labels = np.stack([50 * truth + rng.integers(0, 50, 400) for _ in range(40)], axis=1)
     given = payload(Reading(Result.of(EAC(2).fit(labels))))["matrix"]
     view = given["views"][0]
-    assert 0.01 < view["top"] < 0.4
+    assert 0.01 < view["top"] < 0.1
     assert view["above"]
     assert unpack(view["values"], "u1").max() == 255
     one = payload(Reading(Result.of(EAC(2).fit([[0, 0], [1, 1]]))))["matrix"]["views"][0]

@@ -58,7 +58,7 @@ def from_labels(labels, X):
 
 
 def test_sentences_rules_and_the_line_about_construction(result, text):
-    read = Reader(text).text
+    read = Reader(text).text.replace("\u00a0", " ")
     assert "What the clusters are" in read
     for sentence, rule in zip(result.profile.sentences, result.profile.rules, strict=True):
         if not any(name in sentence + rule for name in HOSTILE):

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 PASSES = 400
 # clusters with a number and a button on the map
 MAP_CLUSTERS = 60
-# radius of the disc of a point on the map, as a share of the width of the map
-POINT_ROOM = 0.008
+# share of the cells inside clusters that are not darker than the darkest shade of the matrix
+FULL_SHADE = 0.95
+# distance of two points on the map that overlapped, as a share of its width, and how often they push
+POINT_ROOM = 0.013
+PUSHES = 30
 # bytes of the page that samples may take
 STORE_BYTES = 2_000_000
 # bytes of STORE_BYTES for the names of the members' labels; longer lists of names are left out
@@ -110,11 +113,16 @@ def _profile(reading: Reading) -> dict[str, Any] | None:
 
 def _matrix(reading: Reading) -> dict[str, Any]:
     blocks = reading.blocks
-    views = [_view("Co-association", pooled_coassociation(reading.ensemble, blocks.inside))]
+    views = [
+        _view(
+            "Co-association", pooled_coassociation(reading.ensemble, blocks.inside), blocks.cluster
+        )
+    ]
     learned = reading.result.matrix
     if learned is not None:
         name = plain(reading.result.matrix_name or "learned matrix")
-        views.append(_view(name[:1].upper() + name[1:], block_means(learned, blocks.inside)))
+        values = block_means(learned, blocks.inside)
+        views.append(_view(name[:1].upper() + name[1:], values, blocks.cluster))
     change = np.flatnonzero(np.r_[True, blocks.cluster[1:] != blocks.cluster[:-1]])
     lengths = np.diff(np.r_[change, len(blocks.cluster)])
     per = reading.ensemble.total_count / len(blocks.cluster)
@@ -126,10 +134,13 @@ def _matrix(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _view(name: str, values: NDArray[np.float64]) -> dict[str, Any]:
-    """A matrix in shades up to its largest value beside the diagonal, where a sample meets itself."""
-    beside = values[~np.eye(len(values), dtype=bool)]
-    top = float(beside.max()) if len(beside) else 0.0
+def _view(name: str, values: NDArray[np.float64], cluster: NDArray[np.int64]) -> dict[str, Any]:
+    """A matrix in shades up to the value that few cells inside clusters exceed.
+
+    The diagonal, where samples meet themselves, does not count.
+    """
+    inside = (cluster[:, None] == cluster) & ~np.eye(len(cluster), dtype=bool)
+    top = float(np.quantile(values[inside], FULL_SHADE)) if inside.any() else 0.0
     top = top if top > 0 else max(float(values.max()), np.finfo(np.float64).tiny)
     above = bool(values.max() > 1.005 * top)
     return {"name": name, "top": top, "above": above, "values": triangle(values, top)}
@@ -166,33 +177,37 @@ def _map(reading: Reading) -> dict[str, Any] | None:
 
 
 def spread(unit: NDArray[np.float64], aspect: float) -> NDArray[np.float64]:
-    """Points of the unit square, with points at the same position spread over a disc around it.
+    """Points of the unit square, moved apart where several have the same position.
 
-    They are arranged as the seeds of a sunflower, as large as they need, but less than half way to the
-    nearest other position.
+    Points at the same position are arranged as the seeds of a sunflower around it. Then all points that
+    overlap push each other apart.
     """
-    # as the page draws them
-    scale = np.array([1.0, min(max(aspect, 0.55), 1.0)])
     spots, at, count = np.unique(unit, axis=0, return_inverse=True, return_counts=True)
-    at = at.reshape(-1)
-    if count.max() == 1:
+    if len(spots) == len(unit):
         return unit
-    nearest = np.ones(1)
-    if len(spots) > 1:
-        nearest = cKDTree(spots * scale).query(spots * scale, k=2)[0][:, 1]
-    radius = np.minimum(POINT_ROOM * np.sqrt(count), 0.45 * nearest)
+    at = at.reshape(-1)
+    # distances are those on the page
+    scale = np.array([1.0, min(max(aspect, 0.55), 1.0)])
+    room = min(POINT_ROOM, 0.7 * float(np.sqrt(scale[1] / len(unit))))
     order = np.argsort(at, kind="stable")
-    first = np.cumsum(count) - count
     turn = np.empty(len(at))
-    turn[order] = np.arange(len(at)) - np.repeat(first, count)
-    share = np.sqrt(turn / np.maximum(count[at], 1))
+    turn[order] = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
     angle = turn * np.pi * (3 - np.sqrt(5))
-    disc = (radius[at] * share)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    moved = unit + disc / scale
-    low, high = moved.min(axis=0), moved.max(axis=0)
-    # whole discs stay inside the picture
-    low, high = np.minimum(low, 0.0), np.maximum(high, 1.0)
-    return np.asarray((moved - low) / (high - low))
+    disc = np.stack([np.cos(angle), np.sin(angle)], axis=1) * np.sqrt(turn)[:, None]
+    points = unit * scale + 0.55 * room * disc
+    for _ in range(PUSHES):
+        one, other = cKDTree(points).query_pairs(room, output_type="ndarray").T
+        between = points[other] - points[one]
+        far = np.maximum(np.linalg.norm(between, axis=1), 1e-9)
+        push = between * ((room - far) / far / 2)[:, None]
+        moved = np.zeros_like(points)
+        np.add.at(moved, other, push)
+        np.add.at(moved, one, -push)
+        # several neighbours together would throw a point too far
+        length = np.linalg.norm(moved, axis=1, keepdims=True)
+        points += moved * np.minimum(1.0, room / np.maximum(length, 1e-12))
+    low, high = np.minimum(points.min(axis=0), 0.0), np.maximum(points.max(axis=0), scale)
+    return np.asarray((points - low) / (high - low))
 
 
 def _convergence(history: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -214,7 +214,7 @@ def profile_notes(reading: Reading) -> list[str]:
     sentences = []
     roles = {column["role"] for column in profile.columns}
     if "used" in roles:
-        these = "these columns" if roles == {"used"} else "the columns without the mark “not used”"
+        these = "these columns" if roles == {"used"} else "the columns without the mark “external”"
         sentences.append(
             f"The clusters were made from {these}, so the columns differ by construction. This describes "
             "the clusters; it does not prove that they are real. To test a column, make the clusters "

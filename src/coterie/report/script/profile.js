@@ -160,12 +160,12 @@ if (data.profile) {
     body.replaceChildren(...rowsShown().map((row) => {
       const column = columns[row];
       const head = element("th", { scope: "row", role: "rowheader" }, name(column.column));
-      if (column.role === "external") head.append(" ", element("span", { class: "quiet" }, "not used"));
+      if (column.role === "external") head.append(" ", element("span", { class: "quiet" }, "external"));
       return element("tr", { role: "row" }, head, ...clusters.map((_, part) => cellOf(row, part)));
     }));
     const left = matching.length - rowsShown().length;
     more.hidden = left <= 0;
-    more.textContent = `Show ${Math.min(MORE, left)} more of ${count(left)} columns`;
+    more.textContent = left <= MORE ? `Show all ${count(matching.length)} columns` : `Show ${MORE} more of ${count(left)} columns`;
     active = [Math.min(active[0], body.rows.length - 1), active[1]];
     reachable(false);
     mark();
@@ -244,8 +244,8 @@ if (data.profile) {
   byId("profile").hidden = false;
   input.parentElement.hidden = columns.length <= FEW;
   // the first cell is the strongest of the first column
-  const strongest = clusters.map((_, part) => Math.abs(auc[at(0, part)] - 0.5) || 0);
-  chosen = [0, strongest.indexOf(Math.max(...strongest))];
+  const strength = clusters.map((_, part) => Math.round(1000 * Math.abs(auc[at(0, part)] - 0.5)) || 0);
+  chosen = [0, strength.indexOf(Math.max(...strength))];
   active = [...chosen];
   drawings.push(fill, show);
   new ResizeObserver(show).observe(panel.parentElement);
