@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import ClusterMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from coterie.consensus.steps import SPECTRAL, FitSteps, StageProgress, predicts
 from coterie.core.errors import ParameterError
 from coterie.core.params import (
     CALLBACK,
@@ -29,75 +26,30 @@ from coterie.core.params import (
     check_parameters,
 )
 from coterie.core.random import child_seeds, generator
-from coterie.core.text import counted
-from coterie.ensemble import Ensemble
-from coterie.ensemble.ids import index_ids
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table, read_columns
-from coterie.generate.features import explained_errors, refuse_not_finite
-from coterie.generate.gaps import Gaps
-from coterie.generate.members import Pool, Progress, make_pool
-from coterie.generate.plans import COUNT, GENERATORS, ClusterCount, TooFewRows, is_clusterer
-from coterie.generate.sources import FeatureSource, is_lazy
-from coterie.generate.tables import Preparation, TableEncoder
-from coterie.select.resolution import many_clusters, shows_border
-from coterie.select.structure import category_doubt, cloud_doubt, column_doubt
+from coterie.generate.plans import COUNT, GENERATORS, ClusterCount, is_clusterer
+from coterie.generate.sources import InMemory, is_lazy
+from coterie.generate.tables import TableEncoder
 from coterie.solvers.base import SOLVER, LabelConsensus
-from coterie.solvers.methods import configured, default_method, find_method
-from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
-from coterie.trust.verdict import expected_agreement, size_doubt
+from coterie.solvers.methods import find_method
+from coterie.trust import ClusterVotes, DiagnosisMixin
 
 if TYPE_CHECKING:
     from coterie.profiles import Profile
-    from coterie.select import Selection
-
-
-# Called with steps done, number of steps and stage.
-StageProgress = Callable[[int, int, str], None]
-CHOOSING, MAKING = "choosing the number of clusters", "making members"
-# With fewer members, the criteria that compare halves of them vary much.
-CHOOSING_MEMBERS = 30
-# Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
-SMALL_SHARE = 0.01
-# How often the members may be fitted again without outliers, and which share may be set aside.
-MAX_ROUNDS = 5
-MAX_ASIDE = 0.1
-SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """Features in memory: their rows are the samples of the ensemble."""
-
-    X: Any
-
-    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
-        return fit(self.X)
-
-    def ensemble(self, pool: Any) -> Ensemble:
-        ids = index_ids(self.X)
-        # A copy would compute the order of its members again.
-        return pool.ensemble() if ids is None else replace(pool.ensemble(), sample_ids=ids)
-
-    def expand(self, pool: Any, ensemble: Ensemble, values: NDArray[Any], name: str) -> Any:
-        return values
 
 
 def _is_range(value: object) -> bool:
     return isinstance(value, tuple) and COUNT.admits(value)
 
 
-def _predicts(estimator: ConsensusClustering) -> bool:
-    return not (isinstance(estimator.generator, str) and estimator.generator == "spectral")
-
-
 def _has_predict(estimator: ConsensusClustering) -> bool:
-    if not _predicts(estimator):
+    if not predicts(estimator):
         raise AttributeError(f"predict is not available: {SPECTRAL}; use another generator")
     return True
 
 
-class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
+class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     """Cluster features many times and return the partition that the clusterings support.
 
     Parameters
@@ -301,7 +253,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         seeds = child_seeds(rng, 4)
         pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
         ensemble, solver = self._combined(source, pool, seeds)
-        if isinstance(source, _InMemory):
+        if isinstance(source, InMemory):
             pool, ensemble, solver = self._without_outliers(source, pool, ensemble, solver, seeds)
         self.solver_: LabelConsensus = solver
         self.pool_ = pool
@@ -319,7 +271,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         self.history_ = solver.history_
         self.n_iter_: int = solver.n_iter_
         del self._features
-        if isinstance(source, _InMemory):
+        if isinstance(source, InMemory):
             self._table = X
         return self
 
@@ -349,126 +301,6 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
             "_table",
         ):
             self.__dict__.pop(attribute, None)
-
-    def _combined(
-        self, source: FeatureSource, pool: Pool, seeds: NDArray[np.int64]
-    ) -> tuple[Ensemble, LabelConsensus]:
-        """The members as an ensemble, and the solver fitted on it."""
-        ensemble = source.ensemble(pool)
-        method = self.solver
-        if method is None:
-            method = default_method(self._n_clusters, ensemble.n_microclusters)
-        solver = configured(method, self._n_clusters, np.random.default_rng(seeds[2]))
-        with warnings.catch_warnings():
-            if hasattr(self, "selection_") and self._n_clusters == 1:
-                # The user has just been warned that there is one cluster only.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            return ensemble, solver.fit(ensemble)
-
-    def _without_outliers(
-        self,
-        source: _InMemory,
-        pool: Pool,
-        ensemble: Ensemble,
-        solver: LabelConsensus,
-        seeds: NDArray[np.int64],
-    ) -> tuple[Pool, Ensemble, LabelConsensus]:
-        """Set samples in small clusters aside and fit the members again, until no cluster is small.
-
-        Returns the first fit if too many samples would be set aside, or small clusters remain.
-        """
-        n = ensemble.n_samples
-        self.set_aside_ = np.zeros(n, dtype=bool)
-        least = max(2, int(np.ceil(SMALL_SHARE * n)))
-        if self.min_cluster_size != "auto":
-            least = self.min_cluster_size or 1
-        if self._n_clusters is None:
-            self._refuse_noise("a number of clusters", "set {n_clusters}")
-            return pool, ensemble, solver
-        if unable := pool.cannot_predict():
-            self._refuse_noise(
-                f"members that can label rows they were not fitted on, which {unable[0]} cannot",
-                "use another {generator}",
-            )
-            return pool, ensemble, solver
-        first = pool, ensemble, solver
-        aside = self.set_aside_
-        for _ in range(MAX_ROUNDS):
-            clusters = np.maximum(solver.labels_, 0)
-            small = (solver.labels_ >= 0) & (np.bincount(clusters)[clusters] < least)
-            if not small.any():
-                self.set_aside_ = aside
-                return pool, ensemble, solver
-            aside = aside | small
-            if aside.sum() > MAX_ASIDE * n:
-                warnings.warn(
-                    f"{type(self).__name__}: clusters of at least {least} samples would leave out "
-                    f"{aside.sum() / n:.0%} of the samples as outliers, so smaller clusters are kept; "
-                    "lower min_cluster_size or n_clusters",
-                    UserWarning,
-                    stacklevel=3,
-                )
-                break
-            try:
-                pool = self._make_members(seeds[0], aside)
-                ensemble, solver = self._combined(source, pool, seeds)
-            except ParameterError:
-                # too few distinct rows are left
-                break
-        return first
-
-    def _refuse_noise(self, needed: str, advice: str) -> None:
-        """Raise ParameterError if outliers should be labelled as noise, but cannot be set aside."""
-        if self.outliers == "noise":
-            raise ParameterError(
-                f"{type(self).__name__}: labelling outliers as noise needs {needed}",
-                f"{advice}, or leave out {{outliers}}",
-            )
-
-    def _verdict(
-        self, pool: Pool, ensemble: Ensemble, solver: LabelConsensus, rng: np.random.Generator
-    ) -> Verdict:
-        n_clusters = solver.n_clusters_
-        if n_clusters == 1:
-            chosen = hasattr(self, "selection_") and not self.selection_.structure
-            return Verdict.of_one_cluster("No structure was found." if chosen else "")
-        groups = [plan.group for plan in pool.plans]
-        agreement = expected_agreement(ensemble, solver.partition_of, rng, groups=groups)
-        doubts = [size_doubt(solver.cluster_votes_)]
-        noise = self.outliers == "noise"
-        remarks = [] if noise else solver.cluster_votes_.remarks()
-        X = self._complete(self._features)
-        doubts += [column_doubt(X, self._column_names())]
-        if hasattr(self, "set_aside_"):
-            kept, labels = ~self.set_aside_, solver.labels_
-        else:
-            # of rows in partitions, only a sample is in memory
-            kept = np.ones(X.shape[0], dtype=bool)
-            labels = clusters_of_rows(ensemble, solver.cluster_votes_.labels, pool.predict(X))
-        if self._takes_few_clusters and not self._border:
-            # outliers would widen the cloud
-            slices = cloud_doubt(X[kept], labels[kept], rng)
-            if slices and self._border is None:
-                slices = (
-                    "Members with many small clusters sometimes show a border that the partition cuts "
-                    "across, and sometimes not."
-                )
-            doubts.append(slices)
-            if slices is None and hasattr(self, "encoder_"):
-                categories = self.encoder_.category_features_
-                doubts.append(category_doubt(X[kept], labels[kept], categories, rng))
-        if count := int((~kept).sum()):
-            remarks.append(
-                f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
-                f"members were made{', without a cluster (-1)' if noise else ''}."
-            )
-        return Verdict.of(agreement, doubts, remarks)
-
-    def _column_names(self) -> list[str] | None:
-        if hasattr(self, "encoder_"):
-            return [str(name) for name in self.encoder_.get_feature_names_out()]
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
 
     @available_if(_has_predict)
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -567,206 +399,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, BaseEstimator):
         check_is_fitted(self, "labels_")
         return self._votes, self.solver_.member_weights_
 
-    def _source_of(self, X: Any) -> FeatureSource:
-        if type(X).__module__.partition(".")[0] == "anndata":
-            raise ParameterError(
-                f"{type(self).__name__}: X is an AnnData object; give its features, such as "
-                "adata.obsm['X_pca'] or adata.to_df()"
-            )
-        if not is_lazy(X) and not isinstance(X, FeatureSource):
-            return _InMemory(X)
-        self._refuse_noise("rows in memory", "compute them first")
-        if not _predicts(self):
-            raise ParameterError(
-                f"{type(self).__name__}: {SPECTRAL}; for dask collections use 'kmeans', 'subsample', "
-                "'features' or clusterers that can predict"
-            )
-        if not is_lazy(X):
-            return X
-        from coterie.scale import features_from_dask
-
-        return features_from_dask(X, encode=self.prepare is not None)
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        with explained_errors(X):
-            features = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=(np.float64, np.float32),
-                ensure_all_finite=False,
-                ensure_min_samples=2 if reset else 1,
-            )
-        refuse_not_finite(features, getattr(self, "feature_names_in_", None))
-        return features
-
-    def _prepared(self, X: Any, rng: np.random.Generator) -> Any:
-        """The features of a table, with gaps; or the checked array."""
-        encoder = self.prepare
-        if encoder == "auto":
-            encoder = TableEncoder() if is_table(X) else None
-        self._preparation: Preparation | None = None
-        if encoder is None:
-            features = self._checked(X, reset=True)
-            if doubt := column_doubt(features, self._column_names()):
-                warnings.warn(
-                    f"{type(self).__name__}: {doubt} Scale the columns, for example with "
-                    "sklearn.preprocessing.StandardScaler, or give a data frame, which is scaled",
-                    UserWarning,
-                    stacklevel=6,
-                )
-            return features
-        self._preparation, features = Preparation.fit(X, encoder, rng)
-        self.encoder_: TableEncoder = self._preparation.encoder
-        self.n_features_in_: int = self.encoder_.n_features_in_
-        self.feature_names_in_: NDArray[Any] = self.encoder_.feature_names_in_
-        if len(features) < 2:
-            raise ParameterError(f"n_samples={len(features)}: at least two samples are needed")
-        return features
-
-    @property
-    def _gaps(self) -> Gaps | None:
-        """The gaps of the features, if there are any."""
-        gaps = None if self._preparation is None else self._preparation.gaps
-        return gaps if gaps is not None and gaps.any else None
-
-    def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
-        """Prepare rows in memory, choose the number of clusters, and make the members.
-
-        The members have their own seed, so that they are the same whether k is given or chosen.
-        """
-        self._features = self._prepared(rows, np.random.default_rng(seeds[0]))
-        self._n_clusters = self._chosen_n_clusters(np.random.default_rng(seeds[1]))
-        pool = self._make_members(seeds[0])
-        self._border = self._shows_border(pool, np.random.default_rng(seeds[0]))
-        return self._make_members(seeds[0]) if self._border else pool
-
-    def _complete(self, X: Any) -> Any:
-        return X if self._gaps is None else self._gaps.filled_by_mean(X)
-
-    def _chosen_n_clusters(self, rng: np.random.Generator) -> int | None:
-        """The given number of clusters, or the one that is recommended."""
-        if not isinstance(self.n_clusters, str | tuple):
-            # Other methods test for the type int, and numpy's integers are not of this type.
-            return None if self.n_clusters is None else int(self.n_clusters)
-        self.selection_: Selection = self._choose(self._features, rng)
-        _warn_of_choice(self.selection_)
-        return self.selection_.recommended
-
-    def _choose(self, X: Any, rng: np.random.Generator) -> Selection:
-        """The comparison of numbers of clusters, on members of many sizes."""
-        from coterie.select.compare import MAX_FITTED, Plan, choose, not_fitted, planned, select
-
-        complete = self._complete(X)
-        ks: Any = self.n_clusters
-        if isinstance(ks, tuple):
-            low, high = ks
-            ks = range(low, max(low, min(high, X.shape[0])) + 1)
-        n_members = max(CHOOSING_MEMBERS, self.n_members)
-        plan = Plan(n_jobs=self.n_jobs)
-        steps = planned(complete, ks, n_members, plan, self._progress(CHOOSING))
-        choice, compared = choose(complete, ks, steps)
-        member_rng = np.random.default_rng(child_seeds(rng, 1)[0])
-        # other generators may not predict, or are meant for few rows
-        fits_part = self.generator in ("auto", "kmeans")
-        aside = not_fitted(X.shape[0], member_rng) if fits_part else None
-        n_fitted = min(X.shape[0], MAX_FITTED) if fits_part else X.shape[0]
-        with self._explained_rows():
-            members = make_pool(
-                complete,
-                self.generator,
-                n_members,
-                self.member_clusters or (2, max(2 * int(compared.max()), int(np.sqrt(n_fitted)))),
-                member_rng,
-                self.n_jobs,
-                steps.after_member,
-                aside=aside,
-                share=self.share,
-                clusterer=self.clusterer,
-            ).ensemble()
-        return select(members, compared, plan, rng, steps, choice=choice)
-
-    def _progress(self, stage: str) -> Progress | None:
-        """A callback that adds the stage; None without a callback."""
-        if self.callback is None:
-            return None
-        callback = self.callback
-        return lambda done, total: callback(done, total, stage)
-
-    @property
-    def _takes_few_clusters(self) -> bool:
-        """Whether the members have as many clusters as the consensus, unless they cut across a border."""
-        return self.generator in ("auto", "kmeans") and self.member_clusters is None
-
-    def _shows_border(self, pool: Pool, rng: np.random.Generator) -> bool | None:
-        """Whether many small clusters show a border that the members cut across; None if unsure."""
-        if self._n_clusters is None or not self._takes_few_clusters:
-            return False
-        X = self._complete(self._features)
-        return shows_border(X, pool.ensemble(), self._n_clusters, rng, self.n_jobs)
-
-    def _make_members(self, seed: int, aside: NDArray[np.bool_] | None = None) -> Pool:
-        """The members, fitted without the samples set aside."""
-        with self._explained_rows():
-            pool = make_pool(
-                self._features,
-                self.generator,
-                self.n_members,
-                self._member_clusters(self._n_clusters, self._features.shape[0]),
-                np.random.default_rng(seed),
-                self.n_jobs,
-                self._progress(MAKING),
-                gaps=self._gaps,
-                aside=aside,
-                label_aside=self.outliers == "assign",
-                share=self.share,
-                clusterer=self.clusterer,
-            )
-        return replace(pool, prepare=self._preparation)
-
-    @contextmanager
-    def _explained_rows(self) -> Iterator[None]:
-        """Name the parameter that asks for more clusters than X has distinct rows."""
-        try:
-            yield
-        except TooFewRows as error:
-            reason = error.reason
-            if error.constant:
-                advice = f"{reason}; check how X was made"
-            elif self.member_clusters is not None:
-                advice = f"member_clusters is {self.member_clusters!r}, but {reason}; lower it"
-            else:
-                advice = f"n_clusters is {self.n_clusters!r}, but {reason}; ask for fewer clusters"
-            raise ParameterError(f"{type(self).__name__}: {advice}") from None
-
-    def _member_clusters(self, n_clusters: int | None, n: int) -> ClusterCount:
-        if self.member_clusters is not None:
-            return self.member_clusters
-        if n_clusters is None:
-            return "sqrt"
-        if n_clusters == 1:
-            return 2, max(20, int(np.sqrt(n)))
-        if getattr(self, "_border", False):
-            return many_clusters(n_clusters, n)
-        if self._takes_few_clusters:
-            return n_clusters
-        return min(n_clusters, n), max(2 * n_clusters, int(np.sqrt(n)), 2)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _warn_of_choice(selection: Selection) -> None:
-    """Warn if one cluster was chosen, or if structure could not be tested."""
-    if not selection.structure:
-        warnings.warn(
-            f"ConsensusClustering: {selection.reason} The partitions into more clusters are in "
-            "selection_.labels; the confidence with one cluster is always 1 and carries no information",
-            UserWarning,
-            stacklevel=7,
-        )
-    elif not selection.tested:
-        warnings.warn(f"ConsensusClustering: {selection.reason}", UserWarning, stacklevel=7)
