@@ -24,6 +24,7 @@ from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
 from coterie.generate.columns import is_table
+from coterie.generate.tables import table_features
 from coterie.io.result_record import check_kinds, check_shape, ensemble_of
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.profiles import ProfileSummary
@@ -162,6 +163,7 @@ class Result(DiagnosisMixin):
             The features. ``coordinates`` are then their principal components instead of spectral
             coordinates of the members, and the hash in ``input`` is computed from the features. Its
             columns describe the clusters; without it, those that a ConsensusClustering was fitted on.
+            It may be a table with categories and gaps, of a solver's samples, too.
         selection : Selection, optional
             How k was chosen; by default the model's own ``selection_``, if it has one.
         truth : sequence, optional
@@ -185,6 +187,8 @@ class Result(DiagnosisMixin):
             table = model.fitted_table()
         if X is not None and encoder is not None:
             X = model.features_of(X)
+        elif X is not None and model is solver and is_table(X):
+            X = table_features(X)
         coordinates, name = _coordinates(ensemble, X)
         # the model's own confidence is lazy for rows in partitions; the ensemble holds the distinct rows
         votes, member_weights = model._diagnosed()

@@ -69,3 +69,18 @@ def test_what_is_refused(saved, refused):
     assert "X has 7 rows, but the clustering has 60" in refused("profile", saved, "labels.csv")
     Path("part.csv").write_text("\n".join(Path("data.csv").read_text().splitlines()[:50]) + "\n")
     assert "no row for 11 samples" in refused("profile", saved, "part.csv", "--id", "name")
+
+
+def test_cluster_prints_what_tells_the_clusters_apart(saved, capsys):
+    assert main(["cluster", "data.csv", "-k", "3", "--truth", "kind"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    for cluster in range(3):
+        assert f"Cluster {cluster} has " in " ".join(out.split())
+    assert main(["cluster", "data.csv", "-k", "3", "--truth", "kind", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["profile"]
+    assert [row["cluster"] for row in facts] == [0, 1, 2]
+    assert all(row["sentence"] in " ".join(out.split()) for row in facts)
+    assert "of cluster 0" in facts[0]["rule"]
+    assert main(["cluster", "data.csv", "-k", "1", "--truth", "kind"]) == 0
+    assert "Cluster 0 has" not in capsys.readouterr().out

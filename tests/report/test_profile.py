@@ -81,6 +81,15 @@ def test_without_a_table_or_with_one_cluster_there_is_no_section():
         assert Reader(made).tags
 
 
+def test_given_labels_are_described_by_a_table():
+    frame = customers()
+    labels = np.repeat([0, 1, 2], 40)
+    model = EAC(3).fit(np.stack([labels, labels], axis=1))
+    read = Reader(page(Result.of(model, X=frame)).decode("utf-8")).text
+    assert "What the clusters are" in read
+    assert "If the members were made from these columns, the columns differ" in read
+
+
 def test_a_cluster_of_one_sample_and_constant_columns():
     labels = np.repeat([0, 1, 2], [30, 29, 1])
     X = np.column_stack([labels + np.linspace(0, 0.1, 60), np.ones(60), np.full(60, np.nan)])
@@ -121,7 +130,7 @@ def test_the_heat_map_by_pointer_and_by_keyboard(opened):
     panel = page.locator("#profile-panel")
     assert panel.locator("h3").inner_text().startswith("spend, cluster")
     assert panel.locator("svg rect").count() > 10
-    assert "95 % interval" in panel.inner_text()
+    assert "95\u00a0% interval" in panel.inner_text()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     assert row.locator("td").nth(1).get_attribute("aria-selected") == "true"
@@ -139,7 +148,7 @@ def test_a_category_shows_the_share_of_each_value(opened):
     row = page.locator("#profile-rows tr").filter(has=page.locator("th", has_text=SCRIPT))
     row.locator("button").nth(0).click()
     panel = page.locator("#profile-panel")
-    assert re.search(r"100 % of cluster \d, 0 % of all others", panel.inner_text())
+    assert re.search(r"100\u00a0% of cluster \d, 0\u00a0% of all others", panel.inner_text())
     assert panel.locator("svg text.label").count() == 3
 
 

@@ -215,10 +215,13 @@ def profile_notes(reading: Reading) -> list[str]:
     roles = {column["role"] for column in profile.columns}
     if "used" in roles:
         these = "these columns" if roles == {"used"} else "the columns without the mark “external”"
+        why = f"The clusters were made from {these}, so the columns differ by construction."
+        if "n_members" not in reading.result.parameters:
+            # of given labels, nobody knows what they were made from
+            why = f"If the members were made from {these}, the columns differ by construction."
         sentences.append(
-            f"The clusters were made from {these}, so the columns differ by construction. This describes "
-            "the clusters; it does not prove that they are real. To test a column, make the clusters "
-            "without it: model.profile(X, held_out=5)."
+            f"{why} This describes the clusters; it does not prove that they are real. To test a column, "
+            "make the clusters without it: model.profile(X, held_out=5)."
         )
     if profile.n_looked_at < profile.n_samples:
         sentences.append(

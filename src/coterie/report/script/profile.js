@@ -32,7 +32,7 @@ if (data.profile) {
     return Number(text) === 0 ? text : (value > 0 ? "+" : "−") + text;
   }
 
-  const percent = (share) => (share > 0 && share < 0.01 ? "<1 %" : share > 0.99 && share < 1 ? ">99 %" : `${Math.round(100 * share)} %`);
+  const percent = (share) => (share > 0 && share < 0.01 ? "<1\u00a0%" : share > 0.99 && share < 1 ? ">99\u00a0%" : `${Math.round(100 * share)}\u00a0%`);
 
   function amount(value, kind) {
     if (Number.isNaN(value)) return "–";
@@ -60,13 +60,13 @@ if (data.profile) {
       words.push(`Median ${amount(typical[cell], column.kind)} in the cluster and in all others; mean ${amount(mean[cell], column.kind)} against ${amount(meanRest[cell], column.kind)}.`);
     } else words.push(`Median ${amount(typical[cell], column.kind)} in cluster ${clusters[part]}, ${amount(typicalRest[cell], column.kind)} in all others.`);
     if (!Number.isNaN(difference[cell])) {
-      const range = Number.isNaN(low[cell]) ? "" : ` (95 % interval ${signed(low[cell], 2)} to ${signed(high[cell], 2)})`;
+      const range = Number.isNaN(low[cell]) ? "" : ` (95\u00a0% interval ${signed(low[cell], 2)} to ${signed(high[cell], 2)})`;
       words.push(`Difference of the means: ${signed(difference[cell], 2)} standard deviations${range}.`);
     }
     if (!Number.isNaN(auc[cell]) && column.kind !== "category") {
       const larger = auc[cell] >= 0.5;
       const what = { number: ["larger", "smaller"], date: ["later", "earlier"] }[column.kind][larger ? 0 : 1];
-      words.push(`Of one of its samples and one other, its own has the ${what} value in ${percent(larger ? auc[cell] : 1 - auc[cell])} of cases (50 % is chance).`);
+      words.push(`Of one of its samples and one other, its own has the ${what} value in ${percent(larger ? auc[cell] : 1 - auc[cell])} of cases (50\u00a0% is chance).`);
     }
     if (missing[cell] > 0) words.push(`${percent(missing[cell])} of the cluster have no value.`);
     return words;
