@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # invisible characters that some languages need between letters
@@ -98,6 +98,18 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     all_names = [*names]
     first = ", ".join(all_names[:limit])
     return first if len(all_names) <= limit else f"{first}, ... ({len(all_names)} in all)"
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Words in a sentence, with "and" before the last.
+
+    Examples
+    --------
+    >>> from coterie.core.text import enumerated
+    >>> enumerated(["a"]), enumerated(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def quoted(names: Iterable[str], limit: int = 5) -> str:

@@ -105,9 +105,9 @@ def measure(variables: Variables, groups: Groups, *, n_bootstrap: int, seeds: In
         so the values of a column do not depend on the other columns.
     """
     parts = [
-        _measure_block(part, block.columns, block.values, groups, n_bootstrap, seeds)
+        _measure_block(part, positions, values, groups, n_bootstrap, seeds)
         for part in variables.parts
-        for block in part.blocks(groups.rows)
+        for positions, values in part.blocks(groups.rows)
     ]
     return Measures.joined(parts)
 
@@ -117,8 +117,8 @@ def measure_columns(
 ) -> tuple[FloatArray, FloatArray]:
     """The p-values of some columns of a part: per cluster, and for any difference between clusters."""
     parts = [
-        _measure_block(part, block.columns, block.values, groups, 0, seeds)
-        for block in part.blocks(groups.rows, wanted)
+        _measure_block(part, positions, values, groups, 0, seeds)
+        for positions, values in part.blocks(groups.rows, wanted)
     ]
     joined = Measures.joined(parts)
     return joined.p_value, joined.p_any

@@ -377,35 +377,28 @@ def _cluster_table(
     order = ranking.T.ravel()
     cluster = np.repeat(np.arange(groups.n_clusters), len(columns))
 
-    def of_columns(values: Sequence[Any]) -> Any:
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array[order]
+    described = [columns[j] for j in order.tolist()]
 
     def of_both(values: NDArray[Any]) -> NDArray[Any]:
         return values[order, cluster]
 
-    levels = [
-        columns[j].levels[level] if level >= 0 else None
-        for j, level in zip(order.tolist(), of_both(measures.level).tolist(), strict=True)
-    ]
+    def measured(*names: str) -> dict[str, NDArray[Any]]:
+        return {name: of_both(getattr(measures, name)) for name in names}
+
+    levels = of_both(measures.level).tolist()
     return Table(
         {
             "cluster": groups.names[cluster],
             "size": groups.sizes[cluster],
-            "column": of_columns([column.name for column in columns]),
-            "kind": of_columns([column.kind for column in columns]),
-            "role": of_columns([column.role for column in columns]),
-            "level": levels,
-            "typical": of_both(measures.typical),
-            "typical_rest": of_both(measures.typical_rest),
-            "mean": of_both(measures.mean),
-            "mean_rest": of_both(measures.mean_rest),
-            "difference": of_both(measures.difference),
-            "low": of_both(measures.low),
-            "high": of_both(measures.high),
-            "auc": of_both(measures.auc),
-            "p_value": of_both(measures.p_value),
+            "column": np.array([column.name for column in described], dtype=object),
+            "kind": np.array([column.kind for column in described], dtype=object),
+            "role": np.array([column.role for column in described], dtype=object),
+            "level": [
+                column.levels[level] if level >= 0 else None
+                for column, level in zip(described, levels, strict=True)
+            ],
+            **measured("typical", "typical_rest", "mean", "mean_rest"),
+            **measured("difference", "low", "high", "auc", "p_value"),
             "p_adjusted": of_both(p_adjusted),
             "missing": of_both(measures.missing),
             "rank": np.tile(np.arange(1, len(columns) + 1), groups.n_clusters),

@@ -133,13 +133,13 @@ def _candidates(variables: Variables, groups: Groups) -> list[list[Candidate]]:
     only_external = not variables.used.any()
     for part in variables.parts:
         wanted = [j for j, c in enumerate(part.columns) if c.role == "used" or only_external]
-        for block in part.blocks(groups.rows, wanted):
-            of_clusters, (_, ties, _) = summary(block.values, groups)
+        for positions, values in part.blocks(groups.rows, wanted):
+            of_clusters, (_, ties, _) = summary(values, groups)
             auc = RankSums(of_clusters[0], of_clusters[1], ties).auc()
             strengths.append(np.round(np.abs(np.nan_to_num(auc, nan=0.5) - 0.5), 12))
             all_candidates += [
                 Candidate(part, j, level)
-                for j in block.columns
+                for j in positions
                 for level in range(part.columns[j].width)
             ]
     order = np.argsort(-np.concatenate(strengths), axis=0, kind="stable")[:CANDIDATES]
@@ -148,11 +148,10 @@ def _candidates(variables: Variables, groups: Groups) -> list[list[Candidate]]:
 
 def _values(candidates: list[Candidate], rows: IntArray) -> list[FloatArray]:
     """The values of each candidate."""
-    values = []
-    for candidate in candidates:
-        block = next(candidate.part.blocks(rows, [candidate.position]))
-        values.append(block.values[candidate.level])
-    return values
+    return [
+        next(candidate.part.blocks(rows, [candidate.position]))[1][candidate.level]
+        for candidate in candidates
+    ]
 
 
 def _learned_rule(

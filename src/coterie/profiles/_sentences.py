@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, plain, shown_count
+from coterie.core.text import counted, enumerated, plain, shown_count
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -111,10 +111,10 @@ def cluster_predicates(
             :NAMED_EXTERNAL
         ]
         traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
-        predicate = f"has {_enumerated(traits)}" if telling else NO_COLUMN
+        predicate = f"has {enumerated(traits)}" if telling else NO_COLUMN
         if besides:
             traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
-            predicate += f"; of the external columns, {_enumerated(traits)}"
+            predicate += f"; of the external columns, {enumerated(traits)}"
         predicates.append(predicate)
     return predicates
 
@@ -147,7 +147,3 @@ def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -
     if column.kind == "date" and abs(own - rest) >= 1:
         texts = number_text(np.floor(own), "date"), number_text(np.floor(rest), "date")
     return f"{word} {name} ({what}{texts[0]} against {texts[1]})"
-
-
-def _enumerated(texts: list[Any]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -26,6 +26,7 @@ from coterie.generate.sources import is_lazy
 from coterie.profiles._groups import Groups
 
 Role = Literal["used", "external", "held out"]
+Blocks = Iterator[tuple[list[int], FloatArray]]
 # numbers in memory at once: 64 MB, and a few times as much while they are sorted
 BLOCK_SIZE = 8_000_000
 
@@ -65,20 +66,20 @@ class Part:
     columns: list[Described]
     values: Any
 
-    def blocks(self, rows: IntArray, wanted: Sequence[int] | None = None) -> Iterator[Block]:
-        """The variables of the wanted columns, some at a time; one row per variable."""
+    def blocks(self, rows: IntArray, wanted: Sequence[int] | None = None) -> Blocks:
+        """Some of the wanted columns at a time: their positions, and a row of values per variable."""
         positions = range(len(self.columns)) if wanted is None else wanted
         limit = max(1, BLOCK_SIZE // max(1, len(rows)))
         chosen: list[int] = []
         width = 0
         for j in positions:
             if chosen and width + self.columns[j].width > limit:
-                yield Block(chosen, self._stacked(chosen, rows))
+                yield chosen, self._stacked(chosen, rows)
                 chosen, width = [], 0
             chosen.append(j)
             width += self.columns[j].width
         if chosen:
-            yield Block(chosen, self._stacked(chosen, rows))
+            yield chosen, self._stacked(chosen, rows)
 
     def _stacked(self, chosen: list[int], rows: IntArray) -> FloatArray:
         if isinstance(self.values, list):
@@ -110,14 +111,6 @@ class Part:
             column = self.values[:, [j]]
             dense = column.toarray() if sparse.issparse(column) else column
             require_finite(self.columns[j].name, dense[:, 0].astype(np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some columns, and the values of their variables: one row per variable."""
-
-    columns: list[int]
-    values: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +199,7 @@ class Variables:
                 if isinstance(part.values, list):
                     listed_values: FloatArray = part.values[position][rows]
                     return listed_values
-                return next(part.blocks(rows, [position])).values[0]
+                return next(part.blocks(rows, [position]))[1][0]
             position -= len(part.columns)
         raise IndexError(position)
 
