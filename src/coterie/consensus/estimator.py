@@ -387,7 +387,21 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         )
 
     def fitted_table(self) -> Any:
-        """The columns of the fit; None for rows in partitions, and for a model that was saved."""
+        """The table of the last fit; None for rows in partitions, and for a model that was saved.
+
+        Of a data frame, the columns that it had when the model was fitted.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> from coterie import ConsensusClustering
+        >>> table = {"age": [21, 23, 22, 64, 61, 66], "visits": [1, 2, 1, 8, 9, 8]}
+        >>> model = ConsensusClustering(2, n_members=5, random_state=0).fit(table)
+        >>> [*model.fitted_table()]
+        ['age', 'visits']
+        >>> pickle.loads(pickle.dumps(model)).fitted_table() is None
+        True
+        """
         table = getattr(self, "_table", None)
         if table is None or not is_table(table) or not hasattr(self, "feature_names_in_"):
             return table
