@@ -25,7 +25,13 @@ from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
 from coterie.generate.columns import is_table
 from coterie.generate.tables import table_features
-from coterie.io.result_record import check_kinds, check_shape, ensemble_of
+from coterie.io.result_record import (
+    COLUMN_KINDS,
+    RESULT_KINDS,
+    check_kinds,
+    check_shape,
+    ensemble_of,
+)
 from coterie.numerics.embedding import principal_plane, spectral_plane
 from coterie.profiles import ProfileSummary
 from coterie.solvers.base import LabelConsensus
@@ -323,15 +329,15 @@ class Result(DiagnosisMixin):
         if missing := sorted(known - set(record)):
             raise ValueError(f"{missing[0]} is missing")
         values = {name: record[name] for name in known}
-        check_kinds(values, _KINDS)
+        check_kinds(values, RESULT_KINDS)
         if not all(isinstance(text, str) for text in values["warnings"]):
             raise ValueError("a warning is not text")
         if not all(isinstance(step, dict) for step in values["history"]):
             raise ValueError("a pass of the history is not a mapping")
         for column in values["columns"]:
-            if not isinstance(column, dict) or {*_COLUMN_KINDS} - {*column}:
+            if not isinstance(column, dict) or {*COLUMN_KINDS} - {*column}:
                 raise ValueError("a column is damaged")
-            check_kinds(column, _COLUMN_KINDS)
+            check_kinds(column, COLUMN_KINDS)
         values["ensemble"] = ensemble = ensemble_of(values["ensemble"])
         if values["selection"] is not None:
             from coterie.select import Selection
@@ -375,42 +381,6 @@ class Result(DiagnosisMixin):
             mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
             parts.append(f"mean confidence {mean:.2f}")
         return f"Result({', '.join(parts)})"
-
-
-# kinds of the parts of a record, as check_kinds takes them
-_KINDS: dict[str, Any] = {
-    "method": str,
-    "parameters": dict,
-    "seed": (int, type(None)),
-    "labels": "iu",
-    "sample_confidence": "f",
-    "member_weights": "f",
-    "n_clusters": int,
-    "converged": bool,
-    "history": list,
-    "ensemble": dict,
-    "selection": (dict, type(None)),
-    "coordinates": "f?",
-    "coordinates_name": str,
-    "matrix": "f?",
-    "matrix_name": str,
-    "truth": "biufmMUSO?",
-    "input": dict,
-    "versions": dict,
-    "warnings": list,
-    "seconds": (int, float, type(None)),
-    "created": str,
-    "verdict": (dict, type(None)),
-    "columns": list,
-    "profile": (dict, type(None)),
-}
-_COLUMN_KINDS: dict[str, Any] = {
-    "column": str,
-    "kind": str,
-    "used": bool,
-    "missing": int,
-    "treatment": str,
-}
 
 
 def _profile(table: Any, model: Any, encoder: Any) -> ProfileSummary | None:

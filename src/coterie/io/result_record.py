@@ -1,4 +1,4 @@
-"""The parts of a saved result, checked against each other."""
+"""The parts of a saved result: their types, and checks of the ensemble in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,41 @@ from numpy.typing import NDArray
 
 from coterie.ensemble import Ensemble
 
-_ENSEMBLE_KINDS: dict[str, Any] = {
+# kinds of the parts of a record, as check_kinds takes them
+RESULT_KINDS: dict[str, Any] = {
+    "method": str,
+    "parameters": dict,
+    "seed": (int, type(None)),
+    "labels": "iu",
+    "sample_confidence": "f",
+    "member_weights": "f",
+    "n_clusters": int,
+    "converged": bool,
+    "history": list,
+    "ensemble": dict,
+    "selection": (dict, type(None)),
+    "coordinates": "f?",
+    "coordinates_name": str,
+    "matrix": "f?",
+    "matrix_name": str,
+    "truth": "biufmMUSO?",
+    "input": dict,
+    "versions": dict,
+    "warnings": list,
+    "seconds": (int, float, type(None)),
+    "created": str,
+    "verdict": (dict, type(None)),
+    "columns": list,
+    "profile": (dict, type(None)),
+}
+COLUMN_KINDS: dict[str, Any] = {
+    "column": str,
+    "kind": str,
+    "used": bool,
+    "missing": int,
+    "treatment": str,
+}
+ENSEMBLE_KINDS: dict[str, Any] = {
     "labels": "i",
     "weights": "if",
     "inverse": "i",
@@ -48,7 +82,7 @@ def check_shape(name: str, array: NDArray[Any] | None, shape: tuple[int, ...]) -
 def ensemble_of(record: Mapping[str, Any]) -> Ensemble:
     """The ensemble of a record, after checking its arrays against each other."""
     values = dict(record)
-    check_kinds(values, _ENSEMBLE_KINDS)
+    check_kinds(values, ENSEMBLE_KINDS)
     if not all(isinstance(name, str) for name in values["members"]):
         raise ValueError("a member has no name")
     if not all(
