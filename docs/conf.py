@@ -1,6 +1,17 @@
 """Sphinx configuration."""
 
-from coterie import __version__
+import sys
+from pathlib import Path
+
+from sphinx.domains.python import PyObject
+
+from coterie import __version__, solvers
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+# pictures and reports that the build makes
+MADE = HERE / "_made"
+(MADE / "site").mkdir(parents=True, exist_ok=True)
 
 project = "coterie"
 author = "The coterie developers"
@@ -12,13 +23,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_",
-    "ignore_pattern": r"(overview_picture|single_cell)\.py",
+    "ignore_pattern": r"single_cell\.py",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -26,18 +38,41 @@ sphinx_gallery_conf = {
     # nothing of one example may reach the next
     "reset_modules": ("matplotlib",),
 }
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "attrs_block", "attrs_inline"]
 # links to headings of the first two levels, as on GitHub
 myst_heading_anchors = 2
 autosummary_generate = True
 autodoc_typehints = "none"
 napoleon_use_ivar = True
-templates_path: list[str] = []
-exclude_patterns = ["_build", "api/_unused", "gallery/*.ipynb", "gallery/*.py"]
+# Sphinx calls them "Variables"
+for field in PyObject.doc_field_types:
+    if field.name == "variable":
+        field.label = "Attributes"
+# keep the underscore at the end of labels_
+strip_signature_backslash = True
+autosummary_context = {"solvers": solvers.__all__}
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["_made/site"]
+exclude_patterns = ["_build", "_made", "api/_unused", "gallery/*.ipynb", "gallery/*.py"]
 html_theme = "pydata_sphinx_theme"
 html_title = "coterie"
 html_show_sourcelink = False
-html_theme_options = {"show_nav_level": 2, "navigation_with_keys": False}
+html_theme_options = {
+    "show_nav_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+}
+html_context = {"default_mode": "auto"}
+# the first page needs the whole width
+html_sidebars = {"index": []}
+toc_object_entries_show_parents = "hide"
 
 
 def add_cost_and_paper(app, what, name, obj, options, lines):
@@ -47,11 +82,34 @@ def add_cost_and_paper(app, what, name, obj, options, lines):
         lines += ["", f"**Cost.** {about.cost}.", "", f"**Paper.** {about.paper}", ""]
 
 
-def leave_out_defaults(app, what, name, obj, skip, options):
-    """List no class attribute that only holds the default of a parameter: it has no text."""
-    return True if obj is None or isinstance(obj, bool | int | float | str) else None
+def leave_out_members(app, what, name, obj, skip, options):
+    """Leave out class attributes that only hold the default of a parameter, and scikit-learn's settings."""
+    if obj is None or isinstance(obj, bool | int | float | str):
+        return True
+    routing = name.startswith("set_") and name.endswith("_request")
+    if routing or name in ("get_metadata_routing", "set_output"):
+        return True
+    return None
+
+
+def make_pictures_and_reports(app):
+    """Draw the pictures and write the reports, unless neither coterie nor the scripts have changed."""
+    import draw_pictures
+    import write_reports
+
+    code = max(file.stat().st_mtime for file in (HERE.parent / "src").rglob("*") if file.is_file())
+    for script, make, folder in [
+        (draw_pictures, draw_pictures.draw_all, MADE / "pictures"),
+        (write_reports, write_reports.write_all, MADE / "site" / "reports"),
+    ]:
+        done = folder / ".done"
+        newest = max(code, Path(script.__file__).stat().st_mtime)
+        if not done.exists() or done.stat().st_mtime < newest:
+            make(folder)
+            done.touch()
 
 
 def setup(app):
+    app.connect("builder-inited", make_pictures_and_reports)
     app.connect("autodoc-process-docstring", add_cost_and_paper)
-    app.connect("autodoc-skip-member", leave_out_defaults)
+    app.connect("autodoc-skip-member", leave_out_members)

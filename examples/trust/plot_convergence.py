@@ -2,8 +2,9 @@
 Did the solver converge?
 ========================
 
-A solver keeps a record of every pass in ``history_``. SPCE adds harder pairs of samples
-stage by stage. The thin lines separate the stages, where the objective may jump.
+You learn to check that a method has converged. A solver keeps a record of every pass in
+``history_``. SPCE adds harder pairs of samples stage by stage. The thin lines separate the
+stages, where the objective may jump.
 """
 
 # %%
@@ -33,3 +34,7 @@ matrix(
     name="learned by SPCE",
     ax=ax,
 )
+
+# %%
+# **Conclude:** if ``converged_`` is false, there is a warning that names the parameter to change.
+# If it is true, you need not look at this picture.

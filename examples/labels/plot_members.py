@@ -2,8 +2,9 @@
 Which members agree?
 ====================
 
-A consensus is only as good as its members. A copied member counts twice without adding information, and a
-member that agrees with no other only adds noise. The picture shows both.
+You learn to find copies and nonsense among the members. A consensus is only as good as its
+members. A copied member counts twice without adding information, and a member that agrees with no
+other only adds noise. The picture shows both.
 """
 
 # %%
@@ -27,3 +28,7 @@ columns["random"] = np.random.default_rng(0).integers(0, 3, len(X))
 
 figure, ax = plt.subplots(figsize=(6.4, 5.4), layout="constrained")
 member_agreement(Ensemble.from_labels(columns), ax=ax)
+
+# %%
+# **Conclude:** remove copies, or give them half the weight (``member_weight``). A random member
+# does little harm, because it agrees with no other; several that are wrong in the same way do.
