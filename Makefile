@@ -118,4 +118,4 @@ mutants: .venv/core.stamp .venv/test.group .venv/mutants.group  ## make a sample
 	$(BIN)/python -m tests.adversarial.mutants
 
 clean:  ## remove everything that these targets made
-	rm -rf .venv build demo docs/_build docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build demo docs/_build docs/_made docs/api docs/gallery .asv .pytest_cache .mypy_cache .ruff_cache .hypothesis

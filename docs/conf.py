@@ -3,15 +3,12 @@
 import sys
 from pathlib import Path
 
-from sphinx.domains.python import PyObject
-
 from coterie import __version__, solvers
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 # pictures and reports that the build makes
 MADE = HERE / "_made"
-(MADE / "site").mkdir(parents=True, exist_ok=True)
 
 project = "coterie"
 author = "The coterie developers"
@@ -44,10 +41,6 @@ myst_heading_anchors = 2
 autosummary_generate = True
 autodoc_typehints = "none"
 napoleon_use_ivar = True
-# Sphinx calls them "Variables"
-for field in PyObject.doc_field_types:
-    if field.name == "variable":
-        field.label = "Attributes"
 # keep the underscore at the end of labels_
 strip_signature_backslash = True
 autosummary_context = {"solvers": solvers.__all__}
@@ -92,6 +85,16 @@ def leave_out_members(app, what, name, obj, skip, options):
     return None
 
 
+def prepare(app, config):
+    """Name the attributes of a class so, not "Variables"; make the folder that ``html_extra_path`` names."""
+    from sphinx.domains.python import PyObject
+
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
+    (MADE / "site").mkdir(parents=True, exist_ok=True)
+
+
 def make_pictures_and_reports(app):
     """Draw the pictures and write the reports, unless neither coterie nor the scripts have changed."""
     import draw_pictures
@@ -110,6 +113,8 @@ def make_pictures_and_reports(app):
 
 
 def setup(app):
+    # before Sphinx checks the folders in the configuration
+    app.connect("config-inited", prepare, priority=100)
     app.connect("builder-inited", make_pictures_and_reports)
     app.connect("autodoc-process-docstring", add_cost_and_paper)
     app.connect("autodoc-skip-member", leave_out_members)

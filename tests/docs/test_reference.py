@@ -7,7 +7,7 @@ from pathlib import Path
 
 import coterie
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 # the names of one autosummary block, up to the end of its indentation; methods have theirs beside their page
 BLOCK = re.compile(r"^\.\. autosummary::\n(?:   :\w+: .*\n)+\n((?:   \S+\n)+)", re.MULTILINE)
 
