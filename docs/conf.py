@@ -26,6 +26,8 @@ extensions = [
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "subsection_order": ["../examples/tables", "../examples/labels", "../examples/trust"],
+    "within_subsection_order": "gallery_order.place",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"single_cell\.py",
     "download_all_examples": False,
@@ -53,7 +55,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "coterie"
 html_show_sourcelink = False
 html_theme_options = {
-    "show_nav_level": 2,
+    "navigation_depth": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 5,
     "navbar_align": "left",
