@@ -49,13 +49,14 @@ autosummary_context = {"solvers": solvers.__all__}
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_extra_path = ["_made/site"]
 exclude_patterns = ["_build", "_made", "api/_unused", "gallery/*.ipynb", "gallery/*.py"]
 html_theme = "pydata_sphinx_theme"
 html_title = "coterie"
 html_show_sourcelink = False
 html_theme_options = {
-    "navigation_depth": 2,
+    "show_nav_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 5,
     "navbar_align": "left",
