@@ -24,7 +24,7 @@ def listed():
 
 
 def public():
-    """Names in ``coterie.__all__``, and in the ``__all__`` of its public modules."""
+    """Names in ``coterie.__all__``, and functions and classes of its public modules."""
     names = {}
     for name in [*coterie.__all__, "anndata"]:
         found = (
@@ -40,7 +40,8 @@ def public():
             for own, value in vars(found).items()
             if inspect.isfunction(value) and value.__module__ == found.__name__ and own[0] != "_"
         ]
-        names.update({f"{name}.{own}": getattr(found, own) for own in inside})
+        inside = {own: getattr(found, own) for own in inside}
+        names.update({f"{name}.{own}": value for own, value in inside.items() if callable(value)})
     return names
 
 
