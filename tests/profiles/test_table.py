@@ -216,8 +216,8 @@ def test_blocks_do_not_change_the_profile(monkeypatch):
     X[3, 2] = np.nan
     whole = profile(X, labels)
     monkeypatch.setattr("coterie.profiles._variables.BLOCK_SIZE", 100)
-    monkeypatch.setattr("coterie.profiles._measures.DRAWN_COUNTS", 100)
-    monkeypatch.setattr("coterie.profiles._measures.DRAWN_MEANS", 700)
+    monkeypatch.setattr("coterie.profiles._bootstrap.DRAWN_COUNTS", 100)
+    monkeypatch.setattr("coterie.profiles._bootstrap.DRAWN_MEANS", 700)
     pieces = profile(X, labels)
     names = ("low", "high", *STATISTICS)
     assert_same(whole.table, pieces.table, names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from coterie.core.types import FloatArray, IntArray
+from coterie.profiles._bootstrap import Centred, Draws, intervals
 from coterie.profiles._groups import Groups
 from coterie.profiles._ranks import RankSums
 from coterie.profiles._variables import Part, Variables
@@ -20,10 +20,6 @@ from coterie.profiles.kernels import pack, summarise, unpack
 EXPECTED_COUNT = 5.0
 DRAWN_TABLES = (499, 9_500)
 ENOUGH_TABLES = 20
-# bootstrap counts, and bootstrap means, in memory at once
-DRAWN_COUNTS = 4_000_000
-DRAWN_MEANS = 2_000_000
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +100,9 @@ def measure(variables: Variables, groups: Groups, *, n_bootstrap: int, seeds: In
         Of the bootstrap, and of the tables drawn at random. Every block of columns uses the same seeds,
         so the values of a column do not depend on the other columns.
     """
+    draws = Draws(groups, n_bootstrap, int(seeds[0]))
     parts = [
-        _measure_block(part, positions, values, groups, n_bootstrap, seeds)
+        _measure_block(part, positions, values, draws, seeds[1])
         for part in variables.parts
         for positions, values in part.blocks(groups.rows)
     ]
@@ -116,8 +113,9 @@ def measure_columns(
     part: Part, wanted: list[int], groups: Groups, seeds: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """The p-values of some columns of a part: per cluster, and for any difference between clusters."""
+    draws = Draws(groups, 0, int(seeds[0]))
     parts = [
-        _measure_block(part, positions, values, groups, 0, seeds)
+        _measure_block(part, positions, values, draws, seeds[1])
         for positions, values in part.blocks(groups.rows, wanted)
     ]
     joined = Measures.joined(parts)
@@ -128,15 +126,18 @@ def _measure_block(
     part: Part,
     positions: list[int],
     values: FloatArray,
-    groups: Groups,
-    n_bootstrap: int,
-    seeds: IntArray,
+    draws: Draws,
+    seed: int,
 ) -> Measures:
+    groups = draws.groups
     of_clusters, of_variables = summary(values, groups)
-    present, rank_sum, mean, median, mean_rest, median_rest = of_clusters
-    deviation, ties, distinct = of_variables
+    present, rank_sum, median, median_rest = of_clusters
+    ties, distinct = of_variables
     ranks = RankSums(present, rank_sum, ties)
+    centred = Centred.of(values, groups)
+    mean, mean_rest = centred.means(present)
     with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.sqrt(centred.squares / present.sum(axis=1))
         difference = (mean - mean_rest) / deviation[:, None]
     difference[distinct < 2] = np.nan
     auc, p_value = ranks.auc(), ranks.p_values()
@@ -144,7 +145,7 @@ def _measure_block(
         exact = ranks.exact_p_values()
         p_value = np.where(np.isnan(exact), p_value, exact)
     low, high = (
-        _intervals(values, groups, n_bootstrap, seeds[0])
+        intervals(centred, draws)
         / np.where(deviation > 0, deviation, np.nan)[:, None]
     )
     whole = np.add.reduceat(np.append(groups.weight, 0.0), groups.starts[:-1])
@@ -170,7 +171,7 @@ def _measure_block(
         observed = (present[span] * np.nan_to_num(mean[span])).T
         observed = observed[:, observed.sum(axis=0) > 0]
         varies[j] = observed.shape[1] > 1
-        rng = np.random.default_rng(seeds[1])
+        rng = np.random.default_rng(seed)
         p_cluster[j] = _independence_by_cluster(observed, whole_counts, rng)
         association[j], p_any[j] = _independence(observed, whole_counts, rng)
     typical = np.where(is_category[:, None], _pick(mean, shown), _pick(median, shown))
@@ -294,93 +295,6 @@ def _independence(
     if test.expected_freq.min() < EXPECTED_COUNT and whole_counts:
         p_value = _p_of_rare_levels(np.rint(observed).astype(np.int64), rng)
     return float(min(strength, 1.0)), p_value
-
-
-# ---------------------------------------------------------------------- bootstrap
-
-
-def _intervals(values: FloatArray, groups: Groups, n_bootstrap: int, seed: int) -> FloatArray:
-    """Ends of the bootstrap interval of each difference of means, shape (2, v, c).
-
-    Samples are drawn within their clusters, so all clusters keep their sizes.
-    """
-    n_variables, c = len(values), groups.n_clusters
-    if n_bootstrap == 0 or c < 2:
-        return np.full((2, n_variables, c), np.nan)
-    step = max(1, DRAWN_MEANS // (n_bootstrap * c))
-    if n_variables > step:
-        parts = [values[begin : begin + step] for begin in range(0, n_variables, step)]
-        return np.concatenate(
-            [_intervals(part, groups, n_bootstrap, seed) for part in parts], axis=1
-        )
-    sizes = np.diff(groups.starts)
-    # sums of values that lie far from zero would lose digits
-    centre = values.mean(axis=1)
-    gaps = bool(np.isnan(centre).any())
-    if gaps:
-        absent = np.isnan(values)
-        n_present = np.maximum(1, (~absent).sum(axis=1))
-        centre = np.where(absent, 0.0, values).sum(axis=1) / n_present
-    centred = values - centre[:, None]
-    if gaps:
-        centred[absent] = 0.0
-    total = np.zeros((n_bootstrap, c, n_variables))
-    weight = np.zeros((n_bootstrap, c, n_variables if gaps else 1))
-    for cluster in range(c):
-        own = slice(groups.starts[cluster], groups.starts[cluster + 1])
-        # a seed per cluster: its draws do not depend on the other clusters
-        rng = np.random.default_rng([seed, cluster])
-        for drawn, counts in _drawn_counts(int(sizes[cluster]), n_bootstrap, rng):
-            counts *= groups.weight[own]
-            total[drawn, cluster] = counts @ centred[:, own].T
-            if gaps:
-                weight[drawn, cluster] = counts @ (~absent[:, own]).T.astype(np.float64)
-            else:
-                weight[drawn, cluster, 0] = counts.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = total / weight
-        of_rest = (total.sum(axis=1, keepdims=True) - total) / (
-            weight.sum(axis=1, keepdims=True) - weight
-        )
-        differences = means - of_rest
-    # a draw without any value of a cluster has no mean
-    quantile = np.nanquantile if gaps else np.quantile
-    sound = np.isfinite(differences).any(axis=0)
-    differences[:, ~sound] = 0.0
-    ends = np.full((2, n_variables, c), np.nan)
-    for cluster, size in enumerate(np.minimum(sizes, sizes.sum() - sizes).tolist()):
-        # one sample does not vary
-        if size > 1:
-            outside = _share_outside(size)
-            ends[:, :, cluster] = quantile(differences[:, cluster], [outside, 1 - outside], axis=0)
-    ends[:, ~sound.T] = np.nan
-    return ends
-
-
-def _share_outside(size: int) -> float:
-    """The share of bootstrap means beyond each end of the interval, from the size of the smaller group.
-
-    The percentiles of few samples are too close together. This share is that of the expanded percentile
-    interval (Hesterberg, 2015): of the mean of normal values, it makes the interval as wide as that of
-    Student's t.
-    """
-    t = stats.t.ppf((1 + LEVEL) / 2, size - 1)
-    return float(stats.norm.sf(t * np.sqrt(size / (size - 1))))
-
-
-def _drawn_counts(
-    size: int, n_bootstrap: int, rng: np.random.Generator
-) -> Iterator[tuple[slice, FloatArray]]:
-    """How often each of ``size`` samples is drawn, some bootstrap samples at a time."""
-    if size == 0:
-        return
-    step = max(1, DRAWN_COUNTS // size)
-    for begin in range(0, n_bootstrap, step):
-        end = min(begin + step, n_bootstrap)
-        drawn = rng.integers(0, size, size=(end - begin, size))
-        drawn += np.arange(end - begin)[:, None] * size
-        counts = np.bincount(drawn.ravel(), minlength=(end - begin) * size)
-        yield slice(begin, end), counts.reshape(end - begin, size).astype(np.float64)
 
 
 # ---------------------------------------------------------------------- multiplicity

@@ -134,7 +134,7 @@ def _candidates(variables: Variables, groups: Groups) -> list[list[Candidate]]:
     for part in variables.parts:
         wanted = [j for j, c in enumerate(part.columns) if c.role == "used" or only_external]
         for positions, values in part.blocks(groups.rows, wanted):
-            of_clusters, (_, ties, _) = summary(values, groups)
+            of_clusters, (ties, _) = summary(values, groups)
             auc = RankSums(of_clusters[0], of_clusters[1], ties).auc()
             strengths.append(np.round(np.abs(np.nan_to_num(auc, nan=0.5) - 0.5), 12))
             all_candidates += [

@@ -24,11 +24,14 @@ from coterie.generate.columns import Column, is_table, read_columns, require_fin
 from coterie.generate.features import refuse_lazy
 from coterie.generate.sources import is_lazy
 from coterie.profiles._groups import Groups
+from coterie.profiles.kernels import scatter
 
 Role = Literal["used", "external", "held out"]
 Blocks = Iterator[tuple[list[int], FloatArray]]
-# numbers in memory at once: 64 MB, and a few times as much while they are sorted
-BLOCK_SIZE = 8_000_000
+# numbers in memory at once: 8 MB, and a few times as much while they are sorted; more would leave the cache
+BLOCK_SIZE = 1_000_000
+# rows that are transposed at once, for the same reason
+CACHED_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Described:
 class Part:
     """Columns that come from one matrix or table, in the order of ``columns``.
 
-    ``values`` is a dense matrix, a sparse one in CSC form, or a list with an array per column.
+    ``values`` is a dense matrix, a sparse one in CSR form with sorted columns, or a list with an array per
+    column.
     """
 
     columns: list[Described]
@@ -83,17 +87,22 @@ class Part:
 
     def _stacked(self, chosen: list[int], rows: IntArray) -> FloatArray:
         if isinstance(self.values, list):
-            stacked = np.concatenate([self._variables_of(j, rows) for j in chosen])
-        elif sparse.issparse(self.values):
-            stacked = self.values[:, chosen].toarray()[rows].T
+            parts = [self._variables_of(j, rows) for j in chosen]
+            return np.ascontiguousarray(np.concatenate(parts), dtype=np.float64)
+        block = np.zeros((len(chosen), len(rows)))
+        if sparse.issparse(self.values):
+            position = np.full(chosen[-1] - chosen[0] + 1, -1)
+            position[np.array(chosen) - chosen[0]] = np.arange(len(chosen))
+            X = self.values
+            scatter(X.indptr, X.indices, X.data, rows, position, chosen[0], block)
         else:
             # a slice is not copied
             in_a_row = chosen[-1] - chosen[0] == len(chosen) - 1
             columns = slice(chosen[0], chosen[-1] + 1) if in_a_row else chosen
-            stacked = self.values[:, columns][rows].T
-        block = np.ascontiguousarray(stacked, dtype=np.float64)
-        if not isinstance(self.values, list):
-            self._require_finite(chosen, block)
+            for begin in range(0, len(rows), CACHED_ROWS):
+                some = slice(begin, begin + CACHED_ROWS)
+                block[:, some] = self.values[:, columns][rows[some]].T
+        self._require_finite(chosen, block)
         return block
 
     def _variables_of(self, j: int, rows: IntArray) -> FloatArray:
@@ -271,8 +280,14 @@ def _matrix_columns(X: Any, column_names: Sequence[Any] | None) -> tuple[list[st
             raise DataError(f"column_names has {len(names)} names, but X has {n_columns} columns")
         if len({*names}) < n_columns:
             raise DataError("column_names must differ")
-    # columns are read in blocks, which is slow in any other sparse format
-    return names, sparse.csc_array(X) if sparse.issparse(X) else X
+    if not sparse.issparse(X):
+        return names, X
+    matrix = sparse.csr_array(X)
+    if not matrix.has_canonical_format:
+        # the user's own matrix stays as it is
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return names, matrix
 
 
 def _plan(name: str, column: Column, is_category: bool, requested: bool) -> ColumnPlan:

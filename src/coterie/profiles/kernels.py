@@ -11,7 +11,7 @@ ROUNDING = 1e-12
 
 @njit(cache=True, nogil=True)
 def summarise(values, clusters, mass, n_clusters):
-    """Statistics of each variable, of each cluster in it, and of each cluster's rest.
+    """Ranks and medians of each variable, of each cluster in it, and of each cluster's rest.
 
     A sample of weight w counts like w samples with the same value. Samples without a value (NaN) do not
     count.
@@ -28,14 +28,14 @@ def summarise(values, clusters, mass, n_clusters):
 
     Returns
     -------
-    of_clusters : ndarray, shape (6, v, c)
-        Weight with a value, sum of ranks, mean, median; mean and median of the rest.
-    of_variables : ndarray, shape (3, v)
-        Standard deviation, sum of t^3 - t over groups of t equal values, number of different values.
+    of_clusters : ndarray, shape (4, v, c)
+        Weight with a value, sum of ranks, median; median of the rest.
+    of_variables : ndarray, shape (2, v)
+        Sum of t^3 - t over groups of t equal values, number of different values.
     """
     n_variables, n = values.shape
-    of_clusters = np.full((6, n_variables, n_clusters), np.nan)
-    of_variables = np.zeros((3, n_variables))
+    of_clusters = np.full((4, n_variables, n_clusters), np.nan)
+    of_variables = np.zeros((2, n_variables))
     for row in range(n_variables):
         n_present = n
         while n_present > 0 and np.isnan(values[row, n_present - 1]):
@@ -45,14 +45,10 @@ def summarise(values, clusters, mass, n_clusters):
             clusters[row, :n_present],
             mass[row % len(mass), :n_present],
         )
-        present = np.zeros(n_clusters)
-        for i in range(n_present):
-            present[sample[1][i]] += sample[2][i]
-        of_clusters[0, row] = present
-        of_variables[0, row] = _set_means(sample, present, of_clusters[:, row])
-        of_clusters[1, row] = 0.0
-        _sum_ranks(sample, of_clusters[1, row], of_variables[:, row])
-        _set_medians(sample, present, of_clusters[3, row], of_clusters[5, row])
+        of_clusters[:2, row] = 0.0
+        present, rank_sum = of_clusters[0, row], of_clusters[1, row]
+        _sum_ranks(sample, present, rank_sum, of_variables[:, row])
+        _set_medians(sample, present, of_clusters[2, row], of_clusters[3, row])
     return of_clusters, of_variables
 
 
@@ -60,19 +56,78 @@ def summarise(values, clusters, mass, n_clusters):
 def pack(values, codes, n_bits):
     """Whole numbers in the order of the values, with the code of the sample in their last bits."""
     keys = np.empty(values.shape, dtype=np.int64)
-    last_bits = (1 << n_bits) - 1
+    value_bits = np.int64(-1) << n_bits
     all_but_sign = np.int64(2**63 - 1)
     for row in range(len(values)):
         # -0 and 0 are equal, but have different bits
-        bits = (values[row] + 0.0).view(np.int64)
+        numbers = values[row] + 0.0
+        bits = numbers.view(np.int64)
         for i in range(values.shape[1]):
-            key = bits[i]
-            if np.isnan(values[row, i]):
-                key = all_but_sign
-            elif key < 0:
-                key ^= all_but_sign
-            keys[row, i] = (key & ~last_bits) | codes[i]
+            # without branches, so that it is vectorised; the bits of negative numbers fall as they rise
+            key = bits[i] ^ ((bits[i] >> 63) & all_but_sign)
+            key = all_but_sign if numbers[i] != numbers[i] else key
+            keys[row, i] = (key & value_bits) | codes[i]
     return keys
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def differences(total, weight):
+    """Replace sums by the mean of each cluster minus that of all others; NaN where one has no weight.
+
+    Parameters
+    ----------
+    total : ndarray, shape (c, v, b)
+        Sum over each cluster, for each variable and bootstrap sample.
+    weight : ndarray, shape (c, v, b) or (c, 1, b)
+
+    Returns
+    -------
+    ndarray of int, shape (c, v)
+        Number of differences that are known.
+    """
+    n_clusters, n_variables, n_bootstrap = total.shape
+    known = np.zeros((n_clusters, n_variables), dtype=np.int64)
+    for row in range(n_variables):
+        shared = row % weight.shape[1]
+        everything, whole = np.zeros(n_bootstrap), np.zeros(n_bootstrap)
+        for cluster in range(n_clusters):
+            everything += total[cluster, row]
+            whole += weight[cluster, shared]
+        for cluster in range(n_clusters):
+            count = 0
+            for i in range(n_bootstrap):
+                own, share = total[cluster, row, i], weight[cluster, shared, i]
+                difference = own / share - (everything[i] - own) / (whole[i] - share)
+                is_known = share > 0 and whole[i] > share
+                total[cluster, row, i] = difference if is_known else np.nan
+                count += is_known
+            known[cluster, row] = count
+    return known
+
+
+@njit(cache=True, nogil=True)
+def scatter(indptr, indices, data, rows, position, first, block):
+    """Write some columns of a sparse matrix (CSR, sorted) to the rows of a block that holds zeros.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray
+    rows : ndarray of int, shape (n,)
+        The rows to take.
+    position : ndarray of int
+        Row of the block for columns ``first``, ``first + 1``, ...; -1 for columns that are left out.
+    first : int
+    block : ndarray, shape (v, n)
+    """
+    stop = first + len(position)
+    for sample in range(len(rows)):
+        entry, end = indptr[rows[sample]], indptr[rows[sample] + 1]
+        entry += np.searchsorted(indices[entry:end], first)
+        while entry < end and indices[entry] < stop:
+            row = position[indices[entry] - first]
+            if row >= 0:
+                block[row, sample] = data[entry]
+            entry += 1
 
 
 @njit(cache=True, nogil=True)
@@ -93,47 +148,24 @@ def unpack(keys, values, n_bits):
 
 
 @njit(cache=True, nogil=True)
-def _set_means(sample, present, of_clusters):
-    """Set the means of clusters and of their rests; returns the standard deviation of all."""
-    value, cluster, mass = sample
-    if len(value) == 0:
-        return 0.0
-    # sums of distances from one of the values lose fewer digits than sums of the values
-    origin = value[len(value) // 2]
-    total = np.zeros(len(present))
-    for i in range(len(value)):
-        total[cluster[i]] += mass[i] * (value[i] - origin)
-    whole, everything = present.sum(), total.sum()
-    for c in range(len(present)):
-        if present[c] > 0:
-            of_clusters[2, c] = origin + total[c] / present[c]
-        if whole > present[c]:
-            of_clusters[4, c] = origin + (everything - total[c]) / (whole - present[c])
-    mean = everything / whole
-    squares = 0.0
-    for i in range(len(value)):
-        squares += mass[i] * (value[i] - origin - mean) ** 2
-    return np.sqrt(squares / whole)
-
-
-@njit(cache=True, nogil=True)
-def _sum_ranks(sample, rank_sum, of_variable):
-    """Add up the ranks per cluster, the ties, and the number of different values."""
+def _sum_ranks(sample, present, rank_sum, of_variable):
+    """Add up the weights and ranks per cluster, the ties, and the number of different values."""
     value, cluster, mass = sample
     before = 0.0
     begin = 0
     while begin < len(value):
-        end = begin
-        together = 0.0
+        end = begin + 1
+        together = mass[begin]
         while end < len(value) and value[end] == value[begin]:
             together += mass[end]
             end += 1
         rank = before + (together + 1) / 2
         for i in range(begin, end):
+            present[cluster[i]] += mass[i]
             rank_sum[cluster[i]] += mass[i] * rank
         before += together
-        of_variable[1] += together**3 - together
-        of_variable[2] += 1
+        of_variable[0] += together**3 - together
+        of_variable[1] += 1
         begin = end
 
 
