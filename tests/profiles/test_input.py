@@ -224,7 +224,12 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert {*profile(wider[["age"]], model).columns["role"]} == {"used"}
     only = profile(wider[["age"]], model, external=["age"])
     assert (only.columns["role"].tolist(), only.note) == (["external"], "")
-    assert "by construction" in profile(wider, model).note
+    note = profile(wider, model).note
+    assert note.startswith("The clusters were made from ")
+    assert note.endswith(
+        ": these columns differ by construction, and their p-values prove nothing."
+    )
+    assert all(column in note for column in model.encoder_.feature_names_in_)
 
 
 def test_sentences_name_external_columns_that_differ_beside_the_others():
@@ -327,3 +332,26 @@ def test_text_in_an_array():
         "x0": "category",
         "x1": "number",
     }
+
+
+def test_sparse_matrices_in_any_form_are_read_alike_and_stay_as_they_are():
+    rng = np.random.default_rng(3)
+    dense = np.where(rng.random((60, 9)) < 0.6, 0.0, rng.normal(size=(60, 9)))
+    labels = rng.integers(0, 3, 60)
+    expected = profile(dense, labels).table
+    for form in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
+        assert profile(form(dense), labels).table == expected
+    # entries that are given twice are added up, and columns may be in any order
+    row, column = np.nonzero(dense)
+    half = dense[row, column] / 2
+    order = rng.permutation(2 * len(row))
+    twice = sparse.coo_array(
+        (np.tile(half, 2)[order], (np.tile(row, 2)[order], np.tile(column, 2)[order])), dense.shape
+    )
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(twice.coords[0], minlength=60))])
+    by_row = np.argsort(twice.coords[0], kind="stable")
+    unsorted = sparse.csr_array((twice.data[by_row], twice.coords[1][by_row], indptr), dense.shape)
+    before = unsorted.data.copy(), unsorted.indices.copy()
+    assert profile(unsorted, labels).table == expected
+    assert np.array_equal(unsorted.data, before[0])
+    assert np.array_equal(unsorted.indices, before[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -52,14 +53,18 @@ class Centred:
             present = ~np.isnan(values)
             n_present = np.maximum(1, present.sum(axis=1))
             centre = np.where(present, values, 0.0).sum(axis=1) / n_present
+        centre = _rounded(centre)
         centred = values - centre[:, None]
         if present is not None:
             centred[~present] = 0.0
-        weight_of_cluster = np.zeros((len(groups.weight), groups.n_clusters))
-        weight_of_cluster[np.arange(len(groups.weight)), groups.codes] = groups.weight
-        sums = centred @ weight_of_cluster
-        squares = np.square(centred) @ groups.weight
-        weight = groups.weight.sum() if present is None else present @ groups.weight
+        weighted = centred if groups.counts_whole_samples else centred * groups.weight
+        # not a product of matrices, whose last digits depend on the other variables
+        parts = [weighted[:, begin:end] for begin, end in pairwise(groups.starts)]
+        sums = np.stack([part.sum(axis=1) for part in parts], axis=1)
+        squares = np.einsum("ij,ij->i", centred, weighted)
+        weight = groups.weight.sum()
+        if present is not None:
+            weight = np.where(present, groups.weight, 0.0).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             squares = np.maximum(squares - sums.sum(axis=1) ** 2 / weight, 0.0)
         return cls(centred, centre, present, sums, squares)
@@ -73,6 +78,12 @@ class Centred:
         # what is left of a difference of equal sums is no weight
         of_rest[whole - weight <= 1e-12 * whole] = np.nan
         return of_cluster, of_rest
+
+
+def _rounded(centre: FloatArray) -> FloatArray:
+    """The numbers with half of their digits, so that sums of differences from them are exact more often."""
+    mantissa, exponent = np.frexp(centre)
+    return np.ldexp(np.rint(mantissa * 2.0**26) / 2.0**26, exponent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,10 +144,7 @@ def _measure_block(
     if groups.counts_whole_samples:
         exact = ranks.exact_p_values()
         p_value = np.where(np.isnan(exact), p_value, exact)
-    low, high = (
-        intervals(centred, draws)
-        / np.where(deviation > 0, deviation, np.nan)[:, None]
-    )
+    low, high = intervals(centred, draws) / np.where(deviation > 0, deviation, np.nan)[:, None]
     whole = np.add.reduceat(np.append(groups.weight, 0.0), groups.starts[:-1])
     whole[np.diff(groups.starts) == 0] = 0.0
     with np.errstate(invalid="ignore"):

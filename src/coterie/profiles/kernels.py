@@ -179,6 +179,7 @@ def _set_medians(sample, present, median, median_of_rest):
     by_size = np.argsort(-present)
     begin, reached_by_rest = np.full(n_clusters, len(value)), np.zeros(n_clusters)
     reached, everything, n_begun = np.zeros(n_clusters), 0.0, 0
+    n_done = (present == 0).sum()
     half, below = present / 2, np.full(n_clusters, np.nan)
     for i in range(len(value)):
         c, m = cluster[i], mass[i]
@@ -198,6 +199,9 @@ def _set_medians(sample, present, median, median_of_rest):
             else:
                 median[c] = value[i] if np.isnan(below[c]) else (below[c] + value[i]) / 2
                 half[c] = np.inf
+                n_done += 1
+                if n_done == n_clusters and n_begun == n_clusters:
+                    break
     for c in range(n_clusters):
         median_of_rest[c] = _median_without(
             sample, c, begin[c], reached_by_rest[c], whole - present[c]
