@@ -13,10 +13,9 @@ other only adds noise. The picture shows both.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from coterie import Ensemble
+from coterie import Ensemble, plot
 from coterie.datasets import load
 from coterie.generate import kmeans_pool
-from coterie.plot import member_agreement
 
 wine = load("wine")
 X = (wine.X - wine.X.mean(axis=0)) / wine.X.std(axis=0)
@@ -27,7 +26,7 @@ columns["a copy"] = np.array(["x", "y", "z", "u", "v", "w"])[members[:, 2]]
 columns["random"] = np.random.default_rng(0).integers(0, 3, len(X))
 
 figure, ax = plt.subplots(figsize=(6.4, 5.4), layout="constrained")
-member_agreement(Ensemble.from_labels(columns), ax=ax)
+plot.members(Ensemble.from_labels(columns), ax=ax)
 
 # %%
 # **Conclude:** remove copies, or give them half the weight (``member_weight``). A random member

@@ -15,9 +15,8 @@ from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from coterie import LWEA, Ensemble
+from coterie import LWEA, Ensemble, plot
 from coterie.evaluate import ari
-from coterie.plot import member_agreement
 
 wine = load_wine()
 X = StandardScaler().fit_transform(wine.data)
@@ -39,7 +38,7 @@ model = LWEA(n_clusters=3).fit(ensemble)
 # Which member agrees with which?
 
 figure, ax = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
-member_agreement(ensemble, ax=ax)
+plot.members(ensemble, ax=ax)
 
 # %%
 # ``agreement`` is how well a member agrees with the result. The one without scaling comes last.

@@ -15,10 +15,9 @@ import networkx as nx
 import numpy as np
 from sklearn.neighbors import kneighbors_graph
 
-from coterie import EAC, LWEA, Ensemble
+from coterie import EAC, LWEA, Ensemble, plot
 from coterie.datasets import load
 from coterie.evaluate import ari
-from coterie.plot import member_agreement
 
 digits = load("digits")
 X, y = digits.X[:800], digits.y[:800]
@@ -48,7 +47,7 @@ print(f"{free.n_clusters_} clusters, chosen by EAC: ARI {ari(y, free.labels_):.2
 # with none stands apart.
 
 figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
-member_agreement(ensemble, ax=ax)
+plot.members(ensemble, ax=ax)
 
 # %%
 # Ranked by their agreement with the consensus:

@@ -7,7 +7,7 @@ import pytest
 
 from coterie import EAC, SPCE, Ensemble, ParameterError
 from coterie.evaluate import nmi
-from coterie.plot import convergence, member_agreement
+from coterie.plot import convergence, members
 
 # ---------------------------------------------------------------- members
 
@@ -16,7 +16,7 @@ def test_agreement_is_the_nmi_of_the_members_named_at_the_ticks():
     rng = np.random.default_rng(0)
     labels = {f"m{j}": rng.integers(0, 3, 40) for j in range(5)}
     labels["twin"] = 2 - labels["m1"]
-    ax = member_agreement(Ensemble.from_labels(labels))
+    ax = members(Ensemble.from_labels(labels))
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert sorted(names) == sorted(labels)
     assert names == [text.get_text() for text in ax.get_xticklabels()]
@@ -29,27 +29,27 @@ def test_agreement_is_the_nmi_of_the_members_named_at_the_ticks():
 
 
 def test_numbers_stand_in_the_cells_of_a_small_matrix():
-    ax = member_agreement([[1.0, 0.25], [0.25, 1.0]], names=["a", "b"])
+    ax = members([[1.0, 0.25], [0.25, 1.0]], names=["a", "b"])
     assert [text.get_text() for text in ax.texts] == ["1.00", "0.25", "0.25", "1.00"]
 
 
 def test_members_without_a_common_sample_are_left_blank():
-    ax = member_agreement(Ensemble.from_labels([[0, -1, 0], [1, -1, 0], [-1, 0, 1], [-1, 1, 1]]))
+    ax = members(Ensemble.from_labels([[0, -1, 0], [1, -1, 0], [-1, 0, 1], [-1, 1, 1]]))
     drawn = np.ma.filled(ax.images[0].get_array(), np.nan)
     assert np.isnan(drawn).sum() == 2
     assert [text.get_text() for text in ax.texts].count("–") == 2
 
 
 def test_many_members_are_counted_not_named():
-    ax = member_agreement(np.eye(60))
+    ax = members(np.eye(60))
     assert ax.get_xticks().tolist() == []
     assert ax.get_xlabel() == "60 members, ordered by similarity"
-    assert member_agreement(np.eye(60), order="given").get_xlabel() == "60 members, as given"
+    assert members(np.eye(60), order="given").get_xlabel() == "60 members, as given"
 
 
 def test_the_order_may_stay():
     values = np.array([[1, 0.1, 0.9], [0.1, 1, 0.2], [0.9, 0.2, 1]])
-    drawn = member_agreement(values, order="given").images[0].get_array()
+    drawn = members(values, order="given").images[0].get_array()
     assert np.array_equal(drawn, values)
 
 
@@ -67,8 +67,8 @@ def test_the_order_may_stay():
     ],
 )
 def test_member_agreement_refuses(arguments, says):
-    with pytest.raises(ParameterError, match=f"plot.member_agreement: {says}"):
-        member_agreement(**arguments)
+    with pytest.raises(ParameterError, match=f"plot.members: {says}"):
+        members(**arguments)
 
 
 # ---------------------------------------------------------------- convergence

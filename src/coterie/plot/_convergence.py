@@ -9,18 +9,24 @@ import numpy as np
 
 from coterie.core.errors import ParameterError
 from coterie.core.types import FloatArray
+from coterie.plot._given import read
 from coterie.plot.canvas import axes, note, panels, plain
-from coterie.plot.checks import numbers, refuse_records
+from coterie.plot.checks import numbers
 from coterie.plot.colours import OKABE_ITO, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from coterie.trust import DiagnosisMixin
+
 DRAWN = (("objective", OKABE_ITO[0]), ("residual", OKABE_ITO[5]))
 
 
 def convergence(
-    history: Sequence[Mapping[str, Any]], *, tol: float | None = None, ax: Axes | None = None
+    history: Sequence[Mapping[str, Any]] | DiagnosisMixin,
+    *,
+    tol: float | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the objective and the residual of every pass, one above the other.
 
@@ -29,8 +35,8 @@ def convergence(
 
     Parameters
     ----------
-    history : sequence of mappings
-        A solver's ``history_``: one record per pass with "objective", "residual" and its number "pass".
+    history : sequence of mappings, fitted model or Result
+        A model, or its ``history_``: one record per pass with "objective", "residual" and its number "pass".
     tol : float, optional
         The residual below which the method stops, drawn as a line.
     ax : Axes, optional
@@ -95,7 +101,15 @@ def convergence(
 
 
 def _records(history: Any) -> list[Mapping[str, Any]]:
-    refuse_records("plot.convergence: history", history, "history")
+    wanted = "a fitted model, a Result, or a solver's history_"
+    given = read("plot.convergence: history", history, wanted)
+    if given is not None:
+        if not given.history:
+            raise ParameterError(
+                f"plot.convergence: history is that of {given.description} without passes: its method "
+                "does not iterate, so there is nothing to draw"
+            )
+        history = given.history
     if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
         raise ParameterError(
             "plot.convergence: history must be a list with one record per pass, such as a solver's "

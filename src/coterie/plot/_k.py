@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from coterie.core.errors import ParameterError
 from coterie.core.params import Integer, check_parameters
 from coterie.core.types import IntArray
+from coterie.plot._given import selection_of
 from coterie.plot.canvas import axes, legend_beside, legend_under, panels, plain, shown
-from coterie.plot.checks import K, numbers, numbers_by_name, require_selection
+from coterie.plot.checks import K, numbers, numbers_by_name
 from coterie.plot.colours import ACCENT, OKABE_ITO, QUIET, SEQUENTIAL
 from coterie.select.criteria import CRITERIA
 
@@ -20,17 +21,20 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from coterie.consensus import ConsensusClustering
+    from coterie.result import Result
     from coterie.select import Selection
 
 # more tick labels than this would overlap
 TICKS = 10
+ARRAYS = "the numbers of clusters with their values"
 
 
 # ------------------------------------------------------------------ a Selection or arrays in
 
 
 def _argument(name: str, value: Any, ks: Any, field: str) -> Any:
-    """The argument; where it is None, the field of the Selection given as ks."""
+    """The argument; where it is None, the field of the Selection in ks."""
     if value is None:
         value = getattr(ks, field, None)
     if value is None:
@@ -40,7 +44,6 @@ def _argument(name: str, value: Any, ks: Any, field: str) -> Any:
 
 def _read_ks(owner: str, ks: Any, recommended: int | None) -> tuple[IntArray, int | None]:
     """The numbers of clusters, ascending, and the recommended one."""
-    require_selection(f"{owner}: ks", ks)
     if recommended is None:
         recommended = getattr(ks, "recommended", None)
     check_parameters(owner, {"recommended": recommended}, {"recommended": K})
@@ -70,7 +73,7 @@ def _k_axis(ax: Axes, counts: IntArray) -> None:
 
 
 def criteria(
-    ks: ArrayLike | Selection,
+    ks: ArrayLike | Selection | ConsensusClustering | Result,
     values: Mapping[str, ArrayLike] | None = None,
     *,
     recommended: int | None = None,
@@ -81,8 +84,9 @@ def criteria(
 
     Parameters
     ----------
-    ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection supplies all other arguments.
+    ks : array of shape (K,), Selection, ConsensusClustering or Result
+        The numbers of clusters. A Selection (returned by ``select_k``), and a model or Result that chose
+        its number of clusters, supply all other arguments.
     values : mapping of name to array of shape (K,)
         Values of each criterion; NaN where undefined.
     recommended : int, optional
@@ -105,6 +109,7 @@ def criteria(
     >>> panel.get_title(loc="left"), panel.lines[0].get_ydata().tolist()
     ('PAC ↓', [0.2, 0.0, 0.1])
     """
+    ks = selection_of("plot.criteria: ks", ks, arrays=ARRAYS)
     counts, recommended = _read_ks("plot.criteria", ks, recommended)
     check_parameters(
         "plot.criteria", {"columns": columns}, {"columns": Integer(1, 1000, optional=True)}
@@ -154,7 +159,7 @@ def _title(name: str) -> str:
 
 
 def cdf(
-    ks: ArrayLike | Selection,
+    ks: ArrayLike | Selection | ConsensusClustering | Result,
     grid: ArrayLike | None = None,
     values: ArrayLike | None = None,
     *,
@@ -170,8 +175,9 @@ def cdf(
 
     Parameters
     ----------
-    ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection (returned by ``select_k``) supplies all other arguments.
+    ks : array of shape (K,), Selection, ConsensusClustering or Result
+        The numbers of clusters. A Selection (returned by ``select_k``), and a model or Result that chose
+        its number of clusters, supply all other arguments.
     grid : array of shape (G,)
         Co-association values, ascending.
     values : array of shape (K, G)
@@ -195,6 +201,7 @@ def cdf(
     >>> ax.lines[1].get_ydata().tolist()
     [0.6, 0.7, 1.0]
     """
+    ks = selection_of("plot.cdf: ks", ks, arrays=ARRAYS)
     counts, recommended = _read_ks("plot.cdf", ks, recommended)
     grid = _argument("plot.cdf: grid", grid, ks, "cdf_grid")
     values = _argument("plot.cdf: values", values, ks, "cdf")
@@ -232,7 +239,7 @@ def cdf(
 
 
 def delta_area(
-    ks: ArrayLike | Selection,
+    ks: ArrayLike | Selection | ConsensusClustering | Result,
     values: ArrayLike | None = None,
     *,
     recommended: int | None = None,
@@ -244,8 +251,9 @@ def delta_area(
 
     Parameters
     ----------
-    ks : array of shape (K,), or Selection
-        The numbers of clusters; a Selection supplies all other arguments.
+    ks : array of shape (K,), Selection, ConsensusClustering or Result
+        The numbers of clusters. A Selection (returned by ``select_k``), and a model or Result that chose
+        its number of clusters, supply all other arguments.
     values : array of shape (K,)
         The relative gain of each k; NaN where undefined.
     recommended : int, optional
@@ -264,6 +272,7 @@ def delta_area(
     >>> delta_area([2, 3, 4], [0.5, 0.2, 0.02]).lines[0].get_ydata().tolist()
     [0.5, 0.2, 0.02]
     """
+    ks = selection_of("plot.delta_area: ks", ks, arrays=ARRAYS)
     counts, recommended = _read_ks("plot.delta_area", ks, recommended)
     values = _argument("plot.delta_area: values", values, ks, "delta_area")
     gains = numbers("plot.delta_area: values", values, (len(counts),), nan=True)

@@ -13,11 +13,12 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Integer, check_parameters
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble, require_ensemble
+from coterie.plot._given import read
 from coterie.plot.arrange import Arrangement, Spans, arrange, similarity_order
 from coterie.plot.canvas import axes, colour_bar, note, settle, shown
-from coterie.plot.checks import label_codes, refuse_records, symmetric, weights
+from coterie.plot.checks import label_codes, symmetric, weights
 from coterie.plot.colours import INK, SEQUENTIAL, palette
-from coterie.trust import member_agreement as member_agreement_of
+from coterie.trust import DiagnosisMixin, member_agreement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ STRIP = 0.035
 
 
 def matrix(
-    source: Ensemble | ArrayLike,
+    source: Any,
     *,
     labels: Any = None,
     ensemble: Ensemble | None = None,
@@ -51,9 +52,9 @@ def matrix(
 
     Parameters
     ----------
-    source : Ensemble, or array of shape (N, N)
-        For an ensemble its co-association is drawn. An array is any symmetric similarity, such as a
-        solver's ``consensus_matrix_``.
+    source : fitted model, Result, Ensemble, or array of shape (N, N)
+        The co-association is drawn. A model or Result supplies its ensemble and labels, too. An array is
+        any symmetric similarity, such as a solver's ``consensus_matrix_``.
     labels : sequence, optional
         One label per sample of the ensemble (or per row of an array without an ensemble). Drawn as a
         strip of colours beside the matrix; the default order is then "cluster".
@@ -97,6 +98,12 @@ def matrix(
         {"order": order, "max_rows": max_rows},
         {"order": Choice(("dendrogram", "cluster", "given", None)), "max_rows": Integer(2)},
     )
+    given = read(
+        "plot.matrix: source", source, "a model, a Result, an Ensemble or a symmetric matrix"
+    )
+    if given is not None:
+        source = given.ensemble
+        labels = given.labels if labels is None else labels
     values, drawn_ensemble, spans, names = _read_matrix(source, ensemble, weights, labels)
     if order is None:
         order = "cluster" if names and dendrogram is None else "dendrogram"
@@ -128,13 +135,12 @@ def matrix(
 
 
 def _read_matrix(
-    source: Ensemble | ArrayLike,
+    source: Any,
     ensemble: Ensemble | None,
     given_weights: ArrayLike | None,
     labels: Any,
 ) -> tuple[FloatArray | None, Ensemble | None, Spans, list[Any]]:
     """The matrix (None: the co-association), its ensemble, the spans, and the distinct labels."""
-    refuse_records("plot.matrix: source", source, "ensemble")
     values, drawn_ensemble = None, ensemble
     if isinstance(source, Ensemble):
         if ensemble is not None:
@@ -247,8 +253,8 @@ NAMED = 40
 WRITTEN = 12
 
 
-def member_agreement(
-    source: Ensemble | ArrayLike,
+def members(
+    source: Any,
     *,
     names: Sequence[str] | None = None,
     order: str = "similarity",
@@ -258,9 +264,9 @@ def member_agreement(
 
     Parameters
     ----------
-    source : Ensemble, or array of shape (m, m)
-        For an ensemble the NMI (arithmetic mean) of every two members is drawn, over the samples that
-        both label. An array is drawn unchanged. NaN, for a pair without a sample in common, is grey.
+    source : fitted model, Result, Ensemble, or array of shape (m, m)
+        The NMI (arithmetic mean) of every two members is drawn, over the samples that both
+        label. An array is drawn unchanged. NaN, for a pair without a sample in common, is grey.
     names : sequence of str, optional
         Member names for an array; an ensemble has its own.
     order : {"similarity", "given"}, default "similarity"
@@ -276,18 +282,16 @@ def member_agreement(
     Examples
     --------
     >>> from coterie import Ensemble
-    >>> from coterie.plot import member_agreement
+    >>> from coterie.plot import members
     >>> labels = {"a": [0, 0, 1, 1], "noise": [0, 1, 0, 1], "b": ["x", "x", "y", "y"]}
-    >>> ax = member_agreement(Ensemble.from_labels(labels))
+    >>> ax = members(Ensemble.from_labels(labels))
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a', 'b', 'noise']
     >>> ax.images[0].get_array().tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    check_parameters(
-        "plot.member_agreement", {"order": order}, {"order": Choice(("similarity", "given"))}
-    )
-    agreement, members = _read_agreement(source, names)
+    check_parameters("plot.members", {"order": order}, {"order": Choice(("similarity", "given"))})
+    agreement, member_names = _read_agreement(source, names)
     if order == "similarity":
         position = similarity_order(np.nan_to_num(agreement), np.ones(len(agreement)))
     else:
@@ -298,10 +302,11 @@ def member_agreement(
     low = min(0.0, float(np.nan_to_num(drawn).min()))
     ax.set_facecolor(NOTHING)
     image = ax.imshow(drawn, cmap=SEQUENTIAL, vmin=low, vmax=1.0, aspect="equal")
-    words = "NMI of two members" if isinstance(source, Ensemble) else "agreement"
+    is_nmi = isinstance(source, Ensemble | DiagnosisMixin)
+    words = "NMI of two members" if is_nmi else "agreement"
     colour_bar(ax, image, words)
     if len(drawn) <= NAMED:
-        named = [shown(members[j]) for j in position]
+        named = [shown(member_names[j]) for j in position]
         ax.set_yticks(np.arange(len(drawn)), named)
         ax.set_xticks(np.arange(len(drawn)), named, rotation=90)
         ax.tick_params(length=0, labelsize="small" if len(drawn) > WRITTEN else "medium")
@@ -317,23 +322,25 @@ def member_agreement(
     return ax
 
 
-def _read_agreement(
-    source: Ensemble | ArrayLike, names: Sequence[str] | None
-) -> tuple[FloatArray, tuple[str, ...]]:
+def _read_agreement(source: Any, names: Sequence[str] | None) -> tuple[FloatArray, tuple[str, ...]]:
     if isinstance(source, Ensemble):
         if names is not None:
             raise ParameterError(
-                "plot.member_agreement: an Ensemble has its own names; give names only with an array"
+                "plot.members: an Ensemble has its own names; give names only with an array"
             )
-        return member_agreement_of(source), source.members
-    refuse_records("plot.member_agreement: source", source, "ensemble")
-    agreement = symmetric("plot.member_agreement: source", source, nan=True)
+        return member_agreement(source), source.members
+    given = read(
+        "plot.members: source", source, "a model, a Result, an Ensemble or an m x m matrix"
+    )
+    if given is not None:
+        return _read_agreement(given.ensemble, names)
+    agreement = symmetric("plot.members: source", source, nan=True)
     if names is None:
         names = [f"member_{j}" for j in range(len(agreement))]
     members = tuple(str(name) for name in names)
     if len(members) != len(agreement):
         raise ParameterError(
-            f"plot.member_agreement: names must hold {len(agreement)} names, but holds {len(members)}"
+            f"plot.members: names must hold {len(agreement)} names, but holds {len(members)}"
         )
     return agreement, members
 

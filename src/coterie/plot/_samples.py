@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from coterie.core.errors import ParameterError
 from coterie.core.params import SEED, Integer, check_parameters
 from coterie.core.random import RandomState, generator
 from coterie.core.types import FloatArray
 from coterie.numerics.medians import weighted_median
+from coterie.plot._given import read
 from coterie.plot.canvas import COLUMN, axes, legend_beside, note, plain, shown
-from coterie.plot.checks import label_codes, numbers, refuse_records, shares, weights
+from coterie.plot.checks import label_codes, numbers, shares, weights
 from coterie.plot.colours import INK, OKABE_ITO, palette
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ MAX_BARS = 10_000
 
 
 def confidence(
-    values: ArrayLike,
+    values: Any,
     *,
     labels: Any = None,
     sample_weight: ArrayLike | None = None,
@@ -38,8 +40,8 @@ def confidence(
 
     Parameters
     ----------
-    values : array of shape (n,)
-        Confidence in [0, 1], such as ``sample_confidence_``.
+    values : array of shape (n,), fitted model or Result
+        Confidence in [0, 1], such as ``sample_confidence_``. A model or Result supplies labels, too.
     labels : sequence of n labels, optional
         With labels, one histogram per cluster, each scaled to its own tallest bar.
     sample_weight : array of shape (n,), optional
@@ -63,7 +65,9 @@ def confidence(
     [1, 3]
     """
     check_parameters("plot.confidence", {"bins": bins}, {"bins": Integer(1, MAX_BARS)})
-    refuse_records("plot.confidence: values", values, "sample_confidence")
+    given = read("plot.confidence: values", values, "a model, a Result or an array of confidences")
+    if given is not None:
+        values, labels = given.confidence, given.labels if labels is None else labels
     sure = shares("plot.confidence: values", values, None)
     weight = weights("plot.confidence: sample_weight", sample_weight, len(sure))
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -128,7 +132,7 @@ def _rows_of_bars(
 
 
 def embedding(
-    coordinates: ArrayLike,
+    coordinates: Any,
     labels: Any = None,
     confidence: ArrayLike | None = None,
     *,
@@ -141,8 +145,9 @@ def embedding(
 
     Parameters
     ----------
-    coordinates : array of shape (n, 2)
-        Position of each sample: principal components, a spectral embedding, UMAP.
+    coordinates : array of shape (n, 2), Result or fitted model
+        Position of each sample: principal components, a spectral embedding, UMAP. A Result has
+        coordinates, labels and confidence; for a model, spectral coordinates of its members are computed.
     labels : sequence of n labels, optional
         Cluster of each sample; without labels all points have one colour.
     confidence : array of shape (n,), optional
@@ -174,6 +179,17 @@ def embedding(
         {"max_points": max_points, "random_state": random_state},
         {"max_points": Integer(1), "random_state": SEED},
     )
+    wanted = "a Result, a model or n x 2 coordinates"
+    given = read("plot.embedding: coordinates", coordinates, wanted)
+    if given is not None:
+        result = given.result
+        if result.coordinates is None:
+            raise ParameterError(
+                f"plot.embedding: coordinates is {given.description} without coordinates; pass {wanted}"
+            )
+        coordinates, name = result.coordinates, name or result.coordinates_name
+        labels = given.labels if labels is None else labels
+        confidence = given.confidence if confidence is None else confidence
     points = numbers("plot.embedding: coordinates", coordinates, (None, 2))
     n = len(points)
     codes, names = np.zeros(n, dtype=np.int64), [None]

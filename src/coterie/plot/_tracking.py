@@ -12,8 +12,9 @@ from scipy import sparse
 from coterie.core.errors import ParameterError
 from coterie.core.params import check_parameters
 from coterie.core.types import FloatArray, IntArray
+from coterie.plot._given import selection_of
 from coterie.plot.canvas import axes, shown
-from coterie.plot.checks import K, label_codes, require_selection, weights
+from coterie.plot.checks import K, label_codes, weights
 from coterie.plot.colours import ACCENT, palette
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def tracking(
 
     Parameters
     ----------
-    labels : array of shape (K, n), or Selection
-        One partition of the same samples per row; a Selection supplies ks and the recommendation.
+    labels : array of shape (K, n), Selection, ConsensusClustering or Result
+        One partition of the same samples per row. A Selection, and a model or Result that chose its
+        number of clusters, supply ks and the recommendation.
     ks : array of shape (K,), optional
         Name of each row; by default its number of clusters.
     sample_weight : array of shape (n,), optional
@@ -65,12 +67,11 @@ def tracking(
     >>> [round(block.get_height(), 2) for block in ax.patches]
     [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
     """
+    labels = selection_of("plot.tracking: labels", labels, arrays="K x n labels")
     if hasattr(labels, "ks"):
         ks = labels.ks if ks is None else ks
         recommended = labels.recommended if recommended is None else recommended
         labels = labels.labels
-    else:
-        require_selection("plot.tracking: labels", labels)
     check_parameters("plot.tracking", {"recommended": recommended}, {"recommended": K})
     columns = _columns(labels)
     n = len(columns[0])

@@ -12,10 +12,13 @@ from coterie.plot.colours import QUIET
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.legend import Legend
 
 MISSING = 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
+# name of the figure that pyplot keeps if it cannot show any
+HIDDEN = "coterie"
 # legend entries per column, and in total
 COLUMN, ENTRIES = 16, 32
 LONGEST = 28
@@ -24,20 +27,36 @@ UNDER = 30.0
 
 
 def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return ``ax``, or Axes on a new figure of this size (inches) that pyplot does not manage."""
+    """Return ``ax``, or Axes on a new figure of this size (inches), the current one of pyplot.
+
+    A backend that cannot show figures would keep all of them in memory until they are closed. There,
+    the new figure replaces the last one of this package in pyplot; Axes of earlier figures stay valid.
+    """
     try:
         from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ImportError(MISSING) from error
     if ax is None:
-        return Figure(figsize=size, layout="constrained").add_subplot()
+        return _new_figure(size).add_subplot()
     if not isinstance(ax, Axes):
         raise ParameterError(
             f"ax must be a matplotlib Axes or None, but is {type(ax).__name__}; plt.subplots(1, 2) "
             "returns an array of Axes: pass one of them"
         )
     return ax
+
+
+def _new_figure(size: tuple[float, float]) -> Figure:
+    from matplotlib import pyplot
+    from matplotlib.backends.registry import BackendFilter, backend_registry
+
+    # without annotations
+    registry: Any = backend_registry
+    silent = registry.list_builtin(BackendFilter.NON_INTERACTIVE)
+    name = HIDDEN if pyplot.get_backend().lower() in silent else None
+    if name in pyplot.get_figlabels():
+        pyplot.close(name)
+    return pyplot.figure(name, figsize=size, layout="constrained")
 
 
 def settle(ax: Axes) -> None:

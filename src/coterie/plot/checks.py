@@ -25,34 +25,6 @@ MAPPING = Kind(
 )
 
 
-def refuse_records(name: str, given: object, field: str) -> None:
-    """Reject None, a model and a Result where one of their fields is expected."""
-    kind = type(given).__name__
-    if hasattr(given, "get_params"):
-        if not hasattr(given, "labels_"):
-            raise ParameterError(
-                f"{name} is a {kind} that is not fitted; fit it and pass its {field}_"
-            )
-        raise ParameterError(f"{name} is a {kind}; pass its {field}_ instead")
-    if hasattr(given, "sample_confidence"):
-        raise ParameterError(f"{name} is a {kind}; pass its {field} instead")
-    if given is None:
-        raise ParameterError(
-            f"{name} is None; pass the {field}_ of a fitted model or the {field} of a Result"
-        )
-
-
-def require_selection(name: str, given: Any) -> None:
-    """Reject None and models. A model has a Selection only if it chose k itself."""
-    if given is None or (hasattr(given, "labels_") and not hasattr(given, "selection_")):
-        description = "None" if given is None else f"a {type(given).__name__} that did not choose k"
-        raise ParameterError(
-            f"{name} is {description}; pass the Selection that select_k returns, or the "
-            'selection_ of a ConsensusClustering("auto")'
-        )
-    refuse_records(name, given, "selection")
-
-
 def numbers(
     name: str, given: ArrayLike, shape: tuple[int | None, ...], *, nan: bool = False
 ) -> FloatArray:
