@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie.core.errors import ParameterError, ResultFileError
+from coterie.core.html import card, folded, paragraph
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
@@ -366,6 +367,14 @@ class Result(DiagnosisMixin):
         if not ((influence >= 0).all() and 0 < total < np.inf):
             raise ValueError("the members' weights are negative, infinite or all zero")
         return result
+
+    def _repr_html_(self) -> str:
+        return card(
+            repr(self),
+            paragraph("" if self.verdict is None else self.verdict.text),
+            self.diagnose_clusters()._repr_html_(),
+            folded("members", self.diagnose_members()),
+        )
 
     def __repr__(self) -> str:
         ensemble = self.ensemble

@@ -12,10 +12,9 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.consensus.steps import SPECTRAL, FitSteps, StageProgress, predicts
+from coterie.consensus.steps import SPECTRAL, FitSteps, predicts
 from coterie.core.errors import ParameterError
 from coterie.core.params import (
-    CALLBACK,
     JOBS,
     SEED,
     Choice,
@@ -25,6 +24,7 @@ from coterie.core.params import (
     Real,
     check_parameters,
 )
+from coterie.core.progress import PROGRESS, StageProgress
 from coterie.core.random import child_seeds, generator
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table, read_columns
@@ -100,11 +100,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         12,000 distinct label rows it is ``"lwgp"``, whose cost is linear in their number, and if
         ``n_clusters`` is None it is ``"eac"``, which chooses the number of clusters. A number given
         here replaces the solver's own ``n_clusters``.
-    callback : callable or None, default None
+    callback : callable, "auto" or None, default None
         Called with (steps done, number of steps, stage). The stages are "choosing the number of
         clusters", if it is chosen, and "making members", with one step per member. Members may be made
         several times: with many small clusters, or without outliers. If the choice ends early, because
-        there is no structure, the steps that were not needed count as done.
+        there is no structure, the steps that were not needed count as done. "auto" shows a progress bar
+        in a notebook or a terminal, and nothing elsewhere.
     random_state : int, Generator or None, default None
     n_jobs : int or None, default None
         Number of members fitted in parallel, as in joblib. It does not change the result.
@@ -199,7 +200,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         ),
         "outliers": Choice(("assign", "noise")),
         "solver": SOLVER,
-        "callback": CALLBACK,
+        "callback": PROGRESS,
         "random_state": SEED,
         "n_jobs": JOBS,
     }
@@ -217,7 +218,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         min_cluster_size: int | Literal["auto"] | None = "auto",
         outliers: Literal["assign", "noise"] = "assign",
         solver: LabelConsensus | str | None = None,
-        callback: StageProgress | None = None,
+        callback: StageProgress | Literal["auto"] | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -251,10 +252,13 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         source = self._source_of(X)
         rng = generator(self.random_state)
         seeds = child_seeds(rng, 4)
-        pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
-        ensemble, solver = self._combined(source, pool, seeds)
-        if isinstance(source, InMemory):
-            pool, ensemble, solver = self._without_outliers(source, pool, ensemble, solver, seeds)
+        with self._following():
+            pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
+            ensemble, solver = self._combined(source, pool, seeds)
+            if isinstance(source, InMemory):
+                pool, ensemble, solver = self._without_outliers(
+                    source, pool, ensemble, solver, seeds
+                )
         self.solver_: LabelConsensus = solver
         self.pool_ = pool
         self.members_ = list(pool.members)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from coterie.core.errors import ParameterError
+from coterie.core.progress import following
 from coterie.core.random import child_seeds
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from coterie.select import Selection
 
 
-# Called with steps done, number of steps and stage.
-StageProgress = Callable[[int, int, str], None]
+# The stages of a fit, as a callback gets them.
 CHOOSING, MAKING = "choosing the number of clusters", "making members"
 # With fewer members, the criteria that compare halves of them vary much.
 CHOOSING_MEMBERS = 30
@@ -178,11 +178,20 @@ class FitSteps(BaseEstimator):
             ).ensemble()
         return select(members, compared, plan, rng, steps, choice=choice)
 
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """Hand the steps of the fit to the user's callback, or to a progress bar that ends with them."""
+        try:
+            with following(self.callback) as self._callback:
+                yield
+        finally:
+            self.__dict__.pop("_callback", None)
+
     def _progress(self, stage: str) -> Progress | None:
         """A callback that adds the stage; None without a callback."""
-        if self.callback is None:
+        callback = self._callback
+        if callback is None:
             return None
-        callback = self.callback
         return lambda done, total: callback(done, total, stage)
 
     @property

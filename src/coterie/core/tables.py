@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.params import nearest
+from coterie.core.text import plain
 
 SHOWN_ROWS = 20
 # characters of a cell in a terminal; longer ones are cut
 SHOWN_WIDTH = 40
+# and in a notebook
+HTML_WIDTH = 120
 
 
 class Table:
@@ -144,7 +147,7 @@ class Table:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        cells, left_out = self._shown(width=None)
+        cells, left_out = self._shown(HTML_WIDTH)
         numeric = self._numeric()
 
         def line(tag: str, row: tuple[str, ...]) -> str:
@@ -165,15 +168,13 @@ class Table:
     def _numeric(self) -> list[bool]:
         return [array.dtype.kind in "iuf" for array in self._values.values()]
 
-    def _shown(self, width: int | None = SHOWN_WIDTH) -> tuple[list[list[str]], int]:
+    def _shown(self, width: int = SHOWN_WIDTH) -> tuple[list[list[str]], int]:
         """For each column, its name and first cells as text; and the number of rows left out."""
         cells = []
         for name, array in self._values.items():
             texts = [name, *(_cell(value) for value in array[:SHOWN_ROWS].tolist())]
-            if width is not None:
-                # a line break in a name would break the row
-                texts = [_cut(" ".join(text.split()), width) for text in texts]
-            cells.append(texts)
+            # a line break or a control character in a name would break the row
+            cells.append([plain(" ".join(text.split()), width) for text in texts])
         return cells, max(len(self) - SHOWN_ROWS, 0)
 
 
@@ -203,10 +204,6 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return "-" if np.isnan(value) else f"{value:.4g}"
     return str(value)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _imported(module: str, method: str) -> Any:

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.errors import LabelError, ParameterError
+from coterie.core.html import card, facts, folded
 from coterie.core.random import RandomState, child_seeds, generator
+from coterie.core.tables import Table
 from coterie.core.text import counted
 from coterie.ensemble._label_rows import LabelRows, read_only
 from coterie.ensemble.checks import checked_rows, checked_weights, refuse_blank_members
@@ -368,6 +370,29 @@ class Ensemble(LabelRows):
             f"Ensemble({counted(self.n_samples, 'sample')}, {counted(self.n_members, 'member')}, "
             f"{counted(self.n_microclusters, 'microcluster')}, "
             f"{counted(self.n_base_clusters, 'base cluster')}, {missing})"
+        )
+
+    def _repr_html_(self) -> str:
+        missing = float(np.average(self.observed.mean(axis=1), weights=self.weights))
+        members = Table(
+            {
+                "member": np.array(self.members),
+                "clusters": self.n_clusters_per_member,
+                "labelled": self.sizes @ self.observed / self.sizes.sum(),
+            }
+        )
+        return card(
+            f"Ensemble of {counted(self.n_members, 'member')} and "
+            f"{counted(self.total_count, 'sample')}",
+            facts(
+                {
+                    "distinct label rows": f"{self.n_microclusters:,}",
+                    "base clusters": f"{self.n_base_clusters:,}",
+                    "labels missing": f"{100 * (1 - missing):.2g} %",
+                    "samples have ids": "no" if self.sample_ids is None else "yes",
+                }
+            ),
+            folded("members", members),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -104,11 +104,6 @@ def _records(history: Any) -> list[Mapping[str, Any]]:
     wanted = "a fitted model, a Result, or a solver's history_"
     given = read("plot.convergence: history", history, wanted)
     if given is not None:
-        if not given.history:
-            raise ParameterError(
-                f"plot.convergence: history is that of {given.description} without passes: its method "
-                "does not iterate, so there is nothing to draw"
-            )
         history = given.history
     if isinstance(history, Mapping | str) or not isinstance(history, Sequence):
         raise ParameterError(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.errors import DataError, ParameterError
+from coterie.core.html import card, folded, listing, paragraph
 from coterie.core.params import SEED, Domain, Integer, check_parameters
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.tables import Table
@@ -32,6 +33,8 @@ from coterie.profiles._variables import (
 )
 
 WIDTH = 80
+# columns of each cluster in a notebook
+SHOWN_COLUMNS = 3
 USED_NOTE = (
     "Columns that made the clusters differ by construction, and their p-values prove nothing."
 )
@@ -202,6 +205,27 @@ class Profile:
         return (
             f"{counted(groups.n_clusters, 'cluster')} of {counted(groups.sizes.sum(), 'sample')}, "
             f"described by {counted(len(self.columns), 'column')}"
+        )
+
+    def _repr_html_(self) -> str:
+        first = self.table["rank"] <= SHOWN_COLUMNS
+        shown = (
+            "cluster",
+            "column",
+            "level",
+            "typical",
+            "typical_rest",
+            "difference",
+            "low",
+            "high",
+        )
+        return card(
+            self.headline(),
+            listing(self.sentences),
+            folded(
+                "the most telling columns", Table({name: self.table[name][first] for name in shown})
+            ),
+            *map(paragraph, self.notes),
         )
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.html import card, folded, paragraph
 from coterie.core.tables import Table
 from coterie.core.types import FloatArray
 from coterie.select.choice import listed_ks
@@ -175,6 +176,11 @@ class Selection:
             " ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in zip(*columns, strict=True)
         ]
+
+    def _repr_html_(self) -> str:
+        return card(
+            self.headline(), *map(paragraph, self.sentences()), folded("criteria", self.table())
+        )
 
     def __repr__(self) -> str:
         return (

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.errors import SampleError
+from coterie.core.html import card, folded, paragraph
 from coterie.core.params import closest, did_you_mean, unpadded
 from coterie.core.tables import Table
 from coterie.core.text import counted
@@ -58,6 +59,9 @@ class Explanation:
     soft: NDArray[np.float64]
     votes: Table
     sentence: str
+
+    def _repr_html_(self) -> str:
+        return card(f"Sample {self.sample}", paragraph(self.sentence), folded("votes", self.votes))
 
     def __str__(self) -> str:
         return f"{self.sentence}\n\n{self.votes!r}"

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from coterie.core.html import paragraph
 from coterie.core.text import counted, shown_count
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps, clusters_by_first_appearance
@@ -82,6 +83,9 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return paragraph(self.text)
 
     @classmethod
     def of(

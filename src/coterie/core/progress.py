@@ -1,0 +1,107 @@
+"""``callback="auto"``: a progress bar in a notebook or a terminal, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any, Literal
+
+from coterie.core.params import Kind
+
+# (steps done, number of steps, stage)
+StageProgress = Callable[[int, int, str], None]
+PROGRESS = Kind(
+    lambda value: value is None or callable(value) or (isinstance(value, str) and value == "auto"),
+    "None, 'auto' or a callable",
+)
+# seconds between two updates of a notebook
+PAUSE = 0.1
+
+
+@contextmanager
+def following(
+    callback: StageProgress | Literal["auto"] | None,
+) -> Iterator[StageProgress | None]:
+    """The callback; for "auto" a progress bar that goes away at the end, or None if nobody watches.
+
+    Examples
+    --------
+    >>> from coterie.core.progress import following
+    >>> with following("auto") as callback:  # the output is no terminal
+    ...     print(callback)
+    None
+    """
+    if not isinstance(callback, str):
+        yield callback
+    elif (display := _notebook_display()) is not None:
+        bar = _NotebookBar(display)
+        try:
+            yield bar.show
+        finally:
+            bar.remove()
+    elif sys.stderr is not None and sys.stderr.isatty():
+        with _terminal_bar() as show:
+            yield show
+    else:
+        yield None
+
+
+@contextmanager
+def _terminal_bar() -> Iterator[StageProgress]:
+    """A bar on the error stream, where it does not mix with results."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(done: int, total: int, stage: str) -> None:
+            bar.update(task, description=stage, completed=done, total=total)
+
+        yield show
+
+
+def _notebook_display() -> Any:
+    """The function that shows markup in the running notebook; None outside of one."""
+    # who runs in a notebook has imported IPython already
+    module = sys.modules.get("IPython")
+    shell = None if module is None else module.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    return display
+
+
+class _NotebookBar:
+    """A bar of the browser's own, in the colours of the notebook."""
+
+    def __init__(self, display: Any) -> None:
+        self._display, self._handle = display, None
+        self._stage, self._shown = "", 0.0
+
+    def show(self, done: int, total: int, stage: str) -> None:
+        now = time.monotonic()
+        if stage == self._stage and done < total and now - self._shown < PAUSE:
+            return
+        self._stage, self._shown = stage, now
+        self._put(
+            f'<progress value="{done}" max="{total}"></progress> '
+            f"{escape(stage)}, {done:,} of {total:,}",
+            f"{stage}, {done:,} of {total:,}",
+        )
+
+    def remove(self) -> None:
+        if self._handle is not None:
+            self._put("", "")
+
+    def _put(self, markup: str, text: str) -> None:
+        data = {"text/html": markup, "text/plain": text}
+        if self._handle is None:
+            self._handle = self._display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)
