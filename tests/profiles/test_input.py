@@ -225,10 +225,7 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert {*profile(wider[["age"]], model).columns["role"]} == {"used"}
     only = profile(wider[["age"]], model, external=["age"])
     assert (only.columns["role"].tolist(), only.note) == (["external"], "")
-    assert profile(wider, model).note == (
-        "The clusters were made from a, b: these columns differ by construction, and their p-values "
-        "prove nothing."
-    )
+    assert "by construction" in profile(wider, model).note
 
 
 def test_sentences_name_external_columns_that_differ_beside_the_others():
