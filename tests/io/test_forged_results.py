@@ -31,7 +31,7 @@ def result() -> Result:
         (("selection", "criteria.pac"), np.zeros(3)),
         (("selection", "criteria.anmi"), "much"),
         (("selection", "p_value"), "much"),
-        (("selection", "supported"), ["two"]),
+        (("selection", "evidence"), {"two": "borders"}),
         (("selection", "ks"), np.zeros(0)),
         (("selection", "cdf"), np.array(["a", "b"])),
         (("selection", "cdf_grid"), -1),

@@ -216,6 +216,7 @@ def selection_facts(selection: Selection) -> dict[str, Any]:
         "recommended": int(selection.recommended),
         "structure": bool(selection.structure),
         "supported": list(selection.supported),
+        "evidence": {str(k): kinds for k, kinds in selection.evidence.items()},
         "p_value": selection.p_value if selection.tested else None,
         "reason": selection.reason,
         "table": selection.table().to_dict(),

@@ -29,7 +29,7 @@ MAX_MIXTURE = 15
 
 
 class Candidates:
-    """Partitions of samples into any number of clusters, from 2 to ``largest``.
+    """Partitions of samples into any number of clusters up to ``largest``.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class Candidates:
         self.X = X
         self.largest = largest
         self._tree = tree_of(X, "ward")
+        self._mixtures: dict[tuple[int, str], GaussianMixture] = {}
 
     @cached_property
     def graph(self) -> sparse.csr_matrix:
@@ -61,6 +62,16 @@ class Candidates:
         vectors = self._embedding[:, : k - 1]
         return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
 
+    def mixture(self, k: int, shape: str) -> GaussianMixture:
+        """A Gaussian mixture that starts from round clusters.
+
+        The components have one covariance ("tied"), one each ("full"), or one each without correlations
+        ("diag").
+        """
+        if (k, shape) not in self._mixtures:
+            self._mixtures[k, shape] = _mixture(self.X, self.kmeans(k), shape)
+        return self._mixtures[k, shape]
+
     def of(self, k: int) -> Iterator[IntArray]:
         """All partitions into at most k clusters, without repetition."""
         seen: set[bytes] = set()
@@ -71,14 +82,13 @@ class Candidates:
                 yield codes
 
     def _of(self, k: int) -> Iterator[IntArray]:
-        round_clusters = self.kmeans(k)
-        yield round_clusters
+        yield self.kmeans(k)
         of_any_shape = self.spectral(k)
         yield of_any_shape
         if k <= MAX_MIXTURE:
-            yield _mixture(self.X, round_clusters, "tied")
-            yield _mixture(self.X, round_clusters, "full")
-            yield _mixture(self.X, of_any_shape, "tied")
+            yield _assigned(self.mixture(k, "tied"), self.X)
+            yield _assigned(self.mixture(k, "full"), self.X)
+            yield _assigned(_mixture(self.X, of_any_shape, "tied"), self.X)
 
 
 def _by_first(labels: IntArray) -> IntArray:
@@ -115,7 +125,12 @@ def _kmeans(X: FloatArray, start: IntArray) -> IntArray:
         return KMeans(len(centres), init=centres, n_init=1).fit(X).labels_.astype(np.int64)
 
 
-def _mixture(X: FloatArray, start: IntArray, covariance: str) -> IntArray:
+def _assigned(mixture: GaussianMixture, X: FloatArray) -> IntArray:
+    with one_thread():
+        return np.asarray(mixture.predict(X), dtype=np.int64)
+
+
+def _mixture(X: FloatArray, start: IntArray, covariance: str) -> GaussianMixture:
     """A Gaussian mixture from the clusters of a partition."""
     centres = _centres(X, start)
     deviations = X - centres[start]
@@ -132,6 +147,8 @@ def _mixture(X: FloatArray, start: IntArray, covariance: str) -> IntArray:
                 for scatter, count in zip(scatters, counts, strict=True)
             ]
         )
+    elif covariance == "diag":
+        precisions = np.tile(1 / np.diag(pooled), (len(centres), 1))
     mixture = GaussianMixture(
         len(centres),
         covariance_type=covariance,
@@ -144,4 +161,4 @@ def _mixture(X: FloatArray, start: IntArray, covariance: str) -> IntArray:
     )
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return mixture.fit(X).predict(X).astype(np.int64)
+        return mixture.fit(X)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 # level of all tests
 LEVEL = 0.05
+
+# kinds of evidence for a number of clusters, and what they say
+KINDS = {
+    "borders": "there are partitions in which all clusters are separated by sparse borders",
+    "replication": "partitions are found again in other samples",
+    "likelihood": "a Gaussian mixture describes the samples best",
+    "classes": "latent classes explain why the members agree",
+    "crossing": "hardly any member's cluster reaches across the partition",
+}
 
 
 @dataclass(frozen=True)
@@ -17,8 +26,9 @@ class Choice:
     ----------
     recommended : int
         1 if there is no structure.
-    supported : tuple of int
-        Every number of clusters that there is evidence for, ascending.
+    evidence : dict of int to str
+        Every number of clusters that there is evidence for, ascending, and the kinds of evidence:
+        a key of ``KINDS``, or several with commas between them.
     p_value : float
         The probability of at least as much evidence without structure; NaN if it cannot be computed.
     reason : str
@@ -28,10 +38,33 @@ class Choice:
     """
 
     recommended: int
-    supported: tuple[int, ...]
+    evidence: Mapping[int, str]
     p_value: float
     reason: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def supported(self) -> tuple[int, ...]:
+        """Every number of clusters that there is evidence for, ascending."""
+        return tuple(self.evidence)
+
+
+def evidence_for(ks_of: Mapping[str, Iterable[int]]) -> dict[int, str]:
+    """The kinds of evidence for each number of clusters, ascending.
+
+    Parameters
+    ----------
+    ks_of : dict of str to iterable of int
+        The numbers of clusters that each kind of evidence supports.
+
+    Examples
+    --------
+    >>> from coterie.select.choice import evidence_for
+    >>> evidence_for({"borders": [3], "replication": [2, 3]})
+    {2: 'replication', 3: 'borders, replication'}
+    """
+    ks = sorted({int(k) for found in ks_of.values() for k in found})
+    return {k: ", ".join(kind for kind, found in ks_of.items() if k in found) for k in ks}
 
 
 class Steps:

@@ -351,7 +351,7 @@ def select(
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
         delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
         recommended=choice.recommended,
-        supported=choice.supported,
+        evidence=dict(choice.evidence),
         p_value=choice.p_value,
         reason=choice.reason,
         labels=np.stack(

@@ -5,8 +5,8 @@ hardly any sample of one has a neighbour in the other, or if fewer samples lie a
 on both sides of it (separation.py); in either case fewer neighbours lie across the border than across the
 weakest cut inside the clusters. A number of clusters is supported if there is a partition in which every two
 clusters are separated. Before, the features are tested against single clouds (clouds.py). Classes that touch
-have no border, so the numbers of clusters that replicate in halves of the samples are named, too
-(replication.py).
+have no border, so the numbers of clusters that replicate in halves of the samples (replication.py), and those
+that Gaussian mixtures describe best (likelihood.py), are named, too.
 
 Everything is drawn by a generator of its own, from samples in an order that depends on their values only. So
 neither a seed nor the order of the samples changes the answer.
@@ -14,7 +14,7 @@ neither a seed nor the order of the samples changes the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,8 +23,9 @@ from scipy import sparse
 
 from coterie.core.types import FloatArray, IntArray
 from coterie.select.candidates import Candidates
-from coterie.select.choice import LEVEL, Choice, listed_ks
+from coterie.select.choice import LEVEL, Choice, evidence_for, listed_ks
 from coterie.select.clouds import N_CLOUDS, cloud_p_value, principal_scores
+from coterie.select.likelihood import likely_ks
 from coterie.select.replication import N_SPLITS, replicated_ks
 from coterie.select.separation import (
     border_ratios,
@@ -88,25 +89,35 @@ def choose_from_features(
             f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
             "Treat the data as one cluster."
         )
-        return Choice(1, (), p_value, reason)
+        return Choice(1, {}, p_value, reason)
     if p_value >= LEVEL:
         reason = (
             "There is no structure: the clusters are not better separated than those of a single "
             f"cloud with the same spread (p = {p_value:.2f}). Treat the data as one cluster."
         )
-        return Choice(1, (), p_value, reason)
+        return Choice(1, {}, p_value, reason)
     top = int(ks.max())
-    replicated = replicated_ks(sample, max(top, MIN_COMPARED), rng, partial(step, SPLIT_STEPS))
-    separated = _separated_ks(sample, top, rng, partial(step, 1))
-    return _choice(ks, separated, replicated, p_value)
+    more = max(top, MIN_COMPARED)
+    replicated = replicated_ks(sample, more, rng, partial(step, SPLIT_STEPS))
+    candidates = Candidates(sample, _largest_tried(len(sample), more))
+    supported = {
+        "borders": _separated_ks(candidates, top, rng, partial(step, 1)),
+        "replication": replicated,
+        "likelihood": likely_ks(candidates, top),
+    }
+    return _choice(ks, supported, p_value)
 
 
-def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: float) -> Choice:
-    """The largest of ``ks`` with separated clusters; the numbers that replicate are supported as well."""
+def _choice(ks: IntArray, supported: Mapping[str, Sequence[int]], p_value: float) -> Choice:
+    """The largest of ``ks`` with separated clusters; other kinds of evidence support further numbers."""
+    evidence = evidence_for(
+        {kind: [k for k in ks if k in found] for kind, found in supported.items()}
+    )
+    separated = supported["borders"]
     best = max((k for k in separated if k in ks), default=1)
-    coarser = [k for k in separated if k in ks and k < best]
-    others = [k for k in replicated if k in ks and k != best and k not in coarser]
-    found_again = f"into {listed_ks(others)} clusters" if others else ""
+    others = {
+        kind: [k for k in evidence if k in found and k != best] for kind, found in supported.items()
+    }
     if best == 1:
         reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
         if separated:
@@ -118,28 +129,35 @@ def _choice(ks: IntArray, separated: list[int], replicated: list[int], p_value: 
                 "in every partition that was tried some clusters run into each other: a continuum, not "
                 "groups. Treat the data as one cluster."
             )
-        if others:
-            reason += (
-                f" If you need groups: partitions {found_again} replicate, that is, they are found "
-                "again in other samples."
-            )
-        return Choice(1, tuple(others), p_value, reason)
-    every = "Both" if best == 2 else f"All {best}"
-    reason = (
-        f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
-        f"In a single cloud this is improbable (p = {p_value:.2f})."
-    )
-    if coarser:
-        reason += (
-            f" Partitions into {listed_ks(coarser)} clusters are separated, too; the finest one is "
-            "recommended."
+        if evidence:
+            reason += " If you need groups:"
+    else:
+        every = "Both" if best == 2 else f"All {best}"
+        reason = (
+            f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
+            f"In a single cloud this is improbable (p = {p_value:.2f})."
         )
-    if others:
-        reason += f" Partitions {found_again} replicate: they are found again in other samples."
+    if others["borders"]:
+        reason += (
+            f" Partitions into {listed_ks(others['borders'])} clusters are separated, too; the finest "
+            "one is recommended."
+        )
+    if others["replication"]:
+        subject = "partitions" if best == 1 else "Partitions"
+        reason += (
+            f" {subject} into {listed_ks(others['replication'])} clusters replicate, that is, they are "
+            "found again in other samples."
+        )
+    if others["likelihood"]:
+        subject = "mixtures" if best == 1 and not others["replication"] else "Mixtures"
+        reason += (
+            f" {subject} of {listed_ks(others['likelihood'])} normal distributions describe the samples "
+            "best."
+        )
     notes: tuple[str, ...] = ()
     if best == ks.max() and best < max(separated):
         notes = (f"k = {best} is the largest number compared, and larger ones are supported, too.",)
-    return Choice(best, tuple(sorted({best, *coarser, *others})), p_value, reason, notes)
+    return Choice(best, evidence, p_value, reason, notes)
 
 
 def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -167,14 +185,11 @@ def _largest_tried(n: int, top: int) -> int:
 
 
 def _separated_ks(
-    X: FloatArray, top: int, rng: np.random.Generator, step: Callable[[], None]
+    candidates: Candidates, top: int, rng: np.random.Generator, step: Callable[[], None]
 ) -> list[int]:
     """Numbers of clusters for which a partition into separated clusters was found, ascending."""
-    n = len(X)
+    n = len(candidates.X)
     largest = _largest_tried(n, top)
-    if largest < 2 or X.shape[1] == 0:
-        return []
-    candidates = Candidates(X, largest)
     seeds = rng.integers(2**63, size=largest + 1)
     found = set()
     for k in range(2, largest + 1):

@@ -42,7 +42,7 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.select._sample import Sample
-from coterie.select.choice import LEVEL, Choice
+from coterie.select.choice import LEVEL, Choice, evidence_for
 from coterie.select.criteria import against_members
 
 # logarithm of how many times as much the unexplained dependence must fall before k as after it
@@ -106,8 +106,14 @@ def choose_from_labels(
         notes += _of_groups(part, [group_of[name] for name in part.members], int(ks.max()))
     possible = ks[(ks >= 2) & (ks <= curve.max_k)]
 
-    def answer(recommended: int, supported: Sequence[int], p_value: float, reason: str) -> Choice:
-        return Choice(recommended, tuple(sorted(supported)), p_value, reason, tuple(notes))
+    def answer(
+        recommended: int,
+        supported: Sequence[int],
+        p_value: float,
+        reason: str,
+        kind: str = "classes",
+    ) -> Choice:
+        return Choice(recommended, evidence_for({kind: supported}), p_value, reason, tuple(notes))
 
     if not possible.size:
         return answer(1, (), np.nan, "No k above 1 can be reached, so there is nothing to choose.")
@@ -185,7 +191,7 @@ def choose_from_labels(
         )
     coarse = int(possible[np.nanargmax(curve.bends_at(possible))])
     supported = {best} | ({coarse} if crossing.p_value(coarse) <= LEVEL else set())
-    return answer(best, sorted(supported), p_value, f"The {words}.")
+    return answer(best, sorted(supported), p_value, f"The {words}.", "crossing")
 
 
 # ---------------------------------------------------------------------- latent classes

@@ -36,10 +36,11 @@ class Selection:
         Relative growth of the area under the CDF; the first entry is the area itself.
     recommended : int
         The number of clusters to take; 1 if there is no structure.
-    supported : tuple of int
-        Every number of clusters that there is evidence for, ascending. A coarse and a fine partition may
-        both be supported. From features, numbers may be supported although 1 is recommended:
-        partitions that replicate, but whose clusters run into each other.
+    evidence : dict of int to str
+        Every number of clusters that there is evidence for, ascending, and the kinds of evidence:
+        "borders", "replication", "likelihood" (from features), "classes" or "crossing" (from labels),
+        with commas between them. A coarse and a fine partition may both be supported. From features,
+        numbers may be supported although 1 is recommended, if clusters run into each other.
     p_value : float
         The probability of as much evidence without structure; NaN if it cannot be tested.
     reason : str
@@ -57,11 +58,16 @@ class Selection:
     cdf_grid: FloatArray
     delta_area: FloatArray
     recommended: int
-    supported: tuple[int, ...]
+    evidence: dict[int, str]
     p_value: float
     reason: str
     labels: NDArray[np.int32]
     notes: tuple[str, ...] = ()
+
+    @property
+    def supported(self) -> tuple[int, ...]:
+        """Every number of clusters that there is evidence for, ascending."""
+        return tuple(self.evidence)
 
     @property
     def structure(self) -> bool:
@@ -83,9 +89,9 @@ class Selection:
         raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
 
     def table(self) -> Table:
-        """One row per k: each criterion, whether k is supported, and whether it is recommended."""
+        """One row per k: each criterion, the kinds of evidence, and whether it is recommended."""
         columns: dict[str, Any] = {"k": self.ks, **self.criteria}
-        columns["supported"] = np.isin(self.ks, self.supported)
+        columns["evidence"] = [self.evidence.get(int(k), "") for k in self.ks]
         columns["recommended"] = self.ks == self.recommended
         return Table(columns)
 
@@ -96,6 +102,9 @@ class Selection:
             value = getattr(self, field.name)
             if field.name == "criteria":
                 record.update({f"criteria.{name}": array for name, array in value.items()})
+            elif field.name == "evidence":
+                # JSON has no numbers as keys
+                record[field.name] = {str(k): kinds for k, kinds in value.items()}
             else:
                 record[field.name] = list(value) if isinstance(value, tuple) else value
         # JSON has no NaN
@@ -115,8 +124,6 @@ class Selection:
         >>> Selection.from_record(selection.to_record()).recommended
         2
         """
-        # files of earlier versions lack these two
-        record = {"supported": [], "p_value": None, **record}
         wanted = [field.name for field in fields(cls) if field.name != "criteria"]
         absent = [name for name in wanted if name not in record]
         if absent:
@@ -134,7 +141,7 @@ class Selection:
         }
         _check_values(values)
         values["recommended"] = int(values["recommended"])
-        values["supported"] = tuple(int(k) for k in values["supported"])
+        values["evidence"] = {int(k): str(kinds) for k, kinds in values["evidence"].items()}
         values["p_value"] = float("nan" if values["p_value"] is None else values["p_value"])
         values["notes"] = tuple(values["notes"])
         return cls(**values)
@@ -142,7 +149,8 @@ class Selection:
     def headline(self) -> str:
         """The recommendation in a few words."""
         if not self.structure and self.supported:
-            return f"No separated clusters were found; {listed_ks(self.supported)} replicate"
+            verb = "is" if len(self.supported) == 1 else "are"
+            return f"No separated clusters were found; {listed_ks(self.supported)} {verb} supported"
         if not self.structure:
             return "No structure was found" if self.tested else "Structure could not be tested"
         others = [k for k in self.supported if k != self.recommended]
@@ -160,8 +168,7 @@ class Selection:
         for name, values in self.criteria.items():
             heading = CRITERIA[name].short if name in CRITERIA else name
             columns.append([heading, *map(_as_text, values)])
-        is_supported = np.isin(self.ks, self.supported)
-        return [*columns, ["supported", *("yes" if yes else "no" for yes in is_supported)]]
+        return [*columns, ["supported", *("yes" if k in self.evidence else "no" for k in self.ks)]]
 
     def __str__(self) -> str:
         wrapped = [line for text in self.sentences() for line in textwrap.wrap(text, WIDTH)]
@@ -208,6 +215,11 @@ def _check_values(values: Mapping[str, Any]) -> None:
         raise ValueError("labels of the selection must be whole numbers, one row per k")
     if not all(isinstance(text, str) for text in (values["reason"], *values["notes"])):
         raise ValueError("reason and notes of the selection must be text")
+    evidence = values["evidence"]
+    if not isinstance(evidence, Mapping) or not all(
+        str(k).isdecimal() and isinstance(kinds, str) for k, kinds in evidence.items()
+    ):
+        raise ValueError("evidence of the selection must be texts by number of clusters")
 
 
 def _as_text(value: float) -> str:
