@@ -115,8 +115,10 @@ def _choice(ks: IntArray, supported: Mapping[str, Sequence[int]], p_value: float
     )
     separated = supported["borders"]
     best = max((k for k in separated if k in ks), default=1)
+    # the reason names each further number once, with its strongest evidence
     others = {
-        kind: [k for k in evidence if k in found and k != best] for kind, found in supported.items()
+        kind: [k for k, kinds in evidence.items() if k != best and kinds.startswith(kind)]
+        for kind in supported
     }
     if best == 1:
         reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
