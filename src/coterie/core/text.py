@@ -112,9 +112,9 @@ def enumerated(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def quoted(names: Iterable[str], limit: int = 5) -> str:
-    """Names in quotes for a message."""
-    return listed([repr(name) for name in names], limit)
+def quoted(names: Iterable[str]) -> str:
+    """Names in quotes for a message; of many names, only the first few."""
+    return listed(map(repr, names), 5)
 
 
 def repeated(names: Iterable[str]) -> list[str]:

@@ -19,17 +19,14 @@ from coterie.core.errors import DataError, ParameterError
 from coterie.core.text import counted, noun_for
 
 
-def as_features(X: Any, names: NDArray[Any] | None = None) -> Any:
+def as_features(X: Any) -> Any:
     """A finite float matrix (dense, or CSR for sparse input), or an error that names the columns.
 
     Parameters
     ----------
     X : array, dataframe or sparse matrix, shape (n, d)
-    names : array of str, optional
-        Names of the columns for the error. By default those of a dataframe.
     """
-    if names is None and hasattr(X, "columns"):
-        names = np.array([str(column) for column in X.columns])
+    names = np.array([str(column) for column in X.columns]) if hasattr(X, "columns") else None
     with explained_errors(X):
         matrix = check_array(
             X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False

@@ -114,11 +114,6 @@ class Profile:
         """The table as a pandas DataFrame."""
         return self.table.to_pandas()
 
-    @property
-    def note(self) -> str:
-        """What the p-values cannot prove, in one line; empty if no column was used."""
-        return USED_NOTE if USED_NOTE in self.notes else ""
-
     @cached_property
     def rules(self) -> Table:
         """A short rule for each cluster, such as "proline > 755 and flavanoids > 2.2".

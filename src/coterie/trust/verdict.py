@@ -180,7 +180,6 @@ def expected_agreement(
     ensemble: Ensemble,
     solve: Solve,
     rng: np.random.Generator,
-    n_splits: int = N_SPLITS,
     groups: ArrayLike | None = None,
 ) -> float:
     """The ARI that two runs are expected to have, from partitions of some of the members.
@@ -195,8 +194,6 @@ def expected_agreement(
     solve : callable
         Maps an ensemble to a label per sample.
     rng : numpy Generator
-    n_splits : int
-        Number of times that the members are split.
     groups : array, shape (m,), optional
         The group of each member. A second run has as many members of each group, so both halves get
         half of each.
@@ -218,7 +215,7 @@ def expected_agreement(
     of_halves, of_most = [], []
     without: dict[int, NDArray[np.int64]] = {}
     try:
-        for _ in range(n_splits):
+        for _ in range(N_SPLITS):
             drawn = rng.permutation(part.n_members)
             # sorted by group, so that every second member makes a half with half of each group
             split = drawn[np.argsort(group_of[drawn], kind="stable")]
