@@ -113,7 +113,7 @@ def test_many_clusters_are_folded():
     labels = np.repeat(np.arange(70), 3)
     read, numbers = from_labels(labels, labels[:, None] + np.random.default_rng(0).random((210, 2)))
     assert len(numbers["clusters"]) == 60
-    assert "The other 52 clusters" in read
+    assert "The other 56 clusters" in read
     assert "The 60 largest of 70 clusters." in read
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 PAGE_BYTES = 3_000_000
 # rows of a table
 TABLE_ROWS = 300
-# clusters that are described in view; the others are folded
-MOST_TRAITS = 8
+# clusters that are described in view everywhere; up to MOST_TRAITS, the others are folded on a phone only
+FEW_TRAITS, MOST_TRAITS = 4, 12
 # the parts of the script share one scope, and run in this order
 SCRIPT = ("base", "matrix_and_map", "curves", "profile", "samples")
 
@@ -106,6 +106,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "by_weight": sentences.by_weight(reading),
         "captions": sentences.captions(reading),
         "profile": reading.profile,
+        "FEW_TRAITS": FEW_TRAITS,
         "MOST_TRAITS": MOST_TRAITS,
         "profile_notes": sentences.profile_notes(reading),
         "tracking_caption": sentences.tracking_caption,

@@ -87,7 +87,7 @@ window.addEventListener("afterprint", () => {
 
 // ------------------------------------------------------------------ sections that fold
 
-const folds = [...document.querySelectorAll("details.fold")];
+const folds = [...document.querySelectorAll("details.fold, details[data-folds]")];
 if (window.matchMedia("(max-width: 44rem)").matches) {
   for (const fold of folds) if ("folds" in fold.dataset) fold.open = false;
 }
