@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -89,13 +90,15 @@ def leave_out_members(app, what, name, obj, skip, options):
 
 
 def prepare(app, config):
-    """Name the attributes of a class so, not "Variables"; make the folder that ``html_extra_path`` names."""
+    """Name the attributes of a class so, not "Variables"; make and empty folders."""
     from sphinx.domains.python import PyObject
 
     for field in PyObject.doc_field_types:
         if field.name == "variable":
             field.label = "Attributes"
     (MADE / "site").mkdir(parents=True, exist_ok=True)
+    # pages of names that no longer exist
+    shutil.rmtree(HERE / "api", ignore_errors=True)
 
 
 def make_pictures_and_reports(app):

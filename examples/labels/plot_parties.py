@@ -56,7 +56,7 @@ figure, (left, right) = plt.subplots(
 left.boxplot([model.sample_confidence_[n_banks == k] for k in (1, 2, 3)])
 left.set(xlabel="banks that know the customer", ylabel="confidence", ylim=(0, 1))
 left.spines[["top", "right"]].set_visible(False)
-matrix(ensemble, labels=model.labels_, ax=right)
+matrix(model, ax=right)
 
 # %%
 # **Conclude:** the verdict is cautious, because three members are few. Missing labels are fine, as

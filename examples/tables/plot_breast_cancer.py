@@ -37,7 +37,7 @@ bars = left.bar(["least\ncertain", "2", "3", "4", "most\ncertain"], shares, colo
 left.bar_label(bars, fmt="%.0f %%", padding=3)
 left.set(ylabel="not the usual diagnosis", yticks=[])
 left.spines[["top", "right", "left"]].set_visible(False)
-confidence(model.sample_confidence_, labels=model.labels_, ax=right)
+confidence(model, ax=right)
 
 # %%
 # Which columns tell the two clusters apart?

@@ -40,7 +40,7 @@ embedding(X, model.labels_, model.sample_confidence_, name="consensus", ax=right
 # with hardly any point of the other ring.
 
 figure, ax = plt.subplots(figsize=(6.0, 5.0), layout="constrained")
-matrix(model.ensemble_, labels=model.labels_, ax=ax)
+matrix(model, ax=ax)
 
 # %%
 # **Conclude:** for clusters that are not round, let coterie choose the members, or set

@@ -29,7 +29,7 @@ embedding(plane, model.labels_, model.sample_confidence_, name="PCA of 4 feature
 # left has a border that members draw in different places.
 
 figure, ax = plt.subplots(figsize=(6.0, 3.6), layout="constrained")
-confidence(model.sample_confidence_, labels=model.labels_, ax=ax)
+confidence(model, ax=ax)
 
 # %%
 # The least certain flower. How large is its membership in each cluster, and why?

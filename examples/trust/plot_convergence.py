@@ -21,7 +21,7 @@ ensemble = kmeans_pool(iris.X, 20, n_clusters=(3, 12), random_state=0)
 model = SPCE(n_clusters=3, random_state=0).fit(ensemble)
 
 figure, ax = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
-convergence(model.history_, tol=model.tol, ax=ax)
+convergence(model, ax=ax)
 
 # %%
 # The learned matrix has three unconnected parts.
