@@ -120,46 +120,48 @@ def _choice(ks: IntArray, supported: Mapping[str, Sequence[int]], p_value: float
         kind: [k for k, kinds in evidence.items() if k != best and kinds.startswith(kind)]
         for kind in supported
     }
-    if best == 1:
-        reason = f"The data differ from a single cloud (p = {p_value:.2f}), but "
-        if separated:
-            reason += (
-                f"only partitions into {listed_ks(separated)} clusters have separated clusters."
-            )
-        else:
-            reason += (
-                "in every partition that was tried some clusters run into each other: a continuum, not "
-                "groups. Treat the data as one cluster."
-            )
-        if evidence:
-            reason += " If you need groups:"
-    else:
-        every = "Both" if best == 2 else f"All {best}"
-        reason = (
-            f"{every} clusters are separated: fewer samples lie at their borders than on both sides. "
-            f"In a single cloud this is improbable (p = {p_value:.2f})."
-        )
+    reason = _not_separated(separated, others) if best == 1 else _separated(best, others)
+    notes: tuple[str, ...] = ()
+    if best == ks.max() and best < max(separated):
+        notes = (f"k = {best} is the largest number compared, and larger ones are supported, too.",)
+    return Choice(best, evidence, p_value, reason.format(p=f"p = {p_value:.2f}"), notes)
+
+
+def _separated(best: int, others: Mapping[str, Sequence[int]]) -> str:
+    every = "Both" if best == 2 else f"All {best}"
+    reason = (
+        f"{every} clusters are separated: fewer samples lie at their borders than on both sides. In a "
+        "single cloud this is improbable ({p})."
+    )
     if others["borders"]:
         reason += (
             f" Partitions into {listed_ks(others['borders'])} clusters are separated, too; the finest "
             "one is recommended."
         )
-    if others["replication"]:
-        subject = "partitions" if best == 1 else "Partitions"
+    if weaker := sorted([*others["replication"], *others["likelihood"]]):
+        reason += f" For {listed_ks(weaker)} clusters there is weaker evidence: replication or likelihood."
+    return reason
+
+
+def _not_separated(separated: Sequence[int], others: Mapping[str, Sequence[int]]) -> str:
+    reason = "The data differ from a single cloud ({p}), but "
+    if separated:
+        reason += f"only partitions into {listed_ks(separated)} clusters have separated clusters."
+    else:
         reason += (
-            f" {subject} into {listed_ks(others['replication'])} clusters replicate, that is, they are "
-            "found again in other samples."
+            "in every partition that was tried some clusters run into each other: a continuum, not "
+            "groups. Treat the data as one cluster."
+        )
+    weaker = []
+    if others["replication"]:
+        ks = listed_ks(others["replication"])
+        weaker.append(
+            f"partitions into {ks} clusters replicate, that is, they are found again in other samples"
         )
     if others["likelihood"]:
-        subject = "mixtures" if best == 1 and not others["replication"] else "Mixtures"
-        reason += (
-            f" {subject} of {listed_ks(others['likelihood'])} normal distributions describe the samples "
-            "best."
-        )
-    notes: tuple[str, ...] = ()
-    if best == ks.max() and best < max(separated):
-        notes = (f"k = {best} is the largest number compared, and larger ones are supported, too.",)
-    return Choice(best, evidence, p_value, reason, notes)
+        ks = listed_ks(others["likelihood"])
+        weaker.append(f"mixtures of {ks} normal distributions describe the samples best")
+    return reason + (f" If you need groups: {'; '.join(weaker)}." if weaker else "")
 
 
 def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
