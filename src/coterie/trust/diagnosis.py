@@ -15,6 +15,7 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
+from coterie.core.text import counted
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.coassociation import share
 from coterie.evidence.contingency import member_agreements
@@ -303,8 +304,8 @@ def diagnose_clusters(ensemble: Ensemble, labels: Any) -> Table:
     - ``stability``: mean over members of the largest Jaccard index of one of their clusters with it.
     - ``nearest``: the cluster with the greatest mean co-association with it, -1 where there is only
       one.
-    - ``disagreeing``: the members whose largest Jaccard index is at most one half, because they split
-      the cluster or merge it with others; the worst first.
+    - ``disagreeing``: the members whose largest Jaccard index is at most one half, and how they see the
+      cluster: they split it, or merge it with another cluster. The worst come first.
 
     Where labels are missing, means of co-association run over the (member, pair) combinations in
     which the member labelled both samples, and Jaccard indices over the samples it labelled.
@@ -325,7 +326,7 @@ def diagnose_clusters(ensemble: Ensemble, labels: Any) -> Table:
     >>> table["cohesion"].tolist(), table["separation"].round(3).tolist()
     ([1.0, 1.0], [0.333, 0.333])
     >>> table["stability"].round(3).tolist(), table["disagreeing"].tolist()
-    ([0.833, 0.833], ['coarse', 'coarse'])
+    ([0.833, 0.833], ['merged with 1 by coarse', 'merged with 0 by coarse'])
     """
     return _cluster_table(ClusterVotes.of(ensemble, labels))
 
@@ -390,7 +391,7 @@ def _cohesion(
 
 
 def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
-    """Mean over members of the largest Jaccard index with each cluster; disagreeing members."""
+    """Mean over members of the largest Jaccard index with each cluster; how members disagree with it."""
     ensemble, labelled, c = votes.ensemble, votes.labelled, votes.n_clusters
     entries = votes.overlap.tocoo()
     base, cluster = entries.coords
@@ -398,17 +399,51 @@ def _stability(votes: ClusterVotes) -> tuple[NDArray[np.float64], list[str]]:
     union = ensemble.cluster_sizes[base] + labelled[member, cluster] - entries.data
     largest = np.zeros((ensemble.n_members, c))
     np.maximum.at(largest, (member, cluster), entries.data / union)
+    # the base cluster of each member that holds most of each cluster
+    covers = np.zeros((ensemble.n_members, c))
+    np.maximum.at(covers, (member, cluster), entries.data)
+    holds = np.full((ensemble.n_members, c), -1)
+    most = entries.data >= covers[member, cluster]
+    holds[member[most], cluster[most]] = base[most]
     weight = np.where(labelled > 0, ensemble.member_weight[:, None], 0.0)
     stability = share((weight * largest).sum(axis=0), weight.sum(axis=0), np.nan)
-    return stability, [_disagreeing(ensemble, largest[:, q], labelled[:, q] > 0) for q in range(c)]
+    against = (labelled > 0) & (largest <= LARGEST_JACCARD)
+    # a part of at most half of the cluster is what makes a split
+    splits = covers <= labelled / 2
+    return stability, [
+        _disagreeing(votes, q, largest[:, q], against[:, q], splits[:, q], holds[:, q])
+        for q in range(c)
+    ]
 
 
 def _disagreeing(
-    ensemble: Ensemble, largest: NDArray[np.float64], labelled: NDArray[np.bool_]
+    votes: ClusterVotes,
+    cluster: int,
+    largest: NDArray[np.float64],
+    against: NDArray[np.bool_],
+    splits: NDArray[np.bool_],
+    holds: NDArray[np.int64],
 ) -> str:
-    """The names of the members that split or merge a cluster, as text, the worst first."""
-    against = np.flatnonzero(labelled & (largest <= LARGEST_JACCARD))
-    against = against[np.argsort(largest[against], kind="stable")]
-    named = [ensemble.members[j] for j in against[:NAMED_MEMBERS].tolist()]
-    more = len(against) - len(named)
-    return ", ".join([*named, f"… ({more} more)"] if more else named)
+    """How members disagree with a cluster, and which: those that split it, and those that merge it."""
+    texts = []
+    apart = np.flatnonzero(against & splits)
+    if len(apart):
+        texts.append(f"split by {_named(votes.ensemble, apart, largest)}")
+    together: dict[int, list[int]] = {}
+    for j in np.flatnonzero(against & ~splits).tolist():
+        row = votes.overlap[[holds[j]]].toarray()[0]
+        row[cluster] = 0.0
+        together.setdefault(int(row.argmax()) if row.any() else -1, []).append(j)
+    for other, members in sorted(together.items(), key=lambda pair: -len(pair[1])):
+        by = _named(votes.ensemble, np.array(members), largest)
+        texts.append(f"merged with {other if other >= 0 else 'samples of no cluster'} by {by}")
+    return "; ".join(texts)
+
+
+def _named(ensemble: Ensemble, members: NDArray[np.int64], largest: NDArray[np.float64]) -> str:
+    """Members by name, the one that disagrees most first; of many, how many."""
+    worst = members[np.argsort(largest[members], kind="stable")]
+    names = [ensemble.members[j] for j in worst[:NAMED_MEMBERS].tolist()]
+    if len(worst) > len(names):
+        return f"{counted(len(worst), 'member')} ({', '.join([*names, '…'])})"
+    return ", ".join(names)
