@@ -55,7 +55,7 @@ def read(text):
     """How members disagree, and how many, as (way, count)."""
     for part in filter(None, text.split("; ")):
         way, by = part.split(" by ", 1)
-        many = re.match(r"(\d+) members \(", by)
+        many = re.match(r"(?:all )?(\d+) members\b", by)
         yield way, int(many[1]) if many else len(by.split(", "))
 
 
@@ -92,6 +92,8 @@ def test_members_that_split_or_merge_are_named():
     ]
     many = Ensemble.from_members([truth, *[split] * 5], ["good", *"abcde"])
     assert diagnose_clusters(many, truth)["disagreeing"][2] == "split by 5 members (a, b, c, …)"
+    alone = Ensemble.from_members([split] * 2, ["a", "b"])
+    assert diagnose_clusters(alone, truth)["disagreeing"][2] == "split by all 2 members"
     assert table["nearest"].tolist()[:2] == [1, 0]
     assert table["stability"].tolist() == pytest.approx([3.5 / 4, 3.5 / 4, 3.25 / 4])
 

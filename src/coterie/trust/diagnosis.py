@@ -441,9 +441,11 @@ def _disagreeing(
 
 
 def _named(ensemble: Ensemble, members: NDArray[np.int64], largest: NDArray[np.float64]) -> str:
-    """Members by name, the one that disagrees most first; of many, how many."""
+    """Members by name, the one that disagrees most first; of many, how many, too."""
     worst = members[np.argsort(largest[members], kind="stable")]
     names = [ensemble.members[j] for j in worst[:NAMED_MEMBERS].tolist()]
+    if len(worst) == ensemble.n_members > 1:
+        return f"all {len(worst)} members"
     if len(worst) > len(names):
         return f"{counted(len(worst), 'member')} ({', '.join([*names, '…'])})"
     return ", ".join(names)
