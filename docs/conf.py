@@ -33,6 +33,8 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"single_cell\.py",
     "download_all_examples": False,
     "remove_config_comments": True,
+    # pictures are shown, so the name of their Axes is not
+    "ignore_repr_types": r"matplotlib\.",
     "show_memory": False,
     "min_reported_time": 1_000,
     # nothing of one example may reach the next
