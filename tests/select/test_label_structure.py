@@ -7,17 +7,18 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.stats import chi2_contingency
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble
 from coterie.select.label_structure import (
     MAX_ROWS,
-    Labels,
     Nesting,
-    _hierarchy,
     choose_from_labels,
-    dependence_inside,
+    n_label_steps,
     permutation_p,
 )
+from coterie.select.latent_classes import Curve, LatentClasses, dependence_inside
+from coterie.select.line_crossing import _hierarchy
 
 KS = np.arange(2, 11)
 
@@ -217,7 +218,7 @@ def test_dependence_is_a_sum_of_chi_squares():
         [np.flatnonzero(ensemble.inverse == i)[0] for i in range(ensemble.n_microclusters)]
     )
     given = classes[first]
-    value, expected = dependence_inside(Labels.of(ensemble), given, 2)
+    value, expected = dependence_inside(ensemble, given)
     rows = given[ensemble.inverse]
     chi_squares, means = 0.0, 0.0
     for c in range(2):
@@ -236,9 +237,7 @@ def test_dependence_is_a_sum_of_chi_squares():
 
 def test_p_values_of_independent_labels_are_uniform():
     rng = np.random.default_rng(14)
-    values = [
-        permutation_p(Ensemble.from_labels(rng.integers(3, size=(40, 5))), rng) for _ in range(100)
-    ]
+    values = [permutation_p(rng.integers(3, size=(40, 5), dtype=np.int32), rng) for _ in range(100)]
     # four standard errors
     assert np.mean(values) == pytest.approx(0.5, abs=4 * 0.29 / 10)
     assert np.mean(np.array(values) <= 0.2) == pytest.approx(0.2, abs=4 * 0.4 / 10)
@@ -249,8 +248,7 @@ def test_nesting_of_members():
     coarse, other = fine // 2, np.tile([0, 1], 12)
     copy = np.array([2, 0, 1])[coarse]
     copy[0] = -1
-    labels = Labels.of(Ensemble.from_labels(np.column_stack([coarse, copy, fine, other])))
-    nesting = Nesting.of(labels)
+    nesting = Nesting.of(Ensemble.from_labels(np.column_stack([coarse, copy, fine, other])))
     assert sorted(map(sorted, nesting.copies)) == [[0, 1], [2], [3]]
     assert sorted(map(sorted, nesting.chains)) == [[0, 2], [3]]
 
@@ -261,3 +259,28 @@ def test_hierarchies_on_a_line_are_nested():
     assert [len(np.unique(cells)) for cells in partitions] == [2, 3, 7]
     for coarse, fine in pairwise(partitions):
         assert len({*zip(coarse, fine, strict=True)}) == len(np.unique(fine))
+
+
+def test_latent_classes_of_raters():
+    rng = np.random.default_rng(17)
+    classes = np.repeat(np.arange(3), 50)
+    ensemble = Ensemble.from_labels(raters(rng, classes, 0.8, 12))
+    curve = Curve.of(ensemble, 4)
+    assert np.argmax(curve.bends[:3]) == 1
+    found = curve.fits[2].classes[ensemble.inverse]
+    assert adjusted_rand_score(classes, found) > 0.95
+    criteria = [fit.information_criterion(ensemble) for fit in curve.fits]
+    assert np.argmin(criteria) == 2
+    # more EM steps from the same classes change nothing but the convergence
+    again = LatentClasses.fit(ensemble, curve.fits[2].classes, 3)
+    assert again.log_likelihood >= curve.fits[2].log_likelihood * (1 + 1e-4)
+
+
+def test_steps_are_not_more_than_announced():
+    rng = np.random.default_rng(19)
+    blobs = 5.0 * rng.normal(size=(4, 2))[rng.integers(4, size=200)] + rng.normal(size=(200, 2))
+    independent = rng.integers(3, size=(120, 8))
+    for labels in (kmeans(rng, blobs, rng.integers(2, 12, 20)), independent):
+        taken = []
+        choose(labels, groups=["a", "b"] * (labels.shape[1] // 2), step=taken.append)
+        assert 0 < sum(taken) <= n_label_steps(2)

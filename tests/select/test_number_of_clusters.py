@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_wine, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from coterie import ConsensusClustering, Ensemble
+from coterie import ConsensusClustering, Ensemble, ParameterError
 from coterie.cli import main
 from coterie.generate import kmeans_pool
 from coterie.select import compare, select_k
@@ -268,6 +268,93 @@ def test_modalities_that_complement_each_other():
         "The members of first alone support k = 2.",
         "The members of second alone support k = 2.",
     )
+
+
+def two_modalities(missing=0.0):
+    """k-means members that tell 0 | 1 | 23 apart, and others that tell 01 | 2 | 3."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 60)
+    centres = np.array([[0, 0], [9, 0], [4, 8]])
+    views = []
+    for view in (np.array([0, 1, 2, 2])[y], np.array([0, 0, 1, 2])[y]):
+        X = centres[view] + rng.normal(size=(240, 2))
+        pool = kmeans_pool(X, 20, (2, 11), random_state=0)
+        views.append(pool.expand(pool.labels))
+    views[1][rng.random(240) < missing] = -1
+    return np.hstack(views), ["rna"] * 20 + ["protein"] * 20
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.25, 0.5])
+def test_cells_of_two_modalities_intersect_in_four_clusters(missing):
+    labels, groups = two_modalities(missing)
+    found = select_k(Ensemble.from_labels(labels), groups=groups, resamples=2, random_state=0)
+    assert found.recommended == 4
+    assert found.p_value < 0.05
+    assert "alone they support 3, 3, and these intersect in 4 clusters" in found.reason
+
+
+def test_groups_that_see_the_same_clusters_do_not_split_them():
+    labels, _ = raters(16, 0.8, 4)
+    ensemble = Ensemble.from_labels(labels)
+    found = select_k(ensemble, groups=["a", "b"] * 8, resamples=2, random_state=0)
+    assert found.recommended == 4
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.25])
+def test_function_command_and_dask_give_the_same_answer_with_groups(
+    missing, tmp_path, monkeypatch, capsys
+):
+    pd = pytest.importorskip("pandas")
+    da = pytest.importorskip("dask.array")
+    pytest.importorskip("pyarrow")
+    from coterie.scale import ensemble_from_dask
+
+    monkeypatch.chdir(tmp_path)
+    labels, groups = two_modalities(missing)
+    names = [f"{group}_{j}" for j, group in enumerate(groups)]
+    ensemble = Ensemble.from_labels(labels, names=names)
+    expected = answer(select_k(ensemble, groups=groups, random_state=0))
+    assert expected[0] == 4
+    lazy = ensemble_from_dask(da.from_array(labels, chunks=(100, 40)))
+    assert answer(select_k(lazy, groups=groups, random_state=0)) == expected
+    frame = pd.DataFrame(labels, columns=names)
+    frame.to_csv("labels.csv", index=False)
+    frame.to_parquet("labels.parquet", row_group_size=100)
+    for command in (
+        ["select", "labels.csv", "--labels"],
+        ["select", "labels.parquet", "--labels", "--workers", "0"],
+        ["combine", "labels.csv", "-k", "auto"],
+    ):
+        assert main([*command, "--groups", "rna", "protein", "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        facts = facts.get("selection", facts)
+        assert (facts["recommended"], tuple(facts["supported"]), facts["p_value"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["select", "labels.csv", "--labels", "--groups", "rna"], "begins with none of 'rna'"),
+        (
+            ["select", "labels.csv", "--labels", "--groups", "", "dna"],
+            "no clustering is in the group",
+        ),
+        (["select", "labels.csv", "--groups", "rna"], "use it with --labels"),
+        (["combine", "labels.csv", "-k", "2", "--groups", "rna"], "use it with -k auto"),
+    ],
+)
+def test_groups_that_cannot_be_used(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ["rna_1,rna_2,protein", *["0,0,0", "1,1,1", "1,0,1"] * 5]
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_one_group_per_member():
+    labels, _ = raters(6, 0.9, 3)
+    with pytest.raises(ParameterError, match="groups has length 5"):
+        select_k(Ensemble.from_labels(labels), groups=list("aabbb"))
 
 
 @pytest.mark.parametrize("method", ["average", "ward"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -312,7 +312,10 @@ def chosen_k(
 ) -> Selection | None:
     """The choice of k if a range was given, else None."""
     ks = arguments.clusters
+    prefixes = arguments.groups if "groups" in arguments else None
     if ks is None or isinstance(ks, int):
+        if prefixes is not None:
+            raise UsageError("--groups helps to choose the number of clusters; use it with -k auto")
         return None
     from coterie.consensus import CHOOSING, CHOOSING_MEMBERS
     from coterie.select import select_k
@@ -325,12 +328,32 @@ def chosen_k(
     return select_k(
         data,
         k=ks,
+        groups=None if prefixes is None else _groups(data.members, prefixes),
         solver=solver,
         n_members=max(CHOOSING_MEMBERS, arguments.members if "members" in arguments else 0),
         callback=stages.reach,
         random_state=arguments.seed,
         n_jobs=arguments.jobs if "jobs" in arguments else None,
     )
+
+
+def _groups(members: Sequence[str], prefixes: Sequence[str]) -> list[str]:
+    """The group of each member: the longest of the prefixes that its name begins with."""
+    groups = []
+    for name in members:
+        fitting = [prefix for prefix in prefixes if name.startswith(prefix)]
+        if not fitting:
+            raise UsageError(
+                f"--groups: the name of clustering {name!r} begins with none of "
+                f"{listed(map(repr, prefixes))}; name a beginning for each clustering"
+            )
+        groups.append(max(fitting, key=len))
+    for prefix in prefixes:
+        if prefix not in groups:
+            raise UsageError(
+                f"--groups: no clustering is in the group {prefix!r} (clusterings: {listed(members, 5)})"
+            )
+    return groups
 
 
 def _follow_passes(solver: LabelConsensus, stages: Stages) -> None:

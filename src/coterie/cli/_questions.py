@@ -73,6 +73,8 @@ def check_select(arguments: argparse.Namespace) -> None:
         refuse_overwriting("-o", arguments.output, files)
     if not arguments.labels and len(files) > 1:
         raise UsageError("several files are read only with --labels; features come in one file")
+    if not arguments.labels and arguments.groups is not None:
+        raise UsageError("--groups names groups of clusterings; use it with --labels")
 
 
 def show_selection(

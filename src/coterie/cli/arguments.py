@@ -222,6 +222,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--columns": COLUMN_NAMES | {"help": "columns to cluster by (default: all useful ones)"},
     "--drop": COLUMN_NAMES | {"default": [], "help": "columns to leave out"},
     "--truth": {"metavar": "COL", "help": "column of known classes to compare with"},
+    "--groups": {
+        "nargs": "+",
+        "action": "extend",
+        "metavar": "NAME",
+        "help": "groups of clusterings that saw different kinds of data, for the choice of the number "
+        "of clusters: the beginnings of their names, such as rna protein. The names are those of the "
+        "columns, or FILE.COLUMN for several files",
+    },
     "--jobs": {
         "type": jobs,
         "metavar": "N",
@@ -330,7 +338,7 @@ COMMANDS = {
         "combine clusterings that you already have",
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by a column of ids.",
-        ("files", *SOLVER, "--id", "--label", "--truth", "--transpose"),
+        ("files", *SOLVER, "--groups", "--id", "--label", "--truth", "--transpose"),
         {
             "files": FILES
             | {
@@ -360,7 +368,8 @@ COMMANDS = {
         "Recommend the number of clusters that the data support, or say that there is no structure. "
         "A table shows several criteria for each number.",
         (
-            *("files", "--labels", "-k --clusters", "--id", "--columns", "--drop", "--scale"),
+            *("files", "--labels", "--groups", "-k --clusters", "--id", "--columns", "--drop"),
+            "--scale",
             *("--categories", "--impute", "--members", "--transpose"),
             *("-o --output", "--seed", "--jobs", "--json"),
         ),

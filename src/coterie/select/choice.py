@@ -15,6 +15,7 @@ KINDS = {
     "likelihood": "a Gaussian mixture describes the samples best",
     "classes": "latent classes explain why the members agree",
     "crossing": "hardly any member's cluster reaches across the partition",
+    "intersections": "groups of members see different clusters, which intersect",
 }
 
 

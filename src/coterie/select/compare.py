@@ -25,6 +25,7 @@ from coterie.core.params import (
     nearest,
 )
 from coterie.core.random import RandomState, child_seeds, generator
+from coterie.core.text import counted
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.generate.columns import is_table
@@ -35,8 +36,8 @@ from coterie.numerics.partitions import clusters_by_first_appearance
 from coterie.select._sample import Sample, n_counted
 from coterie.select.choice import Choice, Steps
 from coterie.select.criteria import CRITERIA, GRID, Cuts
-from coterie.select.feature_structure import choose_from_features, n_steps
-from coterie.select.label_structure import choose_from_labels
+from coterie.select.feature_structure import choose_from_features, n_feature_steps
+from coterie.select.label_structure import choose_from_labels, n_label_steps
 from coterie.select.selection import Selection
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import configured, solver_of
@@ -96,7 +97,8 @@ def select_k(
         the data support more than 10 clusters.
     groups : sequence, optional
         For an ensemble: the group of each member, such as the kind of data that it was made from. What
-        each group supports alone is added to ``notes``.
+        each group supports alone is added to ``notes``. Groups may see different clusters; then the
+        number of their intersections is recommended.
     solver : solver, name of a method or None, default None
         Makes the partitions in ``labels``, with one fit per k on all samples; crossing and ANMI are
         measured on them. If it does not converge at the recommended k, ``notes`` says so. None cuts
@@ -146,8 +148,14 @@ def select_k(
     if isinstance(ensemble_or_X, Ensemble):
         ks = checked_ks(k, n_counted(ensemble_or_X))
         top = MAX_DEFAULT_K if _is_auto(k) else 0
-        total = plan.n_steps(ensemble_or_X.n_members) + (0 if solver is None else len(ks))
-        steps = Steps(callback, total)
+        n_members = ensemble_or_X.n_members
+        if groups is not None and len(groups) != n_members:
+            raise ParameterError(
+                f"select_k: groups has length {len(groups)}, but the ensemble has "
+                f"{counted(n_members, 'member')}; give one group per member"
+            )
+        total = n_label_steps(_n_groups(groups)) + plan.n_steps(n_members)
+        steps = Steps(callback, total + (0 if solver is None else len(ks)))
         return select(ensemble_or_X, ks, plan, rng, steps, groups=groups, top=top, solver=solver)
     if groups is not None:
         raise ParameterError("select_k: groups is given with features; it needs an Ensemble")
@@ -169,7 +177,7 @@ def select_k(
 
 def planned(X: Any, k: Any, n_members: int, plan: Plan, callback: Progress | None) -> Steps:
     """The steps of a choice from features: the choice, the members for the criteria, and the criteria."""
-    choosing = n_steps(X.shape[0], _ks_tried(X, k))
+    choosing = n_feature_steps(X.shape[0], _ks_tried(X, k))
     return Steps(callback, choosing + n_members + plan.n_steps(n_members))
 
 
@@ -185,7 +193,7 @@ def choose(X: Any, k: Any, steps: Steps) -> tuple[Choice, IntArray]:
     """
     ks = checked_ks(k, X.shape[0])
     wanted = _ks_tried(X, k)
-    end = steps.n_done + n_steps(X.shape[0], wanted)
+    end = steps.n_done + n_feature_steps(X.shape[0], wanted)
     choice = choose_from_features(X, wanted, steps.take)
     steps.take(end - steps.n_done)
     if choice.recommended > ks.max():
@@ -316,8 +324,12 @@ def select(
     if choice is None:
         most = int(ensemble.n_clusters_per_member.max(initial=0))
         more = np.arange(ks.max() + 1, min(top, most, ensemble.n_microclusters) + 1)
-        choice = choose_from_labels(ensemble, np.concatenate([ks, more]), rng, groups=groups)
+        end = steps.n_done + n_label_steps(_n_groups(groups))
+        tried = np.concatenate([ks, more])
+        choice = choose_from_labels(ensemble, tried, rng, groups=groups, step=steps.take)
+        steps.take(end - steps.n_done)
         if choice.recommended > ks.max():
+            steps.total += 0 if solver is None else choice.recommended - 1 - len(ks)
             ks = np.arange(2, choice.recommended + 1)
     sample = Sample.of(ensemble, rng, MAX_ROWS)
     partial = sample.ensemble is not ensemble
@@ -362,6 +374,10 @@ def select(
         ).astype(np.int32),
         notes=(*choice.notes, *notes),
     )
+
+
+def _n_groups(groups: Sequence[Any] | None) -> int:
+    return 0 if groups is None else len(set(map(str, groups)))
 
 
 def _is_auto(k: Any) -> bool:

@@ -54,7 +54,7 @@ MORE_SPLITS = 5
 CLOUD_STEPS, SPLIT_STEPS = 2, 8
 
 
-def n_steps(n: int, ks: IntArray) -> int:
+def n_feature_steps(n: int, ks: IntArray) -> int:
     """Number of steps of the choice for n samples; fewer are done if there is no structure."""
     partitions = max(0, _largest_tried(min(n, MAX_ROWS), int(ks.max())) - 1)
     return CLOUD_STEPS * N_CLOUDS + SPLIT_STEPS * N_SPLITS + partitions
@@ -70,7 +70,7 @@ def choose_from_features(
     X : array or sparse matrix, shape (n, d)
     ks : ndarray of int
     step : callable, optional
-        Called with the number of steps done since the last call; at most :func:`n_steps` in all.
+        Called with the number of steps done since the last call; at most :func:`n_feature_steps` in all.
 
     Examples
     --------
