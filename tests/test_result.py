@@ -206,7 +206,8 @@ def test_a_loaded_result_answers_every_question(tmp_path):
     assert result.diagnose_samples() == loaded.diagnose_samples()
     assert str(result.explain("ćy")) == str(loaded.explain("ćy"))
     assert np.allclose(loaded.diagnose_samples()["confidence"], loaded.sample_confidence)
-    assert loaded.diagnose_members()["member"].tolist() == ["a", "β", "c"]
+    assert result.judge_members() == loaded.judge_members()
+    assert loaded.diagnose_members()["member"].tolist() == ["β", "c", "a"]
     assert repr(loaded) == repr(result)
 
 

@@ -50,10 +50,10 @@ figure, ax = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
 plot.members(ensemble, ax=ax)
 
 # %%
-# Ranked by their agreement with the consensus:
+# Which of them to use? The table ranks them by their ARI with the consensus.
 
-agreement = ten.diagnose_members().to_pandas()
-print(agreement.sort_values("agreement", ascending=False).iloc[:, :6].to_string(index=False))
+print(ten.judge_members())
+print(ten.diagnose_members())
 
 # %%
 # **Conclude:** keep all resolutions. The consensus says what they have in common, the table says

@@ -101,3 +101,16 @@ def agreement(one, other):
         normalized_mutual_info_score(one[both], other[both]),
         adjusted_rand_score(one[both], other[both]),
     )
+
+
+def pairs_kept(one, other):
+    """Of the pairs that one member puts together, the share that the other puts together, beyond chance."""
+    both = np.flatnonzero((one >= 0) & (other >= 0))
+    pairs = [(i, q) for i in both for q in both if i < q]
+    together = [(i, q) for i, q in pairs if one[i] == one[q]]
+    if not together:
+        return np.nan
+    chance = np.mean([other[i] == other[q] for i, q in pairs])
+    if chance == 1:
+        return np.nan
+    return (np.mean([other[i] == other[q] for i, q in together]) - chance) / (1 - chance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -48,14 +49,38 @@ def contingency_by_members(ensemble: Ensemble) -> Iterator[tuple[slice, sparse.c
         yield slice(offsets[first], offsets[last]), _of_members(ensemble, first, last)
 
 
-def member_agreements(ensemble: Ensemble) -> FloatArray:
-    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time.
+class MemberComparison(NamedTuple):
+    """How every two members compare over the samples that both label, m x m each.
 
-    NaN where two members have no sample in common; the diagonal is 1.
+    Attributes
+    ----------
+    agreement : ndarray
+        NMI; NaN where two members have no sample in common. The diagonal is 1.
+    kept : ndarray
+        ``kept[i, j]``: of the pairs of samples that member i puts together, the share that member j
+        puts together, too, beyond chance (the adjusted Wallace coefficient). It is 1 if no cluster
+        of i crosses a border of j, and 0 on average if i and j are independent. NaN where one of them
+        says nothing: i has no pair together, or j has all together.
+    """
+
+    agreement: FloatArray
+    kept: FloatArray
+
+
+def compare_members(ensemble: Ensemble) -> MemberComparison:
+    """Compare every two members, in O(N m^2) time.
+
+    Examples
+    --------
+    >>> from coterie import Ensemble
+    >>> from coterie.evidence.contingency import compare_members
+    >>> fine, coarse = [0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1]
+    >>> compare_members(Ensemble.from_members([fine, coarse])).kept.round(2).tolist()
+    [[1.0, 1.0], [0.29, 1.0]]
     """
     m, k = ensemble.n_members, ensemble.n_base_clusters
     member, width = ensemble.member_of_cluster, int(ensemble.n_clusters_per_member.max())
-    agreement = np.empty((m, m))
+    agreement, kept = np.empty((2, m, m))
     for rows, table in contingency_by_members(ensemble):
         entries = table.tocoo()
         row, column = (index.astype(np.int64) for index in entries.coords)
@@ -67,11 +92,20 @@ def member_agreements(ensemble: Ensemble) -> FloatArray:
         tables = sparse.coo_array((entries.data, (in_table, column)), shape=(count * m * width, k))
         overlaps = Overlaps.of_tables(tables, np.arange(count * m + 1) * width)
         agreement[first : first + count] = overlaps.nmi().reshape(count, m)
+        kept[first : first + count] = overlaps.pairs_kept().reshape(count, m)
     # make both triangles equal to the last digit
     agreement = np.triu(agreement, 1)
     agreement += agreement.T
     np.fill_diagonal(agreement, 1.0)
-    return agreement
+    return MemberComparison(agreement, kept)
+
+
+def member_agreements(ensemble: Ensemble) -> FloatArray:
+    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time.
+
+    NaN where two members have no sample in common; the diagonal is 1.
+    """
+    return compare_members(ensemble).agreement
 
 
 def _of_members(ensemble: Ensemble, first: int, last: int) -> sparse.csr_array:

@@ -202,6 +202,21 @@ class Overlaps:
         np.divide(both - expected, room, out=values, where=defined)
         return np.where(self.totals > 0, values, np.nan)
 
+    def pairs_kept(self) -> FloatArray:
+        """Of the pairs that the first partition of each table puts together, the share that the second
+        puts together, too, adjusted for chance (the adjusted Wallace coefficient).
+
+        It is 1 if each cluster of the first lies in one cluster of the second, and 0 on average for
+        independent partitions. NaN if the first has no pair together or the second has all together.
+        """
+        both, rows, columns, everything = self.pairs()
+        possible = everything > 0
+        expected = rows * np.divide(columns, everything, out=np.zeros_like(rows), where=possible)
+        room = rows - expected
+        values = np.full(self.n_tables, np.nan)
+        np.divide(both - expected, room, out=values, where=possible & (room > NO_ROOM * everything))
+        return values
+
     def _sums(self, terms: FloatArray, table: IntArray) -> FloatArray:
         return np.bincount(table, terms, self.n_tables).astype(np.float64)
 

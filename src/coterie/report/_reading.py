@@ -184,7 +184,8 @@ class Reading:
         """Members in an order that puts similar ones side by side, and the NMI of each pair."""
         weight = self.result.member_weights
         kept = np.sort(np.argsort(-weight, kind="stable")[:AGREEMENT_MEMBERS])
-        values = np.nan_to_num(self.result.cluster_votes.member_agreement[np.ix_(kept, kept)])
+        agreement = self.result.cluster_votes.member_comparison.agreement
+        values = np.nan_to_num(agreement[np.ix_(kept, kept)])
         order = similarity_order(values, np.ones(len(kept)))
         return kept[order], values[np.ix_(order, order)]
 

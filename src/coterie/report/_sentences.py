@@ -147,11 +147,11 @@ def notes(reading: Reading) -> list[str]:
         )
     if reading.ensemble.n_members == 1:
         sentences.append("There is only one member, so agreement cannot be assessed.")
-    outliers = int(np.count_nonzero(reading.members["outlier"]))
-    if outliers:
+    apart = int(np.count_nonzero(reading.members["apart"]))
+    if apart:
         sentences.append(
-            f"{counted(outliers, 'member')} {'agrees' if outliers == 1 else 'agree'} far less "
-            "with the result than the median member; see the table of members."
+            f"{counted(apart, 'member')} {'stands' if apart == 1 else 'stand'} apart from the others; "
+            "see the table of members."
         )
     # warnings of the run may repeat these sentences, after the name of a function
     return sentences + [

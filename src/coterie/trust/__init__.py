@@ -8,12 +8,16 @@ from coterie.core.errors import SampleError
 from coterie.trust.diagnosis import (
     DiagnosisMixin,
     diagnose_clusters,
-    diagnose_members,
     diagnose_samples,
-    member_agreement,
     soft_labels,
 )
 from coterie.trust.explanation import Explanation, explain
+from coterie.trust.members import (
+    MemberVerdict,
+    diagnose_members,
+    judge_members,
+    member_agreement,
+)
 from coterie.trust.verdict import Verdict
 from coterie.trust.votes import ClusterVotes
 
@@ -21,12 +25,14 @@ __all__ = [
     "ClusterVotes",
     "DiagnosisMixin",
     "Explanation",
+    "MemberVerdict",
     "SampleError",
     "Verdict",
     "diagnose_clusters",
     "diagnose_members",
     "diagnose_samples",
     "explain",
+    "judge_members",
     "member_agreement",
     "soft_labels",
 ]

@@ -9,27 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import require
-from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.core.text import counted
-from coterie.ensemble import Ensemble, require_ensemble
+from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import share
-from coterie.evidence.contingency import member_agreements
-from coterie.numerics.partitions import Overlaps
 from coterie.trust.explanation import Explanation, explanation
+from coterie.trust.members import MemberVerdict, member_table
 from coterie.trust.parties import TESTED_LINKS, find_parties
 from coterie.trust.votes import ClusterVotes
 
-# an outlier agrees less than the median member by this many scaled median absolute deviations,
-# and by at least this much
-OUTLIER_DEVIATIONS = 3.0
-OUTLIER_GAP = 0.1
-# standard deviation of a normal distribution over its median absolute deviation
-DEVIATION_SCALE = 1.4826
 # a member disagrees with a cluster if none of its base clusters has a larger Jaccard index with it
 LARGEST_JACCARD = 0.5
 # number of disagreeing members that are named; the others are counted
@@ -59,8 +51,15 @@ class DiagnosisMixin:
         return _sample_table(self._diagnosed()[0])
 
     def diagnose_members(self) -> Table:
-        """Agreement of each member; see :func:`coterie.trust.diagnose_members`."""
-        return _member_table(*self._diagnosed())
+        """Each member beside the consensus and the others; see :func:`coterie.trust.diagnose_members`."""
+        return member_table(*self._diagnosed())
+
+    def judge_members(self) -> MemberVerdict:
+        """The nearest member, those that stand apart, the supported resolution.
+
+        See :func:`coterie.trust.judge_members`.
+        """
+        return MemberVerdict.of(self.diagnose_members())
 
     def diagnose_clusters(self) -> Table:
         """Cohesion and stability of each cluster; see :func:`coterie.trust.diagnose_clusters`."""
@@ -173,118 +172,6 @@ def _sample_table(votes: ClusterVotes) -> Table:
             "attachment": ensemble.expand(votes.attachment),
         }
     )
-
-
-# ---------------------------------------------------------------------- members
-
-
-def diagnose_members(
-    ensemble: Ensemble, labels: Any, member_weights: ArrayLike | None = None
-) -> Table:
-    """Agreement of each member with the consensus and with the other members.
-
-    The table has one row per member and these columns:
-
-    - ``member``: its name.
-    - ``clusters``: its number of clusters.
-    - ``labelled``: share of the samples that it labelled.
-    - ``weight``: its influence on the consensus; all weights sum to one.
-    - ``agreement``, ``ari``: NMI (arithmetic mean) and adjusted Rand index with the consensus, over
-      the samples that it labelled.
-    - ``redundancy``, ``most_like``: its greatest NMI with another member, and that member; NaN and
-      None where it shares no sample with any other.
-    - ``outlier``: whether its agreement is below the median of all members by more than three scaled
-      median absolute deviations, and by more than 0.1. Never true with fewer than three members.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    labels : array of int, shape (n,)
-        A partition of the samples, such as a solver's ``labels_``.
-    member_weights : array, shape (m,), optional
-        Influence of each member, by default the ensemble's ``member_weight``; scaled to sum to one.
-
-    Examples
-    --------
-    >>> from coterie import Ensemble
-    >>> from coterie.trust import diagnose_members
-    >>> ensemble = Ensemble.from_labels(
-    ...     {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [1, 1, 0, 0], "odd": [0, 1, 0, 1]})
-    >>> table = diagnose_members(ensemble, [0, 0, 1, 1])
-    >>> table["agreement"].tolist(), table["outlier"].tolist()
-    ([1.0, 1.0, 1.0, 0.0], [False, False, False, True])
-    >>> table["most_like"].tolist()
-    ['b', 'a', 'a', 'a']
-    """
-    votes = ClusterVotes.of(ensemble, labels)
-    if member_weights is None:
-        return _member_table(votes, ensemble.member_weight)
-    return _member_table(votes, as_numbers("member_weights", member_weights))
-
-
-def _member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
-    ensemble = votes.ensemble
-    if weight.shape != (ensemble.n_members,):
-        raise ValueError(
-            f"member_weights must hold one number per member ({ensemble.n_members}), but has shape "
-            f"{weight.shape}"
-        )
-    total = weight.sum()
-    if not ((weight >= 0).all() and 0 < total < np.inf):
-        raise ValueError(f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}")
-    overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
-    nmi = overlaps.nmi()
-    redundancy, like = _most_like(votes.member_agreement)
-    return Table(
-        {
-            "member": np.array(ensemble.members),
-            "clusters": ensemble.n_clusters_per_member,
-            "labelled": ensemble.sizes @ ensemble.observed / ensemble.sizes.sum(),
-            "weight": weight / total,
-            "agreement": nmi,
-            "ari": overlaps.ari(),
-            "redundancy": redundancy,
-            "most_like": [None if j < 0 else ensemble.members[j] for j in like.tolist()],
-            "outlier": outliers(nmi),
-        }
-    )
-
-
-def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
-    """NMI of every pair of members over the samples that both labelled, m x m.
-
-    NaN where two members have no sample in common; the diagonal is 1.
-
-    Examples
-    --------
-    >>> from coterie import Ensemble
-    >>> from coterie.trust import member_agreement
-    >>> member_agreement(Ensemble.from_labels([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]])).tolist()
-    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    require_ensemble(ensemble)
-    return member_agreements(ensemble)
-
-
-def outliers(agreement: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each member agrees with the consensus far less than the others."""
-    if len(agreement) < 3:
-        return np.zeros(len(agreement), dtype=np.bool_)
-    middle = np.median(agreement)
-    spread = DEVIATION_SCALE * np.median(np.abs(agreement - middle))
-    return middle - agreement > max(OUTLIER_DEVIATIONS * spread, OUTLIER_GAP)
-
-
-def _most_like(
-    agreement: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Greatest agreement of each member with another, and that member; NaN and -1 if there is none."""
-    others = np.where(np.isnan(agreement), -1.0, agreement)
-    np.fill_diagonal(others, -1.0)
-    like = others.argmax(axis=1)
-    greatest = others[np.arange(len(others)), like]
-    comparable = greatest >= 0
-    return np.where(comparable, greatest, np.nan), np.where(comparable, like, -1)
 
 
 # ---------------------------------------------------------------------- clusters

@@ -14,7 +14,7 @@ from scipy import sparse
 from coterie.core.budget import require
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import MemberComparison, compare_members
 from coterie.numerics.medians import weighted_median
 
 # memberships per block, which bounds the memory of a pass over all microclusters
@@ -184,9 +184,9 @@ class ClusterVotes:
         return sums.astype(np.float64)
 
     @cached_property
-    def member_agreement(self) -> NDArray[np.float64]:
-        """NMI of every pair of members, m x m; see :func:`coterie.trust.member_agreement`."""
-        return member_agreements(self.ensemble)
+    def member_comparison(self) -> MemberComparison:
+        """How every two members compare; see :func:`coterie.evidence.contingency.compare_members`."""
+        return compare_members(self.ensemble)
 
     @cached_property
     def labelled(self) -> NDArray[np.float64]:
