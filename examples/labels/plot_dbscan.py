@@ -57,6 +57,7 @@ figure.colorbar(drawn, ax=right)
 # %%
 # Which member is nearest to the consensus, and which one stands apart?
 
+print(model.judge_members())
 print(model.diagnose_members())
 
 # %%

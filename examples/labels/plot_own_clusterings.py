@@ -43,7 +43,7 @@ plot.members(ensemble, ax=ax)
 # %%
 # ``agreement`` is how well a member agrees with the result. The one without scaling comes last.
 
-ranked = model.diagnose_members().to_pandas()
+ranked = model.diagnose_members().to_pandas().sort_values("agreement", ascending=False)
 print(
     ranked[["member", "clusters", "weight", "agreement", "most_like"]]
     .round(2)

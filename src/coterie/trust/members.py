@@ -257,7 +257,8 @@ def member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
 
 def shared_by_members(kept: NDArray[np.float64]) -> NDArray[np.float64]:
     """What each member has in common with the others: the mean of the larger of both shares of pairs."""
-    shared = np.fmax(kept, kept.T)
+    # NaN if one of them says nothing about the other
+    shared = np.maximum(kept, kept.T)
     np.fill_diagonal(shared, np.nan)
     return _mean_of_rows(shared)
 
