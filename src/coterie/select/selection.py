@@ -124,6 +124,9 @@ class Selection:
         >>> Selection.from_record(selection.to_record()).recommended
         2
         """
+        # files of earlier versions lack these two
+        supported = dict.fromkeys(record.get("supported", ()), "")
+        record = {"evidence": supported, "p_value": None, **record}
         wanted = [field.name for field in fields(cls) if field.name != "criteria"]
         absent = [name for name in wanted if name not in record]
         if absent:
