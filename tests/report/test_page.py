@@ -73,6 +73,10 @@ def test_tables_hold_the_numbers_of_the_result(iris):
         assert row["member"] in found.text
 
 
+def test_the_members_are_judged_above_their_table(iris):
+    assert str(iris.judge_members()) in read(iris).text
+
+
 def test_nothing_in_the_page_points_outside(iris):
     for tag, attributes in read(iris).tags:
         assert tag not in ("img", "iframe", "object", "embed", "base", "form")

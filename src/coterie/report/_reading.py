@@ -16,7 +16,7 @@ from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.medians import weighted_median
 from coterie.plot.arrange import similarity_order
 from coterie.report._matrix import Blocks
-from coterie.trust import ClusterVotes
+from coterie.trust import ClusterVotes, MemberVerdict
 
 if TYPE_CHECKING:
     from coterie.core.tables import Table
@@ -123,6 +123,11 @@ class Reading:
     def members(self) -> Table:
         """One row per member."""
         return self.result.diagnose_members()
+
+    @cached_property
+    def member_verdict(self) -> str:
+        """What to conclude from the table of members."""
+        return str(MemberVerdict.of(self.members))
 
     @cached_property
     def merged(self) -> list[Merged]:
