@@ -277,8 +277,10 @@ def test_parameters_outside_their_domain(five, settings, words):
 def test_progress_counts_to_its_total(five):
     seen = []
     select_k(five[0], [4, 5], resamples=4, random_state=0, callback=lambda *step: seen.append(step))
-    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
-    assert {total for _, total in seen} == {len(seen)}
+    # the choice takes several steps at once; what follows takes one at a time
+    done = [step for step, _ in seen]
+    assert all(first < second for first, second in pairwise(done))
+    assert {total for _, total in seen} == {done[-1]}
 
 
 @pytest.mark.parametrize("structure", [True, False])
