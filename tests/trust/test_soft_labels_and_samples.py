@@ -186,7 +186,9 @@ def test_every_solver_says_how_sure_it_is(name):
     assert np.allclose(model.soft_labels().sum(axis=1), 1)
     assert (model.soft_labels().argmax(axis=1) == model.labels_).mean() > 0.9
     assert np.array_equal(model.diagnose_samples()["cluster"], model.labels_)
-    assert model.diagnose_members()["weight"].tolist() == pytest.approx(model.member_weights_)
+    weight_of = {row["member"]: row["weight"] for row in model.diagnose_members().rows()}
+    in_order = [weight_of[member] for member in model.ensemble_.members]
+    assert in_order == pytest.approx(model.member_weights_)
     assert model.diagnose_clusters()["size"].sum() == 90
     assert model.explain(5).cluster == model.labels_[5]
     assert np.array_equal(model.diagnose_samples()["confidence"], model.sample_confidence_)
