@@ -833,10 +833,12 @@ FAMILIES: dict[str, tuple[Callable[[Rng], Drawn], ...]] = {
         thresholds_on_one_trait,
     ),
 }
-# kinds of null sets on which the level of a p-value is measured
+# Kinds of null sets on which the level of the p-value is measured, and whether the test promises its level
+# there. Members of one cloud depend on each other; the test promises no more than the level for them.
 LEVEL_FAMILIES = (
-    *(("null", uniform), ("null", correlated_gaussian), ("null", student), ("null", factor_model)),
-    *(("null", random_categories), ("null labels", kmeans_of_noise)),
+    *(("null", uniform, True), ("null", correlated_gaussian, True), ("null", student, True)),
+    *(("null", factor_model, True), ("null", random_categories, True)),
+    *(("null labels", permuted_labels, True), ("null labels", kmeans_of_noise, False)),
 )
 
 

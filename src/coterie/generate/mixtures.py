@@ -17,6 +17,8 @@ MAX_ROWS = 2_000
 # principal components that are used: those that hold this share of the variance, up to a limit
 VARIANCE = 0.95
 MAX_COMPONENTS = 50
+# share of the variance that is rounding error
+NO_VARIANCE = 1e-12
 # smallest variance of a cluster in any direction, as a share of the mean variance of the columns
 MIN_VARIANCE = 0.01
 # rows projected at the same time
@@ -24,11 +26,12 @@ BLOCK_ROWS = 65_536
 
 
 def principal_components(
-    sample: NDArray[np.float64], seed: int
+    sample: NDArray[np.float64], seed: int, least: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The mean, and the components with nearly all of the variance as columns.
 
-    The components are divided by the mean spread of the columns, so that units do not matter.
+    The components are divided by the mean spread of the columns, so that units do not matter. The first
+    ``least`` components are returned even if they are not needed for the variance.
     """
     spread = np.sqrt(sample.var(axis=0).mean())
     if spread == 0:
@@ -37,7 +40,10 @@ def principal_components(
     width = min(MAX_COMPONENTS, len(sample) - 1, sample.shape[1])
     components = PCA(width, random_state=seed).fit(sample)
     reached = np.cumsum(components.explained_variance_ratio_)
-    width = min(width, int(np.searchsorted(reached, VARIANCE)) + 1)
+    needed = int(np.searchsorted(reached, VARIANCE)) + 1
+    # a component without variance says nothing
+    least = min(least, int((components.explained_variance_ratio_ > NO_VARIANCE).sum()))
+    width = min(width, max(needed, least))
     return components.mean_, components.components_[:width].T / spread
 
 

@@ -26,6 +26,10 @@ from coterie.select.separation import neighbour_graph
 
 # above this many clusters only k-means and spectral partitions are made, because mixtures take long
 MAX_MIXTURE = 15
+# a direction that is narrower than this share of the widest one has no samples apart
+RANK = 1e-9
+# wide directions in which clusters are looked for that lie side by side
+MAX_DIRECTIONS = 10
 
 
 class Candidates:
@@ -62,6 +66,29 @@ class Candidates:
         vectors = self._embedding[:, : k - 1]
         return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
 
+    def side_by_side(self, k: int) -> IntArray:
+        """Parallel clusters, of any length, across the direction in which the samples are least peaked."""
+        return _kmeans(self._flattest, _cut(tree_of(self._flattest, "ward"), k))
+
+    @cached_property
+    def _flattest(self) -> FloatArray:
+        """The samples along the direction with the least kurtosis, as a column.
+
+        Two equal lumps side by side have the least kurtosis that there is. The direction does not depend
+        on the widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
+        Duembgen and Oja 2009).
+        """
+        n = len(self.X)
+        wide = self.X[:, : max(1, min(MAX_DIRECTIONS, n // MAX_DIRECTIONS))]
+        centred = wide - wide.mean(axis=0)
+        with one_thread():
+            basis, widths, _ = np.linalg.svd(centred, full_matrices=False)
+            # of equal variance in every direction
+            spherical = basis[:, widths > RANK * widths[0]] * np.sqrt(n)
+            squares = (spherical**2).sum(axis=1)
+            _, axes = np.linalg.eigh((spherical * squares[:, None]).T @ spherical)
+            return np.asarray(fix_signs(spherical @ axes[:, :1]))
+
     def mixture(self, k: int, shape: str) -> GaussianMixture:
         """A Gaussian mixture that starts from round clusters.
 
@@ -85,6 +112,7 @@ class Candidates:
         yield self.kmeans(k)
         of_any_shape = self.spectral(k)
         yield of_any_shape
+        yield self.side_by_side(k)
         if k <= MAX_MIXTURE:
             yield _assigned(self.mixture(k, "tied"), self.X)
             yield _assigned(self.mixture(k, "full"), self.X)

@@ -24,6 +24,8 @@ MAX_ROWS = 600
 MAX_ENTRIES = 100_000
 # a uniform move of at most this many standard deviations adds no more variance than the column has
 MAX_MOVE = np.sqrt(3.0)
+# Of few components all are used: clusters may lie side by side in a direction of little variance.
+MIN_COMPONENTS = 10
 # number of clouds; the two most unusual of 50 are below the level
 N_CLOUDS = 49
 # numbers of clusters at which clouds are compared: round clusters, and clusters of any shape
@@ -72,7 +74,7 @@ def principal_scores(X: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _principal(filled: FloatArray) -> FloatArray:
-    mean, components = principal_components(filled, 0)
+    mean, components = principal_components(filled, 0, MIN_COMPONENTS)
     return np.asarray((filled - mean) @ components)
 
 
@@ -122,10 +124,8 @@ def _separations(X: FloatArray, rng: np.random.Generator) -> FloatArray:
     any_shape_ks = [k for k in ANY_SHAPE_KS if k * MIN_SAMPLES <= len(X)]
     candidates = Candidates(X, max(any_shape_ks))
     values = []
-    # parallel clusters that are long are round only if all directions are equally wide
-    equally_wide = Candidates(X / X.std(axis=0), max(any_shape_ks))
     partitions = [candidates.kmeans(k) for k in round_ks]
-    partitions += [equally_wide.kmeans(k) for k in any_shape_ks]
+    partitions += [candidates.side_by_side(k) for k in any_shape_ks]
     for labels in partitions:
         value = separation(X, labels, rng)
         # without two clusters of enough samples there is no border

@@ -7,7 +7,7 @@ together, the others put together more often than by chance.
    its missing labels. This is an exact test.
 2. For each k, latent classes are fitted, inside which the members are independent (latent_classes.py). At
    true classes the dependence that is left inside the classes falls much, and with one class more it falls
-   little. The k with the largest such bend is taken, if the bend reaches MIN_BEND.
+   little. The k with the largest such bend is taken, if the bend is clear.
 3. If members have many small clusters inside true clusters, the bend is weaker, because the dependence
    inside the clusters remains. But then members hardly cut across the true clusters (line_crossing.py).
 
@@ -37,12 +37,10 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.select._sample import Sample
 from coterie.select.choice import LEVEL, Choice, evidence_for
-from coterie.select.latent_classes import Curve, LatentClasses, dependence
+from coterie.select.latent_classes import CLEAR_FACTOR, Curve, LatentClasses, dependence
 from coterie.select.line_crossing import N_LINES, Crossing
 from coterie.select.separation import least_size
 
-# A bend is clear if the unexplained dependence falls e^0.9 = 2.5 times as much before k as after it.
-MIN_BEND = 0.9
 # at most so many microclusters and members are compared; larger ensembles are represented by random ones
 MAX_ROWS, MAX_MEMBERS = 500, 40
 # samples and rounds of the permutation test
@@ -150,7 +148,7 @@ def _choice(
             f"{copies} of {counted(ensemble.n_members, 'member')} equal another one. Equal members may "
             "be copies, so they count as one in the test.",
         )
-    if 2 * copies > ensemble.n_members and curve.bends[best - 2] >= MIN_BEND:
+    if 2 * copies > ensemble.n_members and curve.fall_at(best) >= CLEAR_FACTOR:
         reason = (
             f"{copies} of {ensemble.n_members} members equal another one, and {explained}. Labels "
             "alone cannot show whether equal members found clusters, are copies, or make the same cut "
@@ -170,18 +168,17 @@ def _choice(
     if permuted > LEVEL:
         reason = f"The members agree no more than independent labels of the same sizes (p = {permuted:.2f})."
         return Choice(1, {}, permuted, reason, notes)
-    clear = [k for k in possible.tolist() if curve.bends[k - 2] >= MIN_BEND]
+    clear = [k for k in possible.tolist() if curve.fall_at(k) >= CLEAR_FACTOR]
     if clear:
         reason = (
-            f"{explained}, and one class more explains little (bend {curve.bends[best - 2]:.2f}, "
-            f"{MIN_BEND:.2f} is needed)."
+            f"{explained}, and one class more explains little: the last class lowers this share by a factor "
+            f"{curve.fall_at(best):.1f} times as large ({CLEAR_FACTOR} is needed)."
         )
         return Choice(best, evidence_for({"classes": clear}), permuted, reason, notes)
     crossing = Crossing.of(
         ensemble, nesting.copies, nesting.chains, curve.max_k, rng, partial(step, 1)
     )
     bends = curve.bends[possible - 2]
-    largest = float(bends.max())
     coarse = best
     best = int(possible[np.argmax(bends + crossing.rises_at(possible))])
     p_value = max(permuted, crossing.p_value(best))
@@ -191,8 +188,8 @@ def _choice(
     )
     if p_value > LEVEL:
         reason = (
-            f"Members like these may cut one cloud: {words}. No number of classes stands out (the "
-            f"largest bend is {largest:.2f}, and {MIN_BEND:.2f} is needed)."
+            f"Members like these may cut one cloud: {words}. No number of classes stands out: none lowers "
+            f"the unexplained dependence by a factor {CLEAR_FACTOR} times as large as one class more does."
         )
         return Choice(1, {}, p_value, reason, notes)
     supported = {best} | ({coarse} if crossing.p_value(coarse) <= LEVEL else set())

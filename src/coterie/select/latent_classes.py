@@ -24,6 +24,9 @@ CHANCE = 1.645
 # Added to the shares before their logarithms, so that negligible shares make no bend: as a share of what
 # tells apart two of k equal classes, 2 / (k (k - 1)).
 NEGLIGIBLE = 0.1
+# What counts as clear: a class that lowers the unexplained dependence by a factor so many times as large as
+# one class more does, or crossing so many times less than that of members on a line.
+CLEAR_FACTOR = 2.5
 # EM stops if the log-likelihood grows by less than this share
 TOLERANCE, MAX_STEPS = 1e-6, 60
 # pseudo-count per member and class, so that no probability is 0
@@ -120,6 +123,10 @@ class Curve:
     def unexplained_at(self, k: int) -> float:
         """The unexplained share at k."""
         return float(self.unexplained[k - 1])
+
+    def fall_at(self, k: int) -> float:
+        """How many times as much the last of k classes lowers the unexplained dependence as one more would."""
+        return float(np.exp(self.bends[k - 2]))
 
     @cached_property
     def bends(self) -> FloatArray:

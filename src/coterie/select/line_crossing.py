@@ -1,9 +1,9 @@
 """How much members cross a partition, compared with members that cut a line.
 
 If members have many small clusters inside true clusters, they hardly cut across the true ones. How much they
-do is compared with half of what k-means members of the same sizes do on a line. Members of a line cut across
-each other least of all convex clouds; the half is for bent ones. The members on a line have the same
-hierarchies as the given ones.
+do is compared with what k-means members of the same sizes do on a line. Members of a line cut across each other
+least of all convex clouds; those of bent ones may cut less, so structure must cut clearly less. The members on
+a line have the same hierarchies as the given ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,10 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.numerics.linkage import weighted_linkage
 from coterie.select.criteria import against_members
-from coterie.select.latent_classes import NEGLIGIBLE
+from coterie.select.latent_classes import CLEAR_FACTOR, NEGLIGIBLE
 
 # points on a line and number of lines that crossing is compared on
 LINE_ROWS, N_LINES = 400, 39
-# Members of a bent cloud may cross less than those of a line, seldom less than this share of it.
-# Structure must cross less.
-LINE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,8 @@ class Crossing:
         return np.asarray(np.log((padded[ks] + negligible) / (padded[ks - 1] + negligible)))
 
     def p_value(self, k: int) -> float:
-        """The share of lines on which half of the crossing at k is as little."""
-        fewer = (LINE_SHARE * self.lines[:, k - 1] <= self.values[k - 1]).sum()
+        """The share of lines on which the crossing at k is not clearly more."""
+        fewer = (self.lines[:, k - 1] <= CLEAR_FACTOR * self.values[k - 1]).sum()
         return float((1 + fewer) / (1 + len(self.lines)))
 
 
