@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from coterie import EAC, ConsensusClustering, report
 from coterie.report._page import PAGE_BYTES, page
 from coterie.result import Result
+from coterie.select import select_k
 from tests.report.conftest import IMAGE, SCRIPT
 from tests.report.test_page import Reader
 
@@ -73,12 +75,22 @@ def test_names_with_markup_are_text(text):
     assert not {"img", "b"} & {*tags}
 
 
-def test_without_a_table_or_with_one_cluster_there_is_no_section():
-    labels = [[0, 0], [0, 0], [1, 1], [1, 1]]
-    for model, X in ((EAC(2).fit(labels), None), (EAC(1).fit(labels), np.arange(4.0)[:, None])):
-        made = page(Result.of(model, X=X)).decode("utf-8")
-        assert "What the clusters are" not in made
-        assert Reader(made).tags
+def test_without_a_table_there_is_no_section():
+    made = page(Result.of(EAC(2).fit([[0, 0], [0, 0], [1, 1], [1, 1]]))).decode("utf-8")
+    assert "What the clusters are" not in made
+    assert Reader(made).tags
+
+
+def test_one_cluster_has_nothing_to_compare_it_with():
+    noise = np.random.default_rng(1).random((90, 4))
+    selection = select_k(noise, k=range(2, 5), n_members=8, random_state=0)
+    assert not selection.structure
+    result = Result.of(EAC(1).fit(np.zeros((90, 2), dtype=int)), X=noise)
+    read = Reader(page(result).decode("utf-8")).text
+    assert "Cluster 0 has all 90 samples: there is nothing to compare it with." in read
+    assert "such as -k" not in read
+    read = Reader(page(replace(result, selection=selection)).decode("utf-8")).text
+    assert f"such as -k {selection.smallest_supported} on the command line" in read
 
 
 def test_given_labels_are_described_by_a_table():

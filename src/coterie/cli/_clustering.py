@@ -74,15 +74,13 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         model.fit(columns)
         used = [plan for plan in model.encoder_.plans_ if plan.used]
         _ask_about_columns([plan.name for plan in used], table.n_rows)
-        result = log.result(
-            model,
-            X=columns,
-            truth=truth,
-            input=file_facts([arguments.data]) | {"rows": table.n_rows, "columns": len(used)},
-        )
-        stages.begin("writing")
         if arguments.id is None:
             arguments.id = model.encoder_.id_column_
+        extent = {"rows": table.n_rows, "columns": len(used), "id": arguments.id}
+        result = log.result(
+            model, X=columns, truth=truth, input=file_facts([arguments.data]) | extent
+        )
+        stages.begin("writing")
         ids = None if arguments.id is None else table.ids(arguments.id)
         write_outputs(arguments, log, result, ids)
     size = f"{counted(table.n_rows, 'sample')}, {counted(len(used), 'column')} used"
@@ -416,13 +414,16 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
 def _say_profile(screen: Screen, result: Result) -> None:
     """What tells each cluster of the printed table from the rest."""
     profile = result.profile
-    if profile is None or result.n_clusters == 1:
+    if profile is None:
         return
     for sentence in profile.sentences[:MAX_CLUSTERS]:
         screen.say(sentence)
     if len(profile.sentences) > MAX_CLUSTERS:
         more = counted(len(profile.sentences) - MAX_CLUSTERS, "cluster")
         screen.say(f"and {more} more; --json lists them")
+    if result.n_clusters == 1 and result.selection is not None:
+        k = result.selection.smallest_supported
+        screen.say(f"To have groups described all the same, ask for a number of them: -k {k}")
     screen.say("")
 
 

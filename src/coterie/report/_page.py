@@ -106,6 +106,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "by_weight": sentences.by_weight(reading),
         "captions": sentences.captions(reading),
         "profile": reading.profile,
+        "nothing_to_compare": sentences.nothing_to_compare(reading),
         "FEW_TRAITS": FEW_TRAITS,
         "MOST_TRAITS": MOST_TRAITS,
         "profile_notes": sentences.profile_notes(reading),

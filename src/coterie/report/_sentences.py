@@ -206,6 +206,21 @@ def aggregated(reading: Reading, searchable: int) -> list[str]:
     return parts
 
 
+def nothing_to_compare(reading: Reading) -> list[str]:
+    """Why a single cluster is not described, and how to get groups that are; empty without a table."""
+    result = reading.result
+    if result.n_clusters > 1 or result.profile is None:
+        return []
+    sentences = [*result.profile.sentences]
+    if result.selection is not None:
+        k = result.selection.smallest_supported
+        sentences.append(
+            f"To have groups described all the same, ask for a number of clusters, such as -k {k} on the "
+            f"command line or n_clusters={k} in Python."
+        )
+    return sentences
+
+
 def profile_notes(reading: Reading) -> list[str]:
     """What the reader should know about the description of the clusters."""
     profile = reading.profile

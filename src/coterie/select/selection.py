@@ -70,6 +70,11 @@ class Selection:
         return tuple(self.evidence)
 
     @property
+    def smallest_supported(self) -> int:
+        """The smallest number of clusters above 1 that there is evidence for; 2 if there is none."""
+        return next((k for k in self.supported if k > 1), 2)
+
+    @property
     def structure(self) -> bool:
         """Whether there is evidence for more than one cluster."""
         return self.recommended > 1
