@@ -198,6 +198,27 @@ def test_cells_are_legible_in_both_themes(opened):
     assert opened.page.evaluate(ratio) > 4.5
 
 
+def test_a_long_name_breaks_after_an_underscore(open_page, tmp_path):
+    labels = np.repeat([0, 1, 2, 3], 20)
+    frame = pd.DataFrame({"orders_per_calendar_year_and_shop": labels + np.linspace(0, 1, 80)})
+    model = EAC(4).fit(np.stack([labels, labels], axis=1))
+    report.write(Result.of(model, X=frame), tmp_path / "long.html")
+    head = open_page(tmp_path / "long.html", width=390).page.locator("#profile-rows th bdi").first
+    lines = head.evaluate(
+        """node => { const lines = new Map();
+            for (const part of node.childNodes) {
+              const range = document.createRange();
+              range.selectNodeContents(part);
+              for (const box of range.getClientRects()) lines.set(Math.round(box.y), 1);
+              if (range.getClientRects().length > 1) lines.set(part.textContent, 1);
+            }
+            return [...lines.keys()]; }"""
+    )
+    # several lines, and no part of the name on two of them
+    assert len(lines) > 1
+    assert all(isinstance(line, int) for line in lines)
+
+
 def test_a_phone_shows_the_sections_folded_and_opens_them(open_page, result, tmp_path):
     report.write(result, tmp_path / "page.html")
     page = open_page(tmp_path / "page.html", width=390).page

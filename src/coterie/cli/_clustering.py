@@ -393,6 +393,7 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     )
     if result.selection is not None:
         screen.say(result.selection.reason)
+        log.said = result.selection.reason
     if log.method_reason:
         screen.say(f"Method: {log.method_reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
