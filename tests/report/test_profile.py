@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coterie import EAC, ConsensusClustering, report
+from coterie import EAC, ConsensusClustering, profile, report
 from coterie.report._page import PAGE_BYTES, page
 from coterie.result import Result
 from coterie.select import select_k
@@ -91,6 +91,32 @@ def test_one_cluster_has_nothing_to_compare_it_with():
     assert "such as -k" not in read
     read = Reader(page(replace(result, selection=selection)).decode("utf-8")).text
     assert f"such as -k {selection.smallest_supported} on the command line" in read
+
+
+def test_one_cluster_with_weaker_evidence_for_groups_describes_these():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.sort(rng.random(90)) * 9, rng.random((90, 3))])
+    selection = select_k(X, k=range(2, 5), n_members=8, random_state=0)
+    selection = replace(selection, recommended=1, evidence={3: "replication", 4: "likelihood"})
+    model = EAC(1).fit(np.zeros((90, 2), dtype=int))
+    # no groups without evidence, nor those of other samples
+    for other in (
+        replace(selection, evidence={}),
+        replace(selection, labels=selection.labels[:, :80]),
+    ):
+        assert not Result.of(model, X=X, selection=other).describes_groups
+    result = Result.of(model, X=X, selection=selection)
+    groups = profile(X, selection.labels_at(3), n_bootstrap=0)
+    assert [*result.profile.clusters] == [0, 1, 2]
+    assert result.describes_groups
+    made = page(result).decode("utf-8")
+    read = Reader(made).text.replace("\u00a0", " ")
+    assert (
+        "this is a partition into 3, for which there is weaker evidence (replication): -k 3" in read
+    )
+    assert "x0 (median" in read
+    assert groups.table["column"][0] == result.profile.columns[0]["column"] == "x0"
+    assert "all 90 samples are in one cluster" in read
 
 
 def test_given_labels_are_described_by_a_table():

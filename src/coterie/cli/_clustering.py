@@ -417,12 +417,18 @@ def _say_profile(screen: Screen, result: Result) -> None:
     profile = result.profile
     if profile is None:
         return
+    if result.describes_groups and result.selection is not None:
+        k = result.selection.smallest_supported
+        screen.say(
+            f"If you need groups, this is a partition into {k} with weaker evidence; -k {k} makes such "
+            "groups:"
+        )
     for sentence in profile.sentences[:MAX_CLUSTERS]:
         screen.say(sentence)
     if len(profile.sentences) > MAX_CLUSTERS:
         more = counted(len(profile.sentences) - MAX_CLUSTERS, "cluster")
         screen.say(f"and {more} more; --json lists them")
-    if result.n_clusters == 1 and result.selection is not None:
+    if len(profile.sentences) == 1 and result.selection is not None:
         k = result.selection.smallest_supported
         screen.say(f"To have groups described all the same, ask for a number of them: -k {k}")
     screen.say("")

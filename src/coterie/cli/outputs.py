@@ -203,7 +203,8 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
     if result.profile is not None:
         names = ("cluster", "sentence", "rule")
         parts = (result.profile.clusters.tolist(), result.profile.sentences, result.profile.rules)
-        record["profile"] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
+        of = "groups" if result.describes_groups else "profile"
+        record[of] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
     if result.selection is not None:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:
