@@ -153,6 +153,9 @@ def test_many_clusters_are_folded():
     assert len(numbers["clusters"]) == 60
     assert "The other 56 clusters" in read
     assert "The 60 largest of 70 clusters." in read
+    five = labels[:15]
+    read, _ = from_labels(five, five[:, None] + np.random.default_rng(0).random((15, 2)))
+    assert "The other cluster" in read
 
 
 def test_the_heat_map_by_pointer_and_by_keyboard(opened):

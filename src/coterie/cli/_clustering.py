@@ -143,7 +143,7 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
         stages.begin("writing")
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
         write_outputs(arguments, log, result, ids)
-    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}")
+    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}", judge=True)
 
 
 def demo(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -375,8 +375,14 @@ def _check_rows(arguments: argparse.Namespace, n: int) -> None:
 # ---------------------------------------------------------------------- the summary
 
 
-def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headline: str) -> None:
-    """Print the summary, as text or as JSON."""
+def summarise(
+    arguments: argparse.Namespace,
+    log: RunLog,
+    result: Result,
+    headline: str,
+    judge: bool = False,
+) -> None:
+    """Print the summary, as text or as JSON; with a verdict on the members, if they are the user's own."""
     screen = Screen()
     if arguments.json:
         screen.json(facts(result, log))
@@ -406,6 +412,9 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     _say_columns(screen, result)
     if result.verdict is not None:
         screen.say(result.verdict.text)
+        screen.say("")
+    if judge and ensemble.n_members > 1:
+        screen.say(result.judge_members().text)
         screen.say("")
     if result.truth is not None:
         _say_agreement(screen, arguments.truth, result)

@@ -185,7 +185,7 @@ def _source(given: dict[str, Any]) -> list[tuple[str, Any]]:
     """What is known about the input; its hash last, with what was hashed."""
     known = dict(given)
     digest, of = known.pop("sha256", None), known.pop("sha256_of", "file")
-    rows = [(key.replace("_", " "), value) for key, value in known.items()]
+    rows = [(key.replace("_", " "), value) for key, value in known.items() if value is not None]
     return rows if digest is None else [*rows, (f"sha256 of the {of}", digest)]
 
 
