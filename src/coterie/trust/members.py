@@ -252,9 +252,9 @@ def member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
     }
     # rounded, so that the last digits do not order members that are equally near; those are ordered by
     # name, member 9 before member 10, so that the order of the members does not matter
-    lengths = [len(name) for name in ensemble.members]
+    lengths = np.array([len(name) for name in ensemble.members])
     distance = -np.nan_to_num(np.round(ari, 12), nan=-2.0)
-    nearest_first = np.lexsort((columns["member"], lengths, distance))
+    nearest_first = np.lexsort((np.array(ensemble.members), lengths, distance))
     return Table({name: values[nearest_first] for name, values in columns.items()})
 
 
