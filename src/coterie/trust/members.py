@@ -39,6 +39,8 @@ def diagnose_members(
 ) -> Table:
     """Each member beside the consensus and the other members, the nearest to the consensus first.
 
+    Members that are equally near are ordered by name.
+
     The table has one row per member, ordered by ``ari``, and these columns:
 
     - ``member``: its name.
