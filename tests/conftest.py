@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.browser import axe, browser, open_page
+
+__all__ = ["axe", "browser", "open_page"]
+
 # Most arrays of the tests are so small that threads which wait for work cost many times as much as the
 # work. Libraries read this when they are loaded. Tests of threads set the numbers that they compare.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -260,3 +265,17 @@ def test_an_anndata_object_given_to_fit_is_refused_with_what_to_pass():
         LabelError, match=r"labels is an AnnData object; use coterie.anndata.combine"
     ):
         LWEA(3).fit(adata)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("scanpy") is None, reason="scanpy is not installed")
+def test_the_example_prints_what_its_page_says():
+    root = Path(__file__).resolve().parents[1]
+    run = subprocess.run(
+        [sys.executable, root / "examples" / "single_cell.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    page = (root / "docs" / "single_cell.md").read_text(encoding="utf-8")
+    printed = page.split("It prints:\n\n```text\n")[1].split("```")[0]
+    assert run.stdout == printed

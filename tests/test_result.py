@@ -207,7 +207,7 @@ def test_a_loaded_result_answers_every_question(tmp_path):
     assert str(result.explain("ćy")) == str(loaded.explain("ćy"))
     assert np.allclose(loaded.diagnose_samples()["confidence"], loaded.sample_confidence)
     assert result.judge_members() == loaded.judge_members()
-    assert loaded.diagnose_members()["member"].tolist() == ["β", "c", "a"]
+    assert loaded.diagnose_members()["member"].tolist() == ["c", "β", "a"]
     assert repr(loaded) == repr(result)
 
 

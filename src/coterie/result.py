@@ -97,7 +97,7 @@ class Result(DiagnosisMixin):
         What each column of a table is and what was done with it: column, kind, used, missing,
         treatment. Empty if the input was not encoded.
     profile : ProfileSummary or None
-        What tells the clusters apart, from the columns of the table.
+        What tells the clusters apart, from the columns of the table. See ``describes_groups``.
 
     Examples
     --------
@@ -203,6 +203,8 @@ class Result(DiagnosisMixin):
         matrix = getattr(solver, "consensus_matrix_", None)
         if matrix is not None and len(matrix) > KEPT_MATRIX:
             matrix = None
+        if selection is None:
+            selection = getattr(model, "selection_", None)
         result = cls(
             method=solver.method_name(),
             parameters=_parameters(model, solver),
@@ -216,7 +218,7 @@ class Result(DiagnosisMixin):
                 {key: _plain(value) for key, value in record.items()} for record in solver.history_
             ],
             ensemble=ensemble,
-            selection=getattr(model, "selection_", None) if selection is None else selection,
+            selection=selection,
             coordinates=coordinates,
             coordinates_name=name,
             matrix=None if matrix is None else np.array(matrix, dtype=np.float64),
@@ -233,11 +235,17 @@ class Result(DiagnosisMixin):
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             verdict=model.verdict_,
             columns=[] if encoder is None else [*encoder.summary().rows()],
-            profile=None if table is None else _profile(table, model, encoder),
+            profile=None if table is None else _profile(table, model, encoder, selection),
         )
         # the model computed the votes for its confidence
         result.__dict__["cluster_votes"] = votes
         return result
+
+    @property
+    def describes_groups(self) -> bool:
+        """Whether all samples are in one cluster, and ``profile`` is about groups with weaker evidence."""
+        described = 0 if self.profile is None else len(self.profile.clusters)
+        return self.n_clusters == 1 and described > 1 and self.selection is not None
 
     def without_blank(self) -> Self:
         """The result of the samples with a label in some member; ids are row numbers, if there are none."""
@@ -392,10 +400,15 @@ class Result(DiagnosisMixin):
         return f"Result({', '.join(parts)})"
 
 
-def _profile(table: Any, model: Any, encoder: Any) -> ProfileSummary | None:
+def _profile(
+    table: Any, model: Any, encoder: Any, selection: Selection | None
+) -> ProfileSummary | None:
     """What tells the clusters apart; the same whatever the seed of the model."""
     categories = [*encoder.category_features_] if encoder is not None and is_table(table) else []
-    return ProfileSummary.of(table, model, categories, np.random.default_rng(0))
+    labels = None
+    if model.n_clusters_ == 1 and selection is not None:
+        labels = selection.fewest_groups(len(model.labels_))
+    return ProfileSummary.of(table, model, categories, np.random.default_rng(0), labels)
 
 
 def _parameters(model: Any, solver: LabelConsensus) -> dict[str, Any]:

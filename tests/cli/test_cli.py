@@ -103,6 +103,9 @@ def test_demo_writes_labels_and_compares(folder, capsys):
 
 def test_columns_of_one_file_are_members(folder, capsys):
     assert main(["combine", "labels.csv", "-k", "3", "-o", "out.tsv"]) == 0
+    # the members are the user's own, so the summary judges them
+    assert "is nearest to the consensus (ARI" in " ".join(capsys.readouterr().out.split())
+    assert main(["combine", "labels.csv", "-k", "1"]) == 0
     rows = (folder / "out.tsv").read_text().splitlines()
     assert rows[0] == "row\tlabel\tconfidence"
     assert [row.split("\t")[0] for row in rows[1:]] == [str(i) for i in range(7)]

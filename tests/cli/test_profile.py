@@ -6,6 +6,8 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
+
 from coterie import Result, profile
 from coterie.cli import main
 from tests.cli.conftest import CLASSES, POINTS
@@ -35,6 +37,21 @@ def test_rows_in_another_order_are_matched_by_id(saved, capsys):
     one, other = records
     assert one["table"] == other["table"]
     assert "1 row of the table without a sample left out." in other["notes"]
+
+
+def test_ids_that_do_not_match_are_refused_and_rows_without_ids_are_taken_in_order(
+    saved, refused, capsys
+):
+    text = Path("data.csv").read_text()
+    Path("others.csv").write_text(text.replace("\ns", "\nt"))
+    message = refused("profile", saved, "others.csv")
+    assert "the ids of the rows are such as 't0', those of the samples such as 's0'" in message
+    assert main(["profile", "result.npz", "features.csv"]) == 0
+    assert "taken in the order of the samples" in " ".join(capsys.readouterr().out.split())
+    assert main(["profile", "result.npz", "features.csv", "--json"]) == 0
+    assert "No column holds the ids" in json.loads(capsys.readouterr().out)["notes"][0]
+    assert main(["profile", "result.npz", "data.csv"]) == 0
+    assert "No column holds" not in capsys.readouterr().out
 
 
 def test_json_and_the_table_hold_everything(saved, capsys):
@@ -83,4 +100,17 @@ def test_cluster_prints_what_tells_the_clusters_apart(saved, capsys):
     assert all(row["sentence"] in " ".join(out.split()) for row in facts)
     assert "of cluster 0" in facts[0]["rule"]
     assert main(["cluster", "data.csv", "-k", "1", "--truth", "kind"]) == 0
-    assert "Cluster 0 has" not in capsys.readouterr().out
+    assert "Cluster 0 has all 60 samples: there is nothing to compare" in capsys.readouterr().out
+
+
+def test_one_cluster_that_was_chosen_says_how_to_get_groups(folder, capsys):
+    rows = np.random.default_rng(1).random((90, 4))
+    np.savetxt("noise.csv", rows, delimiter=",", header="a,b,c,d", comments="")
+    assert main(["cluster", "noise.csv"]) == 0
+    captured = capsys.readouterr()
+    # the reason is in the summary, so no warning repeats it
+    assert captured.err == ""
+    text = " ".join(captured.out.split())
+    assert "There is no structure: " in text
+    assert "Cluster 0 has all 90 samples: there is nothing to compare it with." in text
+    assert "To have groups described all the same, ask for a number of them: -k 2" in text

@@ -49,6 +49,16 @@ def test_axe_finds_no_violation(site, open_page, axe, name, scheme, width):
     assert seen == []
 
 
+@pytest.mark.parametrize("name", ["index", "how_it_works", "start"])
+def test_no_line_of_code_is_cut_off_on_a_phone(site, open_page, name):
+    page = open_page(site / f"{name}.html", width=390).page
+    blocks = page.locator(".bd-article pre")
+    assert blocks.count() > 1
+    assert blocks.evaluate_all("all => all.map(b => b.scrollWidth - b.clientWidth)") == (
+        [0] * blocks.count()
+    )
+
+
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_first_page_leads_to_finished_reports(site, open_page, name):
     page = open_page(site / "index.html").page

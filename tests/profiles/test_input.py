@@ -229,6 +229,27 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert any("by construction" in note for note in profile(wider, model).notes)
 
 
+def test_sentences_do_not_name_noise():
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(300, 40))
+        labels = np.arange(300) % 3
+        X[:, 7] += 3 * labels
+        for n_bootstrap in (0, 200):
+            sentences = profile(X, labels, n_bootstrap=n_bootstrap).sentences
+            assert "has lower x7 (" in sentences[0]
+            assert "has higher x7 (" in sentences[2]
+            # the test of 120 pairs may let one of noise pass
+            assert sum(sentence.count(" x") for sentence in sentences) <= 3
+
+
+def test_a_small_cluster_is_described_although_no_test_could_prove_it():
+    X = np.random.default_rng(0).normal(size=(20, 60))
+    X[:2, 5] += 9
+    result = profile(X, np.arange(20) < 2)
+    assert "has higher x5 (" in result.sentences[1]
+    assert (result.table["p_adjusted"][result.table["cluster"]] > 0.05).all()
+
+
 def test_sentences_name_external_columns_that_differ_beside_the_others():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 50)

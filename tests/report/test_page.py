@@ -345,3 +345,10 @@ def test_colours_of_clusters_are_apart_for_every_eye():
     # the dark theme is written twice: for the system's wish and for the button's
     one, other = re.findall(r"color-scheme: dark;(.*?)}", style, re.DOTALL)
     assert one.split() == other.split()
+
+
+def test_facts_that_are_not_known_are_left_out():
+    model = EAC(2).fit([[0, 0], [0, 0], [1, 1]])
+    known = read(Result.of(model, input={"file": "a.csv", "id": None}))
+    assert "a.csv" in known.text
+    assert "default" not in known.text.split("Input", 1)[1].split("Versions")[0]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from coterie import EAC, ConsensusClustering, report
+from coterie import EAC, ConsensusClustering, profile, report
 from coterie.report._page import PAGE_BYTES, page
 from coterie.result import Result
+from coterie.select import select_k
 from tests.report.conftest import IMAGE, SCRIPT
 from tests.report.test_page import Reader
 
@@ -73,12 +75,48 @@ def test_names_with_markup_are_text(text):
     assert not {"img", "b"} & {*tags}
 
 
-def test_without_a_table_or_with_one_cluster_there_is_no_section():
-    labels = [[0, 0], [0, 0], [1, 1], [1, 1]]
-    for model, X in ((EAC(2).fit(labels), None), (EAC(1).fit(labels), np.arange(4.0)[:, None])):
-        made = page(Result.of(model, X=X)).decode("utf-8")
-        assert "What the clusters are" not in made
-        assert Reader(made).tags
+def test_without_a_table_there_is_no_section():
+    made = page(Result.of(EAC(2).fit([[0, 0], [0, 0], [1, 1], [1, 1]]))).decode("utf-8")
+    assert "What the clusters are" not in made
+    assert Reader(made).tags
+
+
+def test_one_cluster_has_nothing_to_compare_it_with():
+    noise = np.random.default_rng(1).random((90, 4))
+    selection = select_k(noise, k=range(2, 5), n_members=8, random_state=0)
+    assert not selection.structure
+    result = Result.of(EAC(1).fit(np.zeros((90, 2), dtype=int)), X=noise)
+    read = Reader(page(result).decode("utf-8")).text
+    assert "Cluster 0 has all 90 samples: there is nothing to compare it with." in read
+    assert "such as -k" not in read
+    read = Reader(page(replace(result, selection=selection)).decode("utf-8")).text
+    assert f"such as -k {selection.smallest_supported} on the command line" in read
+
+
+def test_one_cluster_with_weaker_evidence_for_groups_describes_these():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.sort(rng.random(90)) * 9, rng.random((90, 3))])
+    selection = select_k(X, k=range(2, 5), n_members=8, random_state=0)
+    selection = replace(selection, recommended=1, evidence={3: "replication", 4: "likelihood"})
+    model = EAC(1).fit(np.zeros((90, 2), dtype=int))
+    # no groups without evidence, nor those of other samples
+    for other in (
+        replace(selection, evidence={}),
+        replace(selection, labels=selection.labels[:, :80]),
+    ):
+        assert not Result.of(model, X=X, selection=other).describes_groups
+    result = Result.of(model, X=X, selection=selection)
+    groups = profile(X, selection.labels_at(3), n_bootstrap=0)
+    assert [*result.profile.clusters] == [0, 1, 2]
+    assert result.describes_groups
+    made = page(result).decode("utf-8")
+    read = Reader(made).text.replace("\u00a0", " ")
+    assert (
+        "this is a partition into 3, for which there is weaker evidence (replication): -k 3" in read
+    )
+    assert "x0 (median" in read
+    assert groups.table["column"][0] == result.profile.columns[0]["column"] == "x0"
+    assert "all 90 samples are in one cluster" in read
 
 
 def test_given_labels_are_described_by_a_table():
@@ -115,6 +153,9 @@ def test_many_clusters_are_folded():
     assert len(numbers["clusters"]) == 60
     assert "The other 56 clusters" in read
     assert "The 60 largest of 70 clusters." in read
+    five = labels[:15]
+    read, _ = from_labels(five, five[:, None] + np.random.default_rng(0).random((15, 2)))
+    assert "The other cluster" in read
 
 
 def test_the_heat_map_by_pointer_and_by_keyboard(opened):
@@ -184,6 +225,27 @@ def test_cells_are_legible_in_both_themes(opened):
     assert opened.page.evaluate(ratio) > 4.5
     opened.page.click("#theme")
     assert opened.page.evaluate(ratio) > 4.5
+
+
+def test_a_long_name_breaks_after_an_underscore(open_page, tmp_path):
+    labels = np.repeat([0, 1, 2, 3], 20)
+    frame = pd.DataFrame({"orders_per_calendar_year_and_shop": labels + np.linspace(0, 1, 80)})
+    model = EAC(4).fit(np.stack([labels, labels], axis=1))
+    report.write(Result.of(model, X=frame), tmp_path / "long.html")
+    head = open_page(tmp_path / "long.html", width=390).page.locator("#profile-rows th bdi").first
+    lines = head.evaluate(
+        """node => { const lines = new Map();
+            for (const part of node.childNodes) {
+              const range = document.createRange();
+              range.selectNodeContents(part);
+              for (const box of range.getClientRects()) lines.set(Math.round(box.y), 1);
+              if (range.getClientRects().length > 1) lines.set(part.textContent, 1);
+            }
+            return [...lines.keys()]; }"""
+    )
+    # several lines, and no part of the name on two of them
+    assert len(lines) > 1
+    assert all(isinstance(line, int) for line in lines)
 
 
 def test_a_phone_shows_the_sections_folded_and_opens_them(open_page, result, tmp_path):

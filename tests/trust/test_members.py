@@ -210,6 +210,14 @@ def test_the_verdict_is_the_same_everywhere(tmp_path):
     assert str(judge_members(model.ensemble_, model.labels_)) == text
 
 
+def test_members_that_tie_are_ordered_by_name():
+    groups = [0, 0, 1, 1]
+    for names in (["m2", "m10", "a"], ["a", "m10", "m2"]):
+        ensemble = Ensemble.from_labels(dict.fromkeys(names, groups))
+        assert judge_members(ensemble, groups).nearest == "a"
+        assert diagnose_members(ensemble, groups)["member"].tolist() == ["a", "m2", "m10"]
+
+
 def test_words_for_the_odd_cases():
     one = judge_members(Ensemble.from_labels({"only": [0, 0, 1]}), [0, 0, 1])
     assert one.text == "only (2 clusters) is nearest to the consensus (ARI 1.00)."

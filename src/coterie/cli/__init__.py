@@ -156,7 +156,7 @@ def _run(
         return log.warnings()
     home = "partitions" if in_partitions(arguments) else COMMANDS[arguments.command].home
     getattr(import_module(f"coterie.cli.{home}"), arguments.command)(arguments, log)
-    return log.warnings()
+    return log.unsaid()
 
 
 def _check_threads(setting: str) -> None:

@@ -74,15 +74,13 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
         model.fit(columns)
         used = [plan for plan in model.encoder_.plans_ if plan.used]
         _ask_about_columns([plan.name for plan in used], table.n_rows)
-        result = log.result(
-            model,
-            X=columns,
-            truth=truth,
-            input=file_facts([arguments.data]) | {"rows": table.n_rows, "columns": len(used)},
-        )
-        stages.begin("writing")
         if arguments.id is None:
             arguments.id = model.encoder_.id_column_
+        extent = {"rows": table.n_rows, "columns": len(used), "id": arguments.id}
+        result = log.result(
+            model, X=columns, truth=truth, input=file_facts([arguments.data]) | extent
+        )
+        stages.begin("writing")
         ids = None if arguments.id is None else table.ids(arguments.id)
         write_outputs(arguments, log, result, ids)
     size = f"{counted(table.n_rows, 'sample')}, {counted(len(used), 'column')} used"
@@ -145,7 +143,7 @@ def combine(arguments: argparse.Namespace, log: RunLog) -> None:
         stages.begin("writing")
         ids = None if ensemble.sample_ids is None else ensemble.sample_ids.tolist()
         write_outputs(arguments, log, result, ids)
-    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}")
+    summarise(arguments, log, result, f"{read.words}: {counted(n, 'sample')}", judge=True)
 
 
 def demo(arguments: argparse.Namespace, log: RunLog) -> None:
@@ -377,8 +375,14 @@ def _check_rows(arguments: argparse.Namespace, n: int) -> None:
 # ---------------------------------------------------------------------- the summary
 
 
-def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headline: str) -> None:
-    """Print the summary, as text or as JSON."""
+def summarise(
+    arguments: argparse.Namespace,
+    log: RunLog,
+    result: Result,
+    headline: str,
+    judge: bool = False,
+) -> None:
+    """Print the summary, as text or as JSON; with a verdict on the members, if they are the user's own."""
     screen = Screen()
     if arguments.json:
         screen.json(facts(result, log))
@@ -395,6 +399,7 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     )
     if result.selection is not None:
         screen.say(result.selection.reason)
+        log.said = result.selection.reason
     if log.method_reason:
         screen.say(f"Method: {log.method_reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
@@ -408,6 +413,9 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     if result.verdict is not None:
         screen.say(result.verdict.text)
         screen.say("")
+    if judge and ensemble.n_members > 1:
+        screen.say(result.judge_members().text)
+        screen.say("")
     if result.truth is not None:
         _say_agreement(screen, arguments.truth, result)
     _say_written(screen, arguments, log)
@@ -416,13 +424,22 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
 def _say_profile(screen: Screen, result: Result) -> None:
     """What tells each cluster of the printed table from the rest."""
     profile = result.profile
-    if profile is None or result.n_clusters == 1:
+    if profile is None:
         return
+    if result.describes_groups and result.selection is not None:
+        k = result.selection.smallest_supported
+        screen.say(
+            f"If you need groups, this is a partition into {k} with weaker evidence; -k {k} makes such "
+            "groups:"
+        )
     for sentence in profile.sentences[:MAX_CLUSTERS]:
         screen.say(sentence)
     if len(profile.sentences) > MAX_CLUSTERS:
         more = counted(len(profile.sentences) - MAX_CLUSTERS, "cluster")
         screen.say(f"and {more} more; --json lists them")
+    if len(profile.sentences) == 1 and result.selection is not None:
+        k = result.selection.smallest_supported
+        screen.say(f"To have groups described all the same, ask for a number of them: -k {k}")
     screen.say("")
 
 

@@ -19,6 +19,10 @@ from coterie.profiles import Profile
 from coterie.profiles import profile as make_profile
 from coterie.result import Result
 
+BY_ORDER = (
+    "No column holds the ids of the samples, so the rows are taken in the order of the samples; --id names "
+    "a column of ids."
+)
 # columns that are printed for a pair of clusters
 MAX_COLUMNS = 15
 
@@ -36,6 +40,7 @@ def profile(arguments: argparse.Namespace, log: RunLog) -> None:
         )
     table = read_table(arguments.table, "features", arguments.id)
     id = arguments.id or _id_column(table, result)
+    by_order = id is None and result.ensemble.sample_ids is not None
     for name in [*arguments.external, *arguments.categories]:
         # raises an error if the file has no such column
         table.column(name)
@@ -54,9 +59,11 @@ def profile(arguments: argparse.Namespace, log: RunLog) -> None:
         log.written.append(("table", arguments.output))
     screen = Screen()
     if arguments.json:
-        screen.json(_facts(arguments, described, pair) | closing_facts(log))
+        screen.json(_facts(arguments, described, pair, by_order) | closing_facts(log))
         return
     screen.say(f"{arguments.result.name}, {arguments.table.name}: {described.headline()}")
+    if by_order:
+        screen.say(BY_ORDER)
     if pair is None:
         _show(screen, described)
     else:
@@ -69,7 +76,11 @@ def profile(arguments: argparse.Namespace, log: RunLog) -> None:
 
 
 def _id_column(table: FileTable, result: Result) -> str | None:
-    """The column that holds the ids of all samples, if the result has ids."""
+    """The column that holds the ids of all samples, if the result has ids.
+
+    Without such a column it is the one that held them when the result was made, so that ids which do not
+    match are an error.
+    """
     if result.ensemble.sample_ids is None:
         return None
     wanted = {join_key(value) for value in result.ensemble.sample_ids.tolist()}
@@ -78,7 +89,8 @@ def _id_column(table: FileTable, result: Result) -> str | None:
         with suppress(CoterieError):
             if wanted <= {join_key(value) for value in table.ids(name)}:
                 return name
-    return None
+    held = result.input.get("id")
+    return held if held in table.columns else None
 
 
 def _pair(described: Profile, result: Result, clusters: list[str]) -> Table:
@@ -123,11 +135,13 @@ def _number(value: float) -> str:
     return "-" if value != value else f"{value:.3g}"
 
 
-def _facts(arguments: argparse.Namespace, described: Profile, pair: Table | None) -> dict[str, Any]:
+def _facts(
+    arguments: argparse.Namespace, described: Profile, pair: Table | None, by_order: bool
+) -> dict[str, Any]:
     record: dict[str, Any] = {
         "input": file_facts([arguments.table]),
         "sentences": list(described.sentences),
-        "notes": list(described.notes),
+        "notes": [BY_ORDER, *described.notes] if by_order else list(described.notes),
     }
     if pair is not None:
         return record | {"between": list(pair.rows())}

@@ -32,13 +32,15 @@ DISTINCT = "distinct"
 class RunLog:
     """What a command has done so far: warnings, complete files, and the time it began.
 
-    ``method_reason`` says why a method was chosen, if the user did not choose one.
+    ``method_reason`` says why a method was chosen, if the user did not choose one. ``said`` is a sentence of
+    the summary that a warning would repeat.
     """
 
     caught: Sequence[warnings.WarningMessage] = ()
     written: list[tuple[str, Path]] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
     method_reason: str = ""
+    said: str = ""
 
     def warnings(self) -> list[str]:
         """The warnings for the user, each once; other kinds of warning are for programmers."""
@@ -49,6 +51,10 @@ class RunLog:
                 if issubclass(warning.category, UserWarning)
             )
         )
+
+    def unsaid(self) -> list[str]:
+        """The warnings, without those that repeat the summary."""
+        return [text for text in self.warnings() if not self.said or self.said not in text]
 
     def seconds(self) -> float:
         """Time since the command began."""
@@ -197,7 +203,8 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
     if result.profile is not None:
         names = ("cluster", "sentence", "rule")
         parts = (result.profile.clusters.tolist(), result.profile.sentences, result.profile.rules)
-        record["profile"] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
+        of = "groups" if result.describes_groups else "profile"
+        record[of] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
     if result.selection is not None:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:

@@ -263,7 +263,7 @@ def _matched_rows(
     if len(absent) == n_samples:
         raise DataError(
             f"no sample of the clustering has a row in X: the ids of the rows are such as "
-            f"{row_ids[0]!r}, those of the samples such as {ids[0]!r}"
+            f"{_plain_ids(row_ids[:1])[0]!r}, those of the samples such as {_plain_ids(ids[:1])[0]!r}"
         )
     if absent:
         raise DataError(

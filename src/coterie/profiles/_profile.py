@@ -20,7 +20,7 @@ from coterie.core.text import counted, listed, plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.profiles._groups import Clustering, Groups
-from coterie.profiles._held_out import hold_out
+from coterie.profiles._held_out import HeldOutTests, hold_out
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._rules import find_rules, rule_sentence
 from coterie.profiles._sentences import cluster_predicates, cluster_sentences
@@ -77,8 +77,9 @@ class Profile:
         One row per column, over all clusters: ``association`` from 0 to 1 (the correlation ratio of the
         ranks, or Cramér's V), and the p-value of the Kruskal-Wallis or chi-squared test.
     sentences : tuple of str
-        One sentence for each cluster. It names up to three columns whose interval leaves out 0, and up
-        to two external columns with an adjusted p-value below 0.05.
+        One sentence for each cluster. It names up to three columns, and up to two external ones, whose
+        interval leaves out 0 and whose adjusted p-value is below 0.05. In a cluster of at most 8
+        samples, a column that was clustered by needs no such p-value.
     notes : tuple of str
         What was left out, and what the p-values cannot prove.
 
@@ -316,14 +317,15 @@ def profile(
     if not variables.columns:
         raise _nothing_to_describe(variables.left_out)
     measures = measure(variables, groups, n_bootstrap=n_bootstrap, seeds=seeds)
-    described, notes = variables, groups.notes
+    described, notes, tests = variables, groups.notes, None
     if held_out is not None and groups.n_clusters > 1:
         matrix = columns if is_plain_matrix(columns) else X
         tests = hold_out(matrix, partition, variables, groups, held_out, seeds)
-        measures = measures.with_tests(tests.columns, tests.p_value, tests.p_any)
         described = variables.with_role("held out", tests.columns)
         notes = (*notes, tests.note())
-    result = _assembled(described, replace(groups, notes=notes), measures, n_bootstrap, seeds)
+    result = _assembled(
+        described, replace(groups, notes=notes), measures, tests, n_bootstrap, seeds
+    )
     # a pair of clusters is not tested against other clusters
     return replace(result, _variables=variables)
 
@@ -347,7 +349,12 @@ def _row_ids(X: Any, columns: Any, sample_ids: ArrayLike | str | None) -> Any:
 
 
 def _assembled(
-    variables: Variables, groups: Groups, measures: Measures, n_bootstrap: int, seeds: IntArray
+    variables: Variables,
+    groups: Groups,
+    measures: Measures,
+    tests: HeldOutTests | None,
+    n_bootstrap: int,
+    seeds: IntArray,
 ) -> Profile:
     """The profile, without columns that do not vary."""
     kept = np.flatnonzero(measures.varies)
@@ -356,11 +363,18 @@ def _assembled(
     notes = [*groups.notes, *left_out_notes(variables, measures)]
     columns = [variables.columns[j] for j in kept]
     measures = measures.take(kept)
-    used = variables.used[kept]
-    ranking, p_adjusted = ranked(measures), adjusted(measures.p_value, used)
+    used, ranking = variables.used[kept], ranked(measures)
+    # sentences are about these clusters, not about those that held-out columns are tested against
+    clustered_by = np.array([column.role != "external" for column in columns])
+    predicates = cluster_predicates(
+        columns, measures, groups, ranking, adjusted(measures.p_value, clustered_by)
+    )
+    if tests is not None:
+        chosen = tests.columns[kept]
+        measures = measures.with_tests(chosen, tests.p_value[kept], tests.p_any[kept])
+    p_adjusted = adjusted(measures.p_value, used)
     if used.any() and groups.n_clusters > 1:
         notes.append(USED_NOTE)
-    predicates = cluster_predicates(columns, measures, groups, ranking, p_adjusted)
     return Profile(
         table=_cluster_table(columns, measures, groups, ranking, p_adjusted),
         columns=_column_table(columns, measures, used),

@@ -16,8 +16,10 @@ from coterie.profiles._variables import Described
 
 # columns that a sentence names: of those that the clusters were made from, and of the others
 NAMED_COLUMNS, NAMED_EXTERNAL = 3, 2
-# external columns are named if their adjusted p-value is smaller
+# columns are named if their adjusted p-value is smaller
 LEVEL = 0.05
+# of groups this small, no p-value is asked for: with many columns, none may be small enough
+FEW_SAMPLES = 8
 # longer names are cut in a sentence
 LONGEST_NAME = 40
 NO_COLUMN = "differs from the rest in no single column"
@@ -102,14 +104,13 @@ def cluster_predicates(
     external = {j for j, column in enumerate(columns) if column.role == "external"}
     if len(external) == len(columns):
         external = set()
-    differing = _differing(measures)
+    differing = _differing(measures, groups, p_adjusted)
     predicates = []
     for c in range(groups.n_clusters):
         by_rank = [j for j in ranking[:, c].tolist() if differing[j, c]]
         telling = [j for j in by_rank if j not in external][:NAMED_COLUMNS]
-        besides = [j for j in by_rank if j in external and p_adjusted[j, c] < LEVEL][
-            :NAMED_EXTERNAL
-        ]
+        besides = [j for j in by_rank if j in external and p_adjusted[j, c] < LEVEL]
+        besides = besides[:NAMED_EXTERNAL]
         traits = [_trait(columns[j], measures, j, c, j == telling[0]) for j in telling]
         predicate = f"has {enumerated(traits)}" if telling else NO_COLUMN
         if besides:
@@ -119,11 +120,17 @@ def cluster_predicates(
     return predicates
 
 
-def _differing(measures: Measures) -> NDArray[np.bool_]:
-    """Where the interval of the difference leaves out 0; without an interval, where it is not 0."""
+def _differing(measures: Measures, groups: Groups, p_adjusted: FloatArray) -> NDArray[np.bool_]:
+    """Where the difference is not 0, its interval leaves out 0, and the test agrees.
+
+    Of many columns, some intervals leave out 0 by chance. The p-value of a column that was clustered by
+    proves nothing if it is small, but if it is not, the column does not tell the cluster from the rest.
+    """
     low, high, difference = measures.low, measures.high, measures.difference
     without = np.isnan(low) & ~np.isnan(difference) & (difference != 0)
-    return without | (low > 0) | (high < 0)
+    sizes = np.diff(groups.starts)
+    small = np.minimum(sizes, sizes.sum() - sizes) <= FEW_SAMPLES
+    return (without | (low > 0) | (high < 0)) & ((p_adjusted < LEVEL) | small)
 
 
 def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +92,12 @@ class ProfileSummary:
 
     @classmethod
     def of(
-        cls, X: Any, clustering: Any, categories: Sequence[str], rng: np.random.Generator
+        cls,
+        X: Any,
+        clustering: Any,
+        categories: Sequence[str],
+        rng: np.random.Generator,
+        labels: NDArray[Any] | None = None,
     ) -> Self | None:
         """The summary for a Result or fitted model and its table; None if no column can be described.
 
@@ -103,8 +108,12 @@ class ProfileSummary:
         categories : list of str
             Columns that were treated as categories.
         rng : Generator
+        labels : ndarray, shape (n,), optional
+            Another partition of the same samples, to describe instead.
         """
         partition = Clustering.of(clustering)
+        if labels is not None:
+            partition = replace(partition, labels=labels)
         seeds = child_seeds(rng, 4)
         table = read_matrix_or_table(X)
         groups = Groups.of(partition, n_rows(table), index_ids(X), None)

@@ -253,7 +253,8 @@ def read_matrix_or_table(X: Any) -> Any:
     matrix = X if sparse.issparse(X) or np.ma.isMaskedArray(X) else np.asarray(X)
     if matrix.ndim != 2:
         raise DataError(
-            f"X must be a table or a matrix, but has {counted(matrix.ndim, 'dimension')}"
+            f"X must be a table or a matrix, but has {counted(matrix.ndim, 'dimension')}; of a single "
+            "column, give a mapping such as {'age': values}"
         )
     if is_plain_matrix(matrix):
         return matrix

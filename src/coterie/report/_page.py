@@ -106,6 +106,7 @@ def _context(reading: Reading, title: str | None, numbers: dict[str, Any]) -> di
         "by_weight": sentences.by_weight(reading),
         "captions": sentences.captions(reading),
         "profile": reading.profile,
+        "nothing_to_compare": sentences.nothing_to_compare(reading),
         "FEW_TRAITS": FEW_TRAITS,
         "MOST_TRAITS": MOST_TRAITS,
         "profile_notes": sentences.profile_notes(reading),
@@ -184,7 +185,7 @@ def _source(given: dict[str, Any]) -> list[tuple[str, Any]]:
     """What is known about the input; its hash last, with what was hashed."""
     known = dict(given)
     digest, of = known.pop("sha256", None), known.pop("sha256_of", "file")
-    rows = [(key.replace("_", " "), value) for key, value in known.items()]
+    rows = [(key.replace("_", " "), value) for key, value in known.items() if value is not None]
     return rows if digest is None else [*rows, (f"sha256 of the {of}", digest)]
 
 

@@ -82,8 +82,9 @@ class Reading:
 
     @property
     def profile(self) -> ProfileSummary | None:
-        """What tells the clusters apart; None without a table, or with a single cluster."""
-        return None if self.result.n_clusters == 1 else self.result.profile
+        """What tells the clusters or groups apart; None without a table, or with nothing to compare."""
+        compared = self.result.n_clusters > 1 or self.result.describes_groups
+        return self.result.profile if compared else None
 
     @cached_property
     def truth_scores(self) -> dict[str, float] | None:

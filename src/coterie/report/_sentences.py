@@ -206,6 +206,28 @@ def aggregated(reading: Reading, searchable: int) -> list[str]:
     return parts
 
 
+def nothing_to_compare(reading: Reading) -> list[str]:
+    """Why a single cluster is not described, and how to get groups that are; empty without a table."""
+    result = reading.result
+    if result.n_clusters > 1 or result.profile is None:
+        return []
+    if result.selection is None:
+        return [*result.profile.sentences]
+    k = result.selection.smallest_supported
+    asked = f"-k {k} on the command line or n_clusters={k} in Python"
+    if result.describes_groups:
+        kinds = result.selection.evidence.get(k, "none")
+        return [
+            "All samples are in one cluster, so there is nothing to compare it with. If you need groups, "
+            f"this is a partition into {k}, for which there is weaker evidence ({kinds}): {asked} makes "
+            "such groups."
+        ]
+    return [
+        *result.profile.sentences,
+        f"To have groups described all the same, ask for a number of clusters, such as {asked}.",
+    ]
+
+
 def profile_notes(reading: Reading) -> list[str]:
     """What the reader should know about the description of the clusters."""
     profile = reading.profile

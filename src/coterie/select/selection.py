@@ -70,6 +70,11 @@ class Selection:
         return tuple(self.evidence)
 
     @property
+    def smallest_supported(self) -> int:
+        """The smallest number of clusters above 1 that there is evidence for; 2 if there is none."""
+        return next((k for k in self.supported if k > 1), 2)
+
+    @property
     def structure(self) -> bool:
         """Whether there is evidence for more than one cluster."""
         return self.recommended > 1
@@ -87,6 +92,15 @@ class Selection:
         if k == 1:
             return np.minimum(self.labels[0], 0)
         raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
+
+    def fewest_groups(self, n_samples: int) -> NDArray[np.int32] | None:
+        """The partition into the fewest clusters above 1 that there is evidence for.
+
+        None if there is no evidence, or if partitions of other samples were compared.
+        """
+        k = self.smallest_supported
+        known = k in self.evidence and k in self.ks and self.labels.shape[1] == n_samples
+        return self.labels_at(k) if known else None
 
     def table(self) -> Table:
         """One row per k: each criterion, the kinds of evidence, and whether it is recommended."""

@@ -39,6 +39,8 @@ def diagnose_members(
 ) -> Table:
     """Each member beside the consensus and the other members, the nearest to the consensus first.
 
+    Members that are equally near are ordered by name.
+
     The table has one row per member, ordered by ``ari``, and these columns:
 
     - ``member``: its name.
@@ -250,8 +252,11 @@ def member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
             [None if j < 0 else ensemble.members[j] for j in like.tolist()], dtype=object
         ),
     }
-    # rounded, so that the last digits do not order members that are equally near
-    nearest_first = np.argsort(-np.nan_to_num(np.round(ari, 12), nan=-2.0), kind="stable")
+    # rounded, so that the last digits do not order members that are equally near; those are ordered by
+    # name, member 9 before member 10, so that the order of the members does not matter
+    lengths = np.array([len(name) for name in ensemble.members])
+    distance = -np.nan_to_num(np.round(ari, 12), nan=-2.0)
+    nearest_first = np.lexsort((np.array(ensemble.members), lengths, distance))
     return Table({name: values[nearest_first] for name, values in columns.items()})
 
 

@@ -41,7 +41,8 @@ function shape(tag, attributes = {}, style = {}, ...children) {
 // with one cluster there is no rival, and confidence carries no information
 const sureness = (value) => (data.n_clusters > 1 ? `, confidence ${fixed(value)}` : "");
 
-const name = (value) => element("bdi", {}, value);
+// long names break after _ . - and / rather than anywhere
+const name = (value) => element("bdi", {}, ...String(value).split(/(?<=[_./-])/).flatMap((part, i) => (i ? [element("wbr", {}), part] : [part])));
 
 function unpack(text, kind) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
