@@ -19,7 +19,7 @@ from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, plain
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import compare_members
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.verdict import MOSTLY_THE_SAME
 from coterie.trust.votes import ClusterVotes
@@ -317,7 +317,7 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     require_ensemble(ensemble)
-    return member_agreements(ensemble)
+    return compare_members(ensemble).agreement
 
 
 def _most_like(
