@@ -317,7 +317,8 @@ class ClusterVotes:
         weight = ensemble.weight_of_cluster[columns][company.indices]
         company.data = np.divide(weight, others, out=np.zeros_like(weight), where=others > 0)
         has_company = np.zeros(ensemble.labels.shape, dtype=np.bool_)
-        has_company[:, order] = _filled(ordered.observed, others > 0)
+        rows, positions = np.nonzero(ordered.observed)
+        has_company[rows, order[positions]] = others > 0
         overlap = sparse.csr_array(self.overlap[columns])
         is_small = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
@@ -325,10 +326,3 @@ class ClusterVotes:
             overlap.toarray() if is_small else overlap,
             self._sum_over_members(has_company),
         )
-
-
-def _filled(observed: NDArray[np.bool_], values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The values of the observed entries, row by row, in a mask of the same shape."""
-    mask = np.zeros(observed.shape, dtype=np.bool_)
-    mask[observed] = values
-    return mask
