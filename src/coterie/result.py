@@ -261,6 +261,11 @@ class Result(DiagnosisMixin):
             truth=None if self.truth is None else self.truth[kept],
         )
 
+    @property
+    def mean_confidence(self) -> float:
+        """Mean confidence of the samples, which count with their weights."""
+        return float(np.average(self.sample_confidence, weights=self.ensemble.sample_weight))
+
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
@@ -387,8 +392,7 @@ class Result(DiagnosisMixin):
         parts += [counted(size, noun) for noun, size in sizes.items()]
         # with one cluster, confidence carries no information
         if self.n_clusters > 1:
-            mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
-            parts.append(f"mean confidence {mean:.2f}")
+            parts.append(f"mean confidence {self.mean_confidence:.2f}")
         return f"Result({', '.join(parts)})"
 
 

@@ -23,7 +23,6 @@ from coterie.cli.outputs import (
     check_outputs,
     facts,
     file_facts,
-    mean_confidence,
     require_jinja2,
     write_outputs,
 )
@@ -387,8 +386,7 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
     screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
-        share = np.average((ensemble.labels < 0).mean(axis=1), weights=ensemble.weights)
-        missing = f", {100 * share:.2g} % of labels missing"
+        missing = f", {100 * ensemble.missing_share:.2g} % of labels missing"
     screen.say(
         f"{counted(ensemble.n_members, 'member')}, "
         f"{counted(ensemble.n_microclusters, 'microcluster')} (distinct label rows){missing}"
@@ -399,7 +397,7 @@ def summarise(arguments: argparse.Namespace, log: RunLog, result: Result, headli
         screen.say(f"Method: {log.method_reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
-    mean = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
+    mean = f", mean confidence {result.mean_confidence:.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{mean}")
     screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")

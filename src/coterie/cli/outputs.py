@@ -186,7 +186,7 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
         "n_clusters": result.n_clusters,
         "n_noise": ensemble.total_count - ensemble.without_blank.total_count,
         "converged": result.converged,
-        "mean_confidence": mean_confidence(result),
+        "mean_confidence": result.mean_confidence,
         "verdict": None if result.verdict is None else asdict(result.verdict),
         "columns": result.columns,
         "clusters": [
@@ -203,11 +203,6 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
     if result.truth is not None:
         record["agreement"] = agreement(result.truth, result.labels)
     return record | closing_facts(log)
-
-
-def mean_confidence(result: Result) -> float:
-    """Weighted mean of the samples' confidence."""
-    return float(np.average(result.sample_confidence, weights=result.ensemble.sample_weight))
 
 
 def selection_facts(selection: Selection) -> dict[str, Any]:

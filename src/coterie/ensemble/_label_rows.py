@@ -74,6 +74,11 @@ class LabelRows:
         """Whether no label is missing."""
         return bool(self.observed.all())
 
+    @property
+    def missing_share(self) -> float:
+        """Share of the labels that are missing; samples count with their weights."""
+        return float(np.average((~self.observed).mean(axis=1), weights=self.weights))
+
     @cached_property
     def has_equal_members(self) -> bool:
         """Whether all members have the same :attr:`member_weight`."""

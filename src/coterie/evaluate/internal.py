@@ -58,9 +58,8 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
         raise ValueError(
             f"labels has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
         )
-    weight = np.ones(len(codes)) if ensemble.sample_weight is None else ensemble.sample_weight
     shares = sparse.csr_array(
-        (weight.astype(np.float64), (ensemble.inverse, codes)),
+        (ensemble.sample_counts.astype(np.float64), (ensemble.inverse, codes)),
         shape=(ensemble.n_microclusters, n_clusters),
     )
     # the members' contingency tables with the partition, one below the other

@@ -112,9 +112,7 @@ def _coverage(reading: Reading) -> str:
     ensemble = reading.ensemble
     if ensemble.is_complete:
         return "no label missing"
-    weight = ensemble.sizes
-    absent = float(weight @ (~ensemble.observed).mean(axis=1) / weight.sum())
-    return f"{percent(absent)} of labels missing"
+    return f"{percent(ensemble.missing_share)} of labels missing"
 
 
 def notes(reading: Reading) -> list[str]:

@@ -238,8 +238,8 @@ def _agreement(one: NDArray[np.int64], other: NDArray[np.int64], part: Ensemble)
     both = (one >= 0) & (other >= 0)
     if both.sum() < 2:
         return float("nan")
-    weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
-    overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
+    weight = part.sample_counts[both].astype(np.float64)
+    overlaps = Overlaps.of_labels(one[both], other[both], weight)
     return float(overlaps.ari()[0])
 
 
