@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie.core.errors import ParameterError, ResultFileError
+from coterie.core.errors import DataError, ParameterError, ResultFileError
 from coterie.core.html import card, folded, paragraph
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
@@ -448,7 +448,7 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
     if X is not None:
         features = X if sparse.issparse(X) else np.asarray(X)
         if features.ndim != 2 or features.shape[0] != ensemble.n_samples:
-            raise ValueError(
+            raise DataError(
                 f"X must hold the features of the {ensemble.n_samples} samples, "
                 f"but has shape {features.shape}"
             )

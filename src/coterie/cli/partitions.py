@@ -99,12 +99,11 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     solver = requested_solver(arguments)
 
     def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        with _data_errors():
-            follow = stages.members_then("combining")
-            features = _open_features(arguments, arguments.data, files, client, follow)
-            model = clustering(arguments, solver, stages, "labelling all rows")
-            model.set_params(prepare=_encoder(arguments, features))
-            pool = model.fit(features).pool_
+        follow = stages.members_then("combining")
+        features = _open_features(arguments, arguments.data, files, client, follow)
+        model = clustering(arguments, solver, stages, "labelling all rows")
+        model.set_params(prepare=_encoder(arguments, features))
+        pool = model.fit(features).pool_
         used = sum(plan.used for plan in model.encoder_.plans_)
         return Labelled(pool.labels, pool.member_names, model, used), None
 
@@ -128,11 +127,10 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
-            with _data_errors():
-                features = _open_features(arguments, paths[0], files, client)
-                stages.begin("drawing a sample")
-                drawn = features.draw(generator(arguments.seed))
-                data = table_features(drawn, _encoder(arguments, features))
+            features = _open_features(arguments, paths[0], files, client)
+            stages.begin("drawing a sample")
+            drawn = features.draw(generator(arguments.seed))
+            data = table_features(drawn, _encoder(arguments, features))
             rows, columns = sum(features.lengths), data.shape[1]
             size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
             if len(data) < rows:
@@ -428,14 +426,3 @@ def _write_labels(
         callback=stages.reach,
     )
     log.written.append(("labels", arguments.output))
-
-
-@contextmanager
-def _data_errors() -> Iterator[None]:
-    """Raise DataError if scikit-learn's checks of the features fail."""
-    try:
-        yield
-    except CoterieError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from error

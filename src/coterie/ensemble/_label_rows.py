@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from coterie.core.errors import ParameterError
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelRows:
@@ -224,7 +226,7 @@ class LabelRows:
         """
         array = np.asarray(values)
         if array.ndim == 0 or len(array) != self.n_microclusters:
-            raise ValueError(
+            raise ParameterError(
                 f"values must have one row per microcluster ({self.n_microclusters}), "
                 f"but has shape {array.shape}"
             )

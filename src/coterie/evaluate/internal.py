@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import Budget
-from coterie.core.errors import ParameterError
+from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import AVERAGE, coded
@@ -55,7 +55,7 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
     check_parameters("anmi", {"average": average}, {"average": AVERAGE})
     codes, n_clusters = coded(labels, "labels")
     if len(codes) != ensemble.n_samples:
-        raise ValueError(
+        raise LabelError(
             f"labels has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
         )
     shares = sparse.csr_array(
@@ -109,7 +109,7 @@ def cophenetic_correlation(
             f"dendrogram must be a solver's dendrogram_, but is {type(dendrogram).__name__}"
         )
     if len(dendrogram.sizes) != len(weights):
-        raise ValueError(
+        raise ParameterError(
             f"dendrogram joins {len(dendrogram.sizes)} items, but the ensemble has "
             f"{len(weights)} microclusters; fit it on this ensemble"
         )

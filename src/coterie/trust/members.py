@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.core.errors import ParameterError
 from coterie.core.html import paragraph
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
@@ -218,13 +219,15 @@ def member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
     """The table of :func:`diagnose_members`, from computed votes."""
     ensemble = votes.ensemble
     if weight.shape != (ensemble.n_members,):
-        raise ValueError(
+        raise ParameterError(
             f"member_weights must hold one number per member ({ensemble.n_members}), but has shape "
             f"{weight.shape}"
         )
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
-        raise ValueError(f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}")
+        raise ParameterError(
+            f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}"
+        )
     overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
     ari = overlaps.ari()
     comparison = votes.member_comparison

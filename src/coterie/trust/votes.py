@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import require
+from coterie.core.errors import LabelError
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.contingency import MemberComparison, compare_members
@@ -83,7 +84,7 @@ class ClusterVotes:
         require_ensemble(ensemble)
         given = np.asarray(labels)
         if given.shape != (ensemble.n_samples,) or given.dtype.kind not in "iu":
-            raise ValueError(
+            raise LabelError(
                 f"labels must be one whole number for each of the {ensemble.n_samples} samples, "
                 f"but is an array of {given.dtype} of shape {given.shape}"
             )
@@ -91,13 +92,13 @@ class ClusterVotes:
         by_row[ensemble.inverse] = given
         separated = by_row[ensemble.inverse] != given
         if separated.any():
-            raise ValueError(
+            raise LabelError(
                 "labels differ between samples that every member puts together (row "
                 f"{int(np.argmax(separated))}); give the labels of a partition of this ensemble"
             )
         clusters = np.unique(by_row[ensemble.has_label | (by_row >= 0)])
         if by_row.min() < -1 or not np.array_equal(clusters, np.arange(len(clusters))):
-            raise ValueError(
+            raise LabelError(
                 "labels must be numbered 0 .. c - 1 without gaps, and -1 only where no member has a label"
             )
         return cls.of_microclusters(ensemble, by_row)
