@@ -275,7 +275,7 @@ class Result(DiagnosisMixin):
         of_members = float(votes.confidence[surest])
         if of_members == 0:
             return votes.judged(1.0, reliable)
-        # one factor for all samples; files of format version 2 do not hold it
+        # one factor for all samples, which the first files of format version 2 do not hold
         stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
         return votes.judged(stored / of_members, reliable)
 

@@ -55,7 +55,7 @@ PARQUET = ".parquet"
 OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
 
 
-# rows by which a column of ids is found
+# rows in which a column of ids is looked for
 HEAD_ROWS = 1_000
 
 
@@ -191,7 +191,7 @@ def _carry_out(
 
 
 def _find_id(arguments: argparse.Namespace, files: Sequence[str]) -> None:
-    """Take the column of ids, if there is one and none was named, by the first rows."""
+    """If no column of ids was named, look for one in the first rows."""
     from pyarrow import ArrowException, parquet
 
     if arguments.id is not None:
@@ -201,13 +201,14 @@ def _find_id(arguments: argparse.Namespace, files: Sequence[str]) -> None:
             head = next(file.iter_batches(HEAD_ROWS), None)
         if head is None:
             return
-        found = TableEncoder().fit(head.to_pandas(ignore_metadata=True)).id_column_
+        id_column = TableEncoder().fit(head.to_pandas(ignore_metadata=True)).id_column_
     except (ArrowException, OSError, CoterieError):
-        # whoever reads the rows says what is wrong with them
+        # the error about these rows comes when all rows are read
         return
-    asked = getattr(arguments, "label", None) or getattr(arguments, "columns", None) or ()
-    if found not in (*asked, *getattr(arguments, "drop", ()), LABEL, CONFIDENCE, DISTINCT):
-        arguments.id = found
+    wanted = getattr(arguments, "label", None) or getattr(arguments, "columns", None) or ()
+    dropped = getattr(arguments, "drop", ())
+    if id_column not in (*wanted, *dropped, LABEL, CONFIDENCE, DISTINCT):
+        arguments.id = id_column
 
 
 def _check_workers(arguments: argparse.Namespace) -> None:

@@ -25,7 +25,7 @@ PAUSE = 0.1
 def following(
     callback: StageProgress | Literal["auto"] | None,
 ) -> Iterator[StageProgress | None]:
-    """The callback; for "auto" a progress bar that goes away at the end, or None if nobody watches.
+    """The callback; for "auto" a progress bar that goes away at the end, or None without a screen.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def terminal_bar() -> Any:
 
 def _notebook_display() -> Any:
     """The function that shows markup in the running notebook; None outside of one."""
-    # who runs in a notebook has imported IPython already
+    # a notebook has imported IPython already
     module = sys.modules.get("IPython")
     shell = None if module is None else module.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

@@ -27,8 +27,8 @@ from coterie.trust.votes import ClusterVotes
 
 # two members are of about the same size if one has at most this many times as many clusters as the other
 ABOUT_THE_SIZE = 2.0
-# a member stands apart if it shares less than this part of what members of its size share, that is, if most
-# of what these have in common is missing, and if the difference is more than chance makes of a few samples
+# A member stands apart if it shares less than this part of what members of its size share with each other,
+# and at least this much less: with few samples, smaller differences are chance.
 APART = 0.5
 LEAST_GAP = 0.1
 # number of members that a sentence names; the others are counted

@@ -22,10 +22,10 @@ from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps
 
 Solve = Callable[[Ensemble], NDArray[np.int64]]
-# links for each cluster, below which a party is weakly linked: a doubt
+# a party with fewer links for each cluster is weakly linked, which is a doubt
 FEW_LINKS = 5
-# links for each cluster, below which the links are tested; from there on, the confidence of the
-# members is off by as little as with many links (docs/partial_labels.md)
+# with fewer links for each cluster, the links are tested; with more, the confidence of the members is as
+# accurate as with many links (docs/partial_labels.md)
 TESTED_LINKS = 10
 # parts of the links that are cut in turn
 N_FOLDS = 10

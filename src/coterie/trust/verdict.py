@@ -149,7 +149,7 @@ class Verdict:
             and (share is None or (isinstance(share, float) and 0 <= share <= 1))
         ):
             raise ValueError("the verdict is damaged")
-        # files of format version 2 have no share
+        # the first files of format version 2 have no share
         share = _factor(agreement) if share is None else share
         return cls(float(agreement), reliable, text, tuple(doubts), share)
 

@@ -225,8 +225,8 @@ class ClusterVotes:
     def attachment(self) -> NDArray[np.float64]:
         """How often all members put each microcluster with its cluster, over the median, at most 1.
 
-        Its cohesion times the weight of the members that labelled it: those that did not have not
-        put it anywhere. Samples that are never put with their cluster do not count in the median.
+        Its cohesion times the weight of the members that labelled it, because the others put it
+        nowhere. Samples that are never put with their cluster do not count in the median.
         """
         often = self.cohesion * self._labelled_by
         known = often > 0
