@@ -30,7 +30,7 @@ from coterie.core.params import (
 )
 from coterie.core.random import generator
 from coterie.core.text import counted
-from coterie.core.threads import one_blas_thread, refuse_lost_threads
+from coterie.core.threads import one_blas_thread
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import clusters_by_first_appearance
@@ -243,7 +243,6 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             Weights of samples and members. Only with raw labels: an Ensemble has its own.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
-        refuse_lost_threads()
         ensemble = as_ensemble(labels, sample_weight, member_weight)
         # no member says where a sample without any label belongs, so it takes no part
         labelled = ensemble.without_blank
