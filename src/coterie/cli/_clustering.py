@@ -23,11 +23,11 @@ from coterie.cli.outputs import (
     check_outputs,
     facts,
     file_facts,
-    require_jinja2,
     write_outputs,
 )
 from coterie.cli.screen import MAX_CLUSTERS, Screen, Stages
 from coterie.core.errors import DataError
+from coterie.core.packages import require_package
 from coterie.core.params import parse_parameter
 from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
@@ -155,7 +155,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
 
     if arguments.out.exists() and not arguments.out.is_dir():
         raise UsageError(f"--out {arguments.out} is a file; name a directory")
-    require_jinja2("the report of demo")
+    require_package("the report of demo", "jinja2", "report")
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.output = arguments.out / "labels.csv"
     arguments.report = arguments.out / "report.html"

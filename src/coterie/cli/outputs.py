@@ -7,7 +7,6 @@ import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from os.path import realpath
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.cli.arguments import UsageError
+from coterie.core.packages import require_package
 from coterie.io import check_writable, write_table
 from coterie.io.write import PAGE, RESULT
 from coterie.result import Result
@@ -117,13 +117,7 @@ def check_page(path: Path | None, option: str) -> None:
     if path is None:
         return
     check_writable(path, PAGE, option)
-    require_jinja2(option)
-
-
-def require_jinja2(feature: str) -> None:
-    """Raise UsageError if jinja2 is not installed; the error names the feature that needs it."""
-    if find_spec("jinja2") is None:
-        raise UsageError(f"{feature} needs jinja2: pip install 'coterie[report]'")
+    require_package(option, "jinja2", "report")
 
 
 def file_facts(paths: Sequence[Path]) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
+from coterie.core.packages import require_package
 from coterie.core.random import generator
 from coterie.core.text import absent_column, counted, listed
 from coterie.ensemble import Ensemble
@@ -115,7 +116,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     paths: list[Path] = arguments.files
     check_select(arguments)
     _check_workers(arguments)
-    require_dask(f"{paths[0]}: leaving rows in partitions")
+    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
@@ -152,7 +153,7 @@ def _carry_out(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    require_dask(f"{paths[0]}: leaving rows in partitions")
+    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
     columns = (LABEL, CONFIDENCE, DISTINCT)
     check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
@@ -229,16 +230,6 @@ def _check_workers(arguments: argparse.Namespace) -> None:
             memory_budget(arguments.worker_memory)
         except ValueError as error:
             raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
-
-
-def require_dask(feature: str) -> None:
-    """Raise UsageError if dask is not installed; the error names the feature that needs it."""
-    try:
-        from coterie.scale import local_cluster  # noqa: F401
-    except ImportError as error:
-        if error.name not in (None, "dask", "distributed"):
-            raise
-        raise UsageError(f'{feature} needs dask; run: pip install "coterie[dask]"') from None
 
 
 def _files(paths: Sequence[Path]) -> list[str]:

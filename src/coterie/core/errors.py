@@ -95,5 +95,5 @@ class WorkersLostError(CoterieError, MemoryError):
     """Dask workers were lost during the work, one after the other or all of them."""
 
 
-class PartitionerMissing(CoterieError, ImportError):
-    """A graph partitioner is not installed."""
+class PackageMissing(CoterieError, ImportError):
+    """A package of an extra, such as ``coterie[report]``, is not installed."""
