@@ -125,6 +125,13 @@ def test_soft_labels_have_a_column_per_category():
     assert np.array_equal(soft, soft_labels(model.ensemble_, model.labels_))
 
 
+def test_the_solver_may_be_the_name_of_a_method():
+    adata = cells()
+    model = combine(adata, LEIDEN, solver="eac", n_clusters=3)
+    assert isinstance(model, EAC)
+    assert adata.uns["coterie"]["method"] == "eac"
+
+
 def test_the_given_solver_stays_as_it_was_and_its_seed_counts():
     adata = cells()
     solver = SPCE(n_clusters=2, random_state=7)
@@ -225,7 +232,8 @@ def test_keys_that_are_not_there(keys, says):
     ("arguments", "says"),
     [
         ({"n_clusters": 0}, "combine: n_clusters must be a whole number of at least 1"),
-        ({"solver": "eac"}, "combine: solver must be None or a solver such as"),
+        ({"solver": 3}, "combine: solver must be None, the name of a method"),
+        ({"solver": "eak"}, "unknown method 'eak'; did you mean 'eac'"),
         ({"key_added": ""}, "combine: key_added must be a name"),
         ({"random_state": "x"}, "combine: random_state must be None, a whole number"),
     ],

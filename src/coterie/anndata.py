@@ -19,7 +19,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
 from coterie.core.text import listed
 from coterie.ensemble import Ensemble
-from coterie.solvers.base import LabelConsensus
+from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import choose_method, solver_of
 
 PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
@@ -67,7 +67,7 @@ def combine(
     keys: str | Iterable[str],
     *,
     n_clusters: int | None = None,
-    solver: LabelConsensus | None = None,
+    solver: LabelConsensus | str | None = None,
     key_added: str = "coterie",
     soft: bool = False,
     missing: Any = -1,
@@ -86,7 +86,7 @@ def combine(
     n_clusters : int or None, default None
         Number of clusters. None leaves the choice to the solver. The default solver is then EAC,
         which cuts its dendrogram at the longest lifetime.
-    solver : solver of ``coterie.solvers`` or None, default None
+    solver : solver of ``coterie.solvers``, name of a method or None, default None
         How the members are combined. None is ``LWEA``, ``PCE`` if labels are missing, or ``EAC`` if
         ``n_clusters`` is None; see :func:`coterie.solvers.methods.choose_method`. A number given here
         replaces the solver's own ``n_clusters``.
@@ -141,10 +141,7 @@ def combine(
         },
         {
             "n_clusters": Integer(1, optional=True),
-            "solver": Kind(
-                lambda value: value is None or isinstance(value, LabelConsensus),
-                "None or a solver such as coterie.EAC()",
-            ),
+            "solver": SOLVER,
             "key_added": Kind(lambda value: isinstance(value, str) and value != "", "a name"),
             "random_state": SEED,
         },
@@ -157,10 +154,7 @@ def combine(
         )
     own = (key_added, key_added + CONFIDENCE)
     members = _members(adata, keys, missing, member_weight, skip=own)
-    if solver is None:
-        model = solver_of(choose_method(members, n_clusters).name)
-    else:
-        model = clone(solver)
+    model = clone(solver_of(choose_method(members, n_clusters).name if solver is None else solver))
     if n_clusters is not None:
         model.set_params(n_clusters=n_clusters)
     if model.random_state is None:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie.core.errors import ParameterError, ResultFileError
+from coterie.core.errors import DataError, ParameterError, ResultFileError
 from coterie.core.html import card, folded, paragraph
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
@@ -269,6 +269,11 @@ class Result(DiagnosisMixin):
             truth=None if self.truth is None else self.truth[kept],
         )
 
+    @property
+    def mean_confidence(self) -> float:
+        """Mean confidence of the samples, which count with their weights."""
+        return float(np.average(self.sample_confidence, weights=self.ensemble.sample_weight))
+
     @cached_property
     def cluster_votes(self) -> ClusterVotes:
         """How the members' clusters spread over the clusters. The diagnoses are computed from it."""
@@ -278,7 +283,7 @@ class Result(DiagnosisMixin):
         of_members = float(votes.confidence[surest])
         if of_members == 0:
             return votes.judged(1.0, reliable)
-        # one factor for all samples; files of format version 2 do not hold it
+        # one factor for all samples, which the first files of format version 2 do not hold
         stored = float(self.sample_confidence[np.argmax(self.ensemble.inverse == surest)])
         return votes.judged(stored / of_members, reliable)
 
@@ -395,8 +400,7 @@ class Result(DiagnosisMixin):
         parts += [counted(size, noun) for noun, size in sizes.items()]
         # with one cluster, confidence carries no information
         if self.n_clusters > 1:
-            mean = float(np.average(self.sample_confidence, weights=ensemble.sample_weight))
-            parts.append(f"mean confidence {mean:.2f}")
+            parts.append(f"mean confidence {self.mean_confidence:.2f}")
         return f"Result({', '.join(parts)})"
 
 
@@ -457,7 +461,7 @@ def _coordinates(ensemble: Ensemble, X: Any) -> tuple[NDArray[np.float32], str]:
     if X is not None:
         features = X if sparse.issparse(X) else np.asarray(X)
         if features.ndim != 2 or features.shape[0] != ensemble.n_samples:
-            raise ValueError(
+            raise DataError(
                 f"X must hold the features of the {ensemble.n_samples} samples, "
                 f"but has shape {features.shape}"
             )

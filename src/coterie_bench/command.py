@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import RunLog
 from coterie.cli.screen import Screen, Stages
+from coterie.core.packages import require_package
 from coterie.core.text import counted
 from coterie.io import write_table
 from coterie.io.write import WRITABLE, check_writable, whole_file
@@ -76,9 +75,9 @@ def _client(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
-    from coterie.cli.partitions import connected, require_dask
+    from coterie.cli.partitions import connected
 
-    require_dask(f"--scheduler {address}")
+    require_package(f"--scheduler {address}", "dask", "dask")
     with connected(address) as client:
         yield client
 
@@ -104,8 +103,7 @@ def _table(arguments: argparse.Namespace, log: RunLog) -> None:
 
 
 def _plot(arguments: argparse.Namespace, log: RunLog) -> None:
-    if find_spec("matplotlib") is None:
-        raise UsageError('figures need matplotlib; run: pip install "coterie[bench]"')
+    require_package("a figure", "matplotlib", "bench")
     screen = Screen()
     with Stages() as stages:
         saved = plot(

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from coterie.core.errors import ForkedError
 from coterie.solvers.methods import all_methods, find_method
 from tests.adversarial.numerics import noisy
 from tests.adversarial.outcomes import Tally, Violation
@@ -87,11 +86,6 @@ def in_processes(alone: dict[str, Answer], kind: str) -> Tally:
                     if found != alone[name]:
                         raise Violation("other labels than alone")
                     tally.count(None)
-    except ForkedError as error:
-        # GNU OpenMP cannot be forked; what matters is that it is said, and that nothing hangs
-        if kind != "fork":
-            raise
-        tally.count(error)
     except BrokenProcessPool:
         tally.violations.append(f"{kind}: a process of the pool died")
     return tally

@@ -83,6 +83,7 @@ _OF = {
     "numerics.linkage": "numerics/test_linkage.py",
     "numerics.nearest": "numerics/test_nearest.py",
     "numerics.pairs": "evidence/test_coassociation.py evidence/test_reliability.py",
+    "numerics.row_ranges": "numerics/test_row_ranges.py",
     "numerics.rows": "numerics/test_rows.py",
 }
 

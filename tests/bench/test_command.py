@@ -109,10 +109,10 @@ def test_runs_that_cannot_be_read_say_what_to_install(runs, tmp_path, monkeypatc
 
 
 def test_figures_say_what_to_install(runs, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("coterie_bench.command.find_spec", lambda name: None)
+    monkeypatch.setattr("coterie.core.packages.find_spec", lambda name: None)
     assert main(["bench", "plot", str(runs), "-o", str(tmp_path / "figures")]) == 2
     said = capsys.readouterr().err
-    assert said == 'coterie: error: figures need matplotlib; run: pip install "coterie[bench]"\n'
+    assert said == 'coterie: error: a figure needs matplotlib; run: pip install "coterie[bench]"\n'
     assert not (tmp_path / "figures").exists()
 
 

@@ -398,5 +398,5 @@ def test_saving_refuses(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="cannot be created"):
         save_figures(BenchFigures((), ()), tmp_path / "file")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="needs matplotlib: pip install"):
+    with pytest.raises(ImportError, match="needs matplotlib; run: pip install"):
         save_figures(BenchFigures((), ()), tmp_path)

@@ -599,12 +599,12 @@ def test_a_fault_of_ours_ends_with_one_line_and_1(folder, capsys, monkeypatch):
 
 
 def test_without_jinja2_nothing_is_begun(folder, capsys, monkeypatch):
-    monkeypatch.setattr("coterie.cli.outputs.find_spec", lambda name: None)
+    monkeypatch.setattr("coterie.core.packages.find_spec", lambda name: None)
     before = sorted(os.listdir(folder))
     combine = ["combine", "labels.csv", "-k", "2", "--report", "page.html"]
     for line, what in ((combine, "--report"), (["demo", "--out", "demo"], "the report of demo")):
         assert main(line) == 2
-        said = f"coterie: error: {what} needs jinja2: pip install 'coterie[report]'\n"
+        said = f'coterie: error: {what} needs jinja2; run: pip install "coterie[report]"\n'
         assert capsys.readouterr().err == said
     assert sorted(os.listdir(folder)) == before
 

@@ -168,7 +168,7 @@ def test_what_is_no_result_is_refused(refused, folder):
 
 
 def test_a_report_without_its_engine_is_refused_before_the_work(refused, monkeypatch):
-    monkeypatch.setattr("coterie.cli.outputs.find_spec", lambda name: None)
+    monkeypatch.setattr("coterie.core.packages.find_spec", lambda name: None)
     assert "coterie[report]" in refused(*CLUSTER, "-k", "3", "-o", "x.csv", "--report", "x.html")
 
 

@@ -389,12 +389,7 @@ def test_no_scheduler_is_said_within_seconds(parts, refused):
 
 
 def test_without_dask_one_line_says_how_to_get_it(parts, refused, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("coterie.scale")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("coterie.scale", raising=False)
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name, *_: None if name == "dask" else object()
-    )
+    monkeypatch.setattr("coterie.core.packages.find_spec", lambda name: None)
     assert 'pip install "coterie[dask]"' in refused("combine", "pool", "--id", "who", "-k", 3)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from coterie import ConsensusClustering, ParameterError
 from coterie.cli import main
-from coterie.core.params import closest, nearest
+from coterie.core.params import closest, declared_domains, nearest
 from coterie.solvers.methods import all_methods, find_method
 
 TAKE_A_BUDGET = [
@@ -24,7 +24,7 @@ def test_every_parameter_of_a_method_has_a_domain(name):
 
 
 def test_every_parameter_of_consensus_clustering_has_a_domain():
-    check_domains(ConsensusClustering, ConsensusClustering._domains)
+    check_domains(ConsensusClustering, declared_domains(ConsensusClustering))
 
 
 def check_domains(estimator, domains):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
 from coterie import Ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import compare_members
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -20,7 +20,7 @@ def test_equals_nmi_of_repeated_samples(seed, missing):
     labels[:, 1] = (labels[:, 0] + 1) % 4
     labels[rng.random(labels.shape) < missing] = -1
     weights = rng.integers(1, 4, 30)
-    found = member_agreements(Ensemble.from_labels(labels, sample_weight=weights))
+    found = compare_members(Ensemble.from_labels(labels, sample_weight=weights)).agreement
     copies = np.repeat(labels, weights, axis=0)
     for i in range(5):
         for j in range(5):
@@ -33,15 +33,15 @@ def test_equals_nmi_of_repeated_samples(seed, missing):
 def test_blocks_of_members_change_nothing(monkeypatch):
     labels = np.random.default_rng(9).integers(-1, 4, (40, 7))
     ensemble = Ensemble.from_labels(labels)
-    whole = member_agreements(ensemble)
+    whole = compare_members(ensemble).agreement
     module = sys.modules["coterie.evidence.contingency"]
     monkeypatch.setattr(module, "ENTRIES", 2 * ensemble.incidence.nnz)
-    np.testing.assert_array_equal(member_agreements(ensemble), whole)
+    np.testing.assert_array_equal(compare_members(ensemble).agreement, whole)
 
 
 def test_members_that_share_no_sample_agree_to_no_degree():
     labels = np.array([[0, -1], [1, -1], [-1, 0], [-1, 1]], dtype=np.int32)
-    found = member_agreements(Ensemble.from_labels(labels))
+    found = compare_members(Ensemble.from_labels(labels)).agreement
     assert np.isnan([found[0, 1], found[1, 0]]).all()
     np.testing.assert_array_equal(np.diag(found), 1.0)
 
@@ -49,4 +49,6 @@ def test_members_that_share_no_sample_agree_to_no_degree():
 def test_independent_members_agree_by_nothing():
     labels = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0]], dtype=np.int32)
     # a member of one cluster says nothing of any other
-    np.testing.assert_array_equal(member_agreements(Ensemble.from_labels(labels)), np.eye(3))
+    np.testing.assert_array_equal(
+        compare_members(Ensemble.from_labels(labels)).agreement, np.eye(3)
+    )

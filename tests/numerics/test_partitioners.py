@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coterie.core.errors import PartitionerMissing
+from coterie.core.errors import PackageMissing
 from coterie.numerics import hypergraphs, partitioners
 from coterie.numerics.hypergraphs import hypergraph_cut, partition_hypergraph
 from coterie.numerics.partitioners import graph_cut, partition_graph
@@ -316,13 +316,13 @@ def test_the_threads_of_mtkahypar_do_not_matter(capfd):
 
 def test_without_pymetis_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(PartitionerMissing, match=r'pymetis.*pip install "coterie\[graph\]"$'):
+    with pytest.raises(PackageMissing, match=r'pymetis.*pip install "coterie\[graph\]"$'):
         partition_graph(random_graph(9, 0), np.ones(9), 3, seed=0)
 
 
 def test_without_mtkahypar_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
-    with pytest.raises(PartitionerMissing, match=r'mtkahypar.*pip install "coterie\[graph\]"$'):
+    with pytest.raises(PackageMissing, match=r'mtkahypar.*pip install "coterie\[graph\]"$'):
         partition_hypergraph(random_nets(9, 4, 0), np.ones(9), np.ones(4), 3, seed=0)
 
 
@@ -332,7 +332,7 @@ def test_a_library_that_does_not_load(monkeypatch, failure):
         raise failure
 
     monkeypatch.setattr(partitioners, "import_module", broken)
-    with pytest.raises(PartitionerMissing, match=rf"{failure}.*coterie\[graph\]"):
+    with pytest.raises(PackageMissing, match=rf"{failure}.*coterie\[graph\]"):
         partition_graph(random_graph(9, 0), np.ones(9), 3, seed=0)
 
 

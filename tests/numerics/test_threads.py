@@ -86,9 +86,8 @@ def test_one_thread_and_two_give_the_same_bits(program):
     assert done.stdout.strip() == "1"
 
 
-WORKQUEUE = """
+AT_ONCE = """
 from concurrent.futures import ThreadPoolExecutor
-import numba
 import numpy as np
 from coterie import LWEA, ConsensusClustering, Ensemble
 
@@ -98,17 +97,16 @@ labels = rng.integers(0, 5, (400, 10))
 alone = LWEA(4).fit_predict(labels).tolist()
 with ThreadPoolExecutor(4) as pool:
     together = [one.tolist() for one in pool.map(LWEA(4).fit_predict, [labels] * 8)]
-assert numba.threading_layer() == "workqueue"
 assert together == [alone] * 8
 ConsensusClustering("auto", n_members=10, random_state=0, n_jobs=2).fit(X)
 print("alive")
 """
 
 
-def test_several_threads_on_the_workqueue_layer_do_not_abort():
-    environment = os.environ | {"NUMBA_THREADING_LAYER": "workqueue", "PYTHONWARNINGS": "ignore"}
+def test_several_threads_at_once_give_the_same_labels():
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, "-c", WORKQUEUE],
+        [sys.executable, "-c", AT_ONCE],
         capture_output=True,
         text=True,
         env=environment,

@@ -89,10 +89,10 @@ def test_the_settings_are_left_alone():
 
 @pytest.mark.parametrize("name", EVERY)
 def test_without_matplotlib_one_line_says_what_to_install(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError) as caught:
         EVERY[name](None)
-    assert str(caught.value) == 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
+    assert str(caught.value) == 'coterie.plot needs matplotlib; run: pip install "coterie[plot]"'
 
 
 # ---------------------------------------------------------------- text

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
-from coterie.core.errors import MemoryBudgetError, PartitionerMissing
+from coterie.core.errors import MemoryBudgetError, PackageMissing
 from coterie.evaluate import ari
 from coterie.solvers.strehl_ghosh import CSPA
 from tests.builders import noisy_members
@@ -115,7 +115,7 @@ def test_the_corners():
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(PartitionerMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
+    with pytest.raises(PackageMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
         CSPA(2).fit(T6)
 
 

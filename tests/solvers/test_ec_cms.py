@@ -17,9 +17,10 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import cluster_reliability, enhance
 from coterie.evidence.coassociation import coassociation
-from coterie.evidence.enhancement import kernels, passes
+from coterie.evidence.enhancement import passes
 from coterie.evidence.enhancement import problem as posing
 from coterie.evidence.given import chosen_similarity
+from coterie.numerics import row_ranges
 from coterie.solvers.ec_cms import ECCMS
 from tests.builders import fit_quietly, noisy_members
 from tests.naive import ec_cms as naive
@@ -332,7 +333,7 @@ def test_repeated_samples_are_weights():
 def test_threads_do_not_matter(monkeypatch):
     labels, _ = noisy(11, n=300, n_members=10, missing=0.05)
     serial = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(row_ranges, "SERIAL_ROWS", 0)
     before = numba.get_num_threads()
     try:
         for threads in (1, numba.config.NUMBA_NUM_THREADS):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Ensemble, ParameterError
-from coterie.core.errors import PartitionerMissing
+from coterie.core.errors import PackageMissing
 from coterie.evaluate import ari
 from coterie.solvers.strehl_ghosh import HGPA
 from tests.naive import strehl_ghosh as naive
@@ -124,7 +124,7 @@ def test_the_corners():
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
-    with pytest.raises(PartitionerMissing, match=r'mtkahypar.*pip install "coterie\[graph\]"'):
+    with pytest.raises(PackageMissing, match=r'mtkahypar.*pip install "coterie\[graph\]"'):
         HGPA(2).fit(T6)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import Ensemble
-from coterie.core.errors import PartitionerMissing
+from coterie.core.errors import PackageMissing
 from coterie.evaluate import ari
 from coterie.solvers.strehl_ghosh import MCLA, first_choice, likeness_graph
 from tests.builders import noisy_members
@@ -161,5 +161,5 @@ def test_the_corners():
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymetis", None)
-    with pytest.raises(PartitionerMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
+    with pytest.raises(PackageMissing, match=r'pymetis.*pip install "coterie\[graph\]"'):
         MCLA(2).fit(T6)

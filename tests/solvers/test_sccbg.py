@@ -85,7 +85,7 @@ def test_the_graph_step_solves_its_programs(coupling):
     n, k = programs.target.shape
     W, S = rng.random((n, k)), rng.random((n, k))
     pull = 3.0 * rng.random((n, k))
-    learn_rows(programs, pull, W, S, steps.ROW_TOL, steps.ROW_SWEEPS)
+    learn_rows(0, len(S), programs, pull, W, steps.ROW_TOL, steps.ROW_SWEEPS, S)
     C = ensemble.incidence.T @ (ensemble.weights[:, None] * ensemble.incidence.toarray())
     for u in range(n):
         H, q = naive.program(W[u], programs.target[u], programs.seen[u], C, coupling, pull[u])
@@ -108,7 +108,7 @@ def test_the_pace_step_never_raises_its_programs():
     n, k = programs.target.shape
     S, W = rng.random((n, k)), rng.random((n, k))
     before = W.copy()
-    pace_rows(programs, 0.5, S, W, steps.ROW_TOL, steps.ROW_SWEEPS)
+    pace_rows(0, len(W), programs, 0.5, S, steps.ROW_TOL, steps.ROW_SWEEPS, W)
     C = ensemble.incidence.T @ (ensemble.weights[:, None] * ensemble.incidence.toarray())
     for u in range(n):
         H = np.diag((S[u] - programs.target[u]) ** 2)

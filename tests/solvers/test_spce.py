@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coterie import Ensemble, MemoryBudgetError, ParameterError
-from coterie.solvers.spce import SPCE, kernels
+from coterie.numerics import row_ranges
+from coterie.solvers.spce import SPCE
 from coterie.solvers.spce import solver as steps
 from tests.builders import fit_quietly, noisy_members
 from tests.naive import spce as naive
@@ -164,7 +165,7 @@ def test_repeated_members_are_member_weights(missing):
 
 
 def test_threads_do_not_matter(monkeypatch):
-    monkeypatch.setattr(kernels, "SERIAL_ROWS", 0)
+    monkeypatch.setattr(row_ranges, "SERIAL_ROWS", 0)
     labels, _ = noisy(12, n=300, n_members=10, missing=0.05)
     before = numba.get_num_threads()
     try:

@@ -36,9 +36,9 @@ def test_rows_are_those_of_the_equations(spread):
     moving = (member, scale, embedding, rho, slope)
     old = rng.random((n, n))
     graph, divergence, sums = old.copy(), np.empty((n, m)), np.empty((n, 3))
-    learn_rows(base, weights, (np.ones(n), True), moving, graph, divergence, sums)
+    learn_rows(0, n, base, weights, (np.ones(n), True), moving, graph, divergence, sums)
     noise = np.empty((n, n))
-    noise_rows(base, weights, moving, graph, noise)
+    noise_rows(0, n, base, weights, moving, graph, noise)
 
     distance = ((embedding[:, :, None] - embedding[:, None, :]) ** 2).sum(axis=0)
     n_beyond = 0

@@ -23,12 +23,11 @@ from coterie.cli.outputs import (
     check_outputs,
     facts,
     file_facts,
-    mean_confidence,
-    require_jinja2,
     write_outputs,
 )
 from coterie.cli.screen import MAX_CLUSTERS, Screen, Stages
 from coterie.core.errors import DataError
+from coterie.core.packages import require_package
 from coterie.core.params import parse_parameter
 from coterie.core.text import counted, listed
 from coterie.ensemble import Ensemble
@@ -154,7 +153,7 @@ def demo(arguments: argparse.Namespace, log: RunLog) -> None:
 
     if arguments.out.exists() and not arguments.out.is_dir():
         raise UsageError(f"--out {arguments.out} is a file; name a directory")
-    require_jinja2("the report of demo")
+    require_package("the report of demo", "jinja2", "report")
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.output = arguments.out / "labels.csv"
     arguments.report = arguments.out / "report.html"
@@ -391,8 +390,7 @@ def summarise(
     screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
-        share = np.average((ensemble.labels < 0).mean(axis=1), weights=ensemble.weights)
-        missing = f", {100 * share:.2g} % of labels missing"
+        missing = f", {100 * ensemble.missing_share:.2g} % of labels missing"
     screen.say(
         f"{counted(ensemble.n_members, 'member')}, "
         f"{counted(ensemble.n_microclusters, 'microcluster')} (distinct label rows){missing}"
@@ -404,7 +402,7 @@ def summarise(
         screen.say(f"Method: {log.method_reason}")
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
-    mean = f", mean confidence {mean_confidence(result):.2f}" if result.n_clusters > 1 else ""
+    mean = f", mean confidence {result.mean_confidence:.2f}" if result.n_clusters > 1 else ""
     screen.say(f"{result.method}: {counted(result.n_clusters, 'cluster')}{chosen}{mean}")
     screen.clusters(result.labels, result.sample_confidence, counts=ensemble.sample_counts)
     screen.say("")

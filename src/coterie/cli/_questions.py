@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from coterie.cli._clustering import chosen_k, requested_columns
 from coterie.cli._label_files import read_label_files, read_oriented
 from coterie.cli.arguments import UsageError
@@ -245,89 +243,69 @@ def _explain(result: Result, row: int, name: str | None) -> Explanation:
 def _find_distinct_rows(result: Result, folder: Path, samples: Sequence[str]) -> list[int]:
     """The distinct row of each sample, by its id or, without ids, by its row number."""
     require_pyarrow(folder)
-    from pyarrow import parquet
+    from pyarrow import dataset
 
     # part-9 before part-10
     files = sorted(folder.glob("*.parquet"), key=lambda file: (len(file.name), file.name))
     if not files:
         raise DataError(f"--labels {folder} is not a directory of parquet files")
-    sizes = []
-    for file in files:
-        with readable(file):
-            sizes.append(parquet.read_metadata(file).num_rows)
-    present = parquet.read_schema(files[0]).names
-    expected = result.ensemble.total_count
-    if DISTINCT not in present or LABEL not in present or sum(sizes) != expected:
-        raise DataError(
-            f"--labels {folder} was not written with this result: it has {sum(sizes):,} rows with "
-            f"{listed(present)}, but the result has {expected:,} rows, with {LABEL} and {DISTINCT}"
-        )
-    ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
-    if ids:
-        rows = _rows_by_id(files, ids[0], samples)
-    else:
-        rows = _rows_by_number(files, sizes, samples)
-    for text, row in rows.items():
+    with readable(folder):
+        labels = dataset.dataset(files, format="parquet")
+        size, present = labels.count_rows(), labels.schema.names
+        expected = result.ensemble.total_count
+        if DISTINCT not in present or LABEL not in present or size != expected:
+            raise DataError(
+                f"--labels {folder} was not written with this result: it has {size:,} rows with "
+                f"{listed(present)}, but the result has {expected:,} rows, with {LABEL} and {DISTINCT}"
+            )
+        ids = [name for name in present if name not in (LABEL, CONFIDENCE, DISTINCT)]
+        if ids:
+            rows = _rows_by_id(labels, folder, ids[0], samples)
+        else:
+            rows = _rows_by_number(labels, folder, size, samples)
+    for text, row in zip(samples, rows, strict=True):
         distinct = row[DISTINCT]
         if not 0 <= distinct < len(result.labels) or result.labels[distinct] != row[LABEL]:
             raise DataError(
                 f"--labels {folder} was not written with this result: its label of {text} differs"
             )
-    return [rows[text][DISTINCT] for text in samples]
+    return [row[DISTINCT] for row in rows]
 
 
-def _rows_by_id(files: Sequence[Path], id: str, samples: Sequence[str]) -> dict[str, Any]:
-    """By sample, the first row of the files that has its id."""
+def _rows_by_id(labels: Any, folder: Path, id: str, samples: Sequence[str]) -> list[dict[str, Any]]:
+    """For each sample, the first row that has its id."""
     import pyarrow as pa
-    from pyarrow import compute, parquet
+    from pyarrow import compute
 
-    rows: dict[str, Any] = {}
-    for path in files:
-        with readable(path), parquet.ParquetFile(path) as file:
-            kind = file.schema_arrow.field(id).type
-            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            wanted = _ids_of_type([text for text in samples if text not in rows], kind)
-            if not wanted:
-                continue
-            values = pa.array(list(wanted), type=kind)
-            for batch in file.iter_batches(columns=[id, LABEL, DISTINCT]):
-                matches = compute.is_in(batch.column(id).cast(kind), value_set=values)
-                for row in batch.filter(matches).to_pylist():
-                    rows.setdefault(wanted[row[id]], row)
-    absent = [text for text in samples if text not in rows]
-    if absent:
-        raise SampleError(
-            f"{files[0].parent}: no row has {listed(map(repr, absent), 5)} in column {id!r}"
-        )
-    return rows
-
-
-def _ids_of_type(samples: Sequence[str], kind: Any) -> dict[Any, str]:
-    """The ids converted to the type of a column; text that cannot be converted is left out."""
-    import pyarrow as pa
-
-    values = {}
+    kind = labels.schema.field(id).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    id_of: dict[str, Any] = {}
     for text in samples:
+        # text that cannot be an id of this type is absent
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            values[pa.scalar(text).cast(kind).as_py()] = text
-    return values
+            id_of[text] = pa.scalar(text).cast(kind).as_py()
+    values = pa.array([*id_of.values()], type=kind)
+    is_wanted = compute.field(id).cast(kind).isin(values)
+    table = labels.to_table(columns=[id, LABEL, DISTINCT], filter=is_wanted)
+    rows: dict[Any, dict[str, Any]] = {}
+    for row in table.to_pylist():
+        rows.setdefault(row[id], row)
+    absent = [text for text in samples if text not in id_of or id_of[text] not in rows]
+    if absent:
+        raise SampleError(f"{folder}: no row has {listed(map(repr, absent), 5)} in column {id!r}")
+    return [rows[id_of[text]] for text in samples]
 
 
 def _rows_by_number(
-    files: Sequence[Path], sizes: Sequence[int], samples: Sequence[str]
-) -> dict[str, Any]:
-    """By sample, the row of the files with its row number."""
-    from pyarrow import parquet
-
-    ends = np.cumsum(sizes)
-    rows: dict[str, Any] = {}
+    labels: Any, folder: Path, size: int, samples: Sequence[str]
+) -> list[dict[str, Any]]:
+    """For each sample, the row with its number."""
     for text in samples:
-        if not (text.isdecimal() and int(text) < ends[-1]):
+        if not (text.isdecimal() and int(text) < size):
             raise SampleError(
-                f"{files[0].parent} has no column of ids, so samples are row numbers from 0 to "
-                f"{ends[-1] - 1:,}, not {text!r}"
+                f"{folder} has no column of ids, so samples are row numbers from 0 to {size - 1:,}, "
+                f"not {text!r}"
             )
-        part = int(np.searchsorted(ends, int(text), side="right"))
-        table = parquet.read_table(files[part], columns=[LABEL, DISTINCT])
-        rows[text] = table.slice(int(text) - ends[part] + sizes[part], 1).to_pylist()[0]
+    numbers = [*map(int, samples)]
+    rows: list[dict[str, Any]] = labels.take(numbers, columns=[LABEL, DISTINCT]).to_pylist()
     return rows

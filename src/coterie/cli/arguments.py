@@ -385,7 +385,7 @@ COMMANDS = {
                 "type": clusters_to_try,
                 "default": "auto",
                 "metavar": "LOW-HIGH",
-                "help": "numbers to try (default: auto, which is 2-10, and up to 30 if features "
+                "help": "numbers to try (default: auto, which is 2-10, and up to 30 if the data "
                 "support more)",
             },
             "-o --output": FILE | {"help": "write the table of criteria: .csv, .tsv or .parquet"},

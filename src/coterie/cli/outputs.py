@@ -7,7 +7,6 @@ import hashlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from os.path import realpath
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie.cli.arguments import UsageError
+from coterie.core.packages import require_package
 from coterie.io import check_writable, write_table
 from coterie.io.write import PAGE, RESULT
 from coterie.result import Result
@@ -123,13 +123,7 @@ def check_page(path: Path | None, option: str) -> None:
     if path is None:
         return
     check_writable(path, PAGE, option)
-    require_jinja2(option)
-
-
-def require_jinja2(feature: str) -> None:
-    """Raise UsageError if jinja2 is not installed; the error names the feature that needs it."""
-    if find_spec("jinja2") is None:
-        raise UsageError(f"{feature} needs jinja2: pip install 'coterie[report]'")
+    require_package(option, "jinja2", "report")
 
 
 def file_facts(paths: Sequence[Path]) -> dict[str, Any]:
@@ -192,7 +186,7 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
         "n_clusters": result.n_clusters,
         "n_noise": ensemble.total_count - ensemble.without_blank.total_count,
         "converged": result.converged,
-        "mean_confidence": mean_confidence(result),
+        "mean_confidence": result.mean_confidence,
         "verdict": None if result.verdict is None else asdict(result.verdict),
         "columns": result.columns,
         "clusters": [
@@ -210,11 +204,6 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
     if result.truth is not None:
         record["agreement"] = agreement(result.truth, result.labels)
     return record | closing_facts(log)
-
-
-def mean_confidence(result: Result) -> float:
-    """Weighted mean of the samples' confidence."""
-    return float(np.average(result.sample_confidence, weights=result.ensemble.sample_weight))
 
 
 def selection_facts(selection: Selection) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from coterie.cli.outputs import (
 from coterie.cli.screen import Stages
 from coterie.core.budget import memory_budget
 from coterie.core.errors import CoterieError, DataError
+from coterie.core.packages import require_package
 from coterie.core.random import generator
 from coterie.core.text import absent_column, counted, listed
 from coterie.ensemble import Ensemble
@@ -55,7 +56,7 @@ PARQUET = ".parquet"
 OTHER_KINDS = (".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".html", ".htm", ".xlsx", ".json")
 
 
-# rows by which a column of ids is found
+# rows in which a column of ids is looked for
 HEAD_ROWS = 1_000
 
 
@@ -99,12 +100,11 @@ def cluster(arguments: argparse.Namespace, log: RunLog) -> None:
     solver = requested_solver(arguments)
 
     def work(files: list[str], client: Any, stages: Stages) -> tuple[Labelled, Any]:
-        with _data_errors():
-            follow = stages.members_then("combining")
-            features = _open_features(arguments, arguments.data, files, client, follow)
-            model = clustering(arguments, solver, stages, "labelling all rows")
-            model.set_params(prepare=_encoder(arguments, features))
-            pool = model.fit(features).pool_
+        follow = stages.members_then("combining")
+        features = _open_features(arguments, arguments.data, files, client, follow)
+        model = clustering(arguments, solver, stages, "labelling all rows")
+        model.set_params(prepare=_encoder(arguments, features))
+        pool = model.fit(features).pool_
         used = sum(plan.used for plan in model.encoder_.plans_)
         return Labelled(pool.labels, pool.member_names, model, used), None
 
@@ -116,7 +116,7 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
     paths: list[Path] = arguments.files
     check_select(arguments)
     _check_workers(arguments)
-    require_dask(f"{paths[0]}: leaving rows in partitions")
+    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
     if arguments.output is not None:
         _refuse_inside(arguments.output, paths)
     files = _files(paths)
@@ -128,11 +128,10 @@ def select(arguments: argparse.Namespace, log: RunLog) -> None:
             rows, columns = int(data.weights.sum()), data.n_members
             size = f"{counted(rows, 'sample')}, {counted(columns, 'member')}"
         else:
-            with _data_errors():
-                features = _open_features(arguments, paths[0], files, client)
-                stages.begin("drawing a sample")
-                drawn = features.draw(generator(arguments.seed))
-                data = table_features(drawn, _encoder(arguments, features))
+            features = _open_features(arguments, paths[0], files, client)
+            stages.begin("drawing a sample")
+            drawn = features.draw(generator(arguments.seed))
+            data = table_features(drawn, _encoder(arguments, features))
             rows, columns = sum(features.lengths), data.shape[1]
             size = f"{counted(rows, 'sample')}, {counted(columns, 'feature')}"
             if len(data) < rows:
@@ -154,7 +153,7 @@ def _carry_out(
             "--truth does not work for rows in partitions; leave it out"
             + (", and drop the column (--drop)" if arguments.command == "cluster" else "")
         )
-    require_dask(f"{paths[0]}: leaving rows in partitions")
+    require_package(f"{paths[0]}: leaving rows in partitions", "dask", "dask")
     columns = (LABEL, CONFIDENCE, DISTINCT)
     check_outputs(arguments, paths, partial(_check_directory, paths), columns)
     files = _files(paths)
@@ -193,7 +192,7 @@ def _carry_out(
 
 
 def _find_id(arguments: argparse.Namespace, files: Sequence[str]) -> None:
-    """Take the column of ids, if there is one and none was named, by the first rows."""
+    """If no column of ids was named, look for one in the first rows."""
     from pyarrow import ArrowException, parquet
 
     if arguments.id is not None:
@@ -203,13 +202,14 @@ def _find_id(arguments: argparse.Namespace, files: Sequence[str]) -> None:
             head = next(file.iter_batches(HEAD_ROWS), None)
         if head is None:
             return
-        found = TableEncoder().fit(head.to_pandas(ignore_metadata=True)).id_column_
+        id_column = TableEncoder().fit(head.to_pandas(ignore_metadata=True)).id_column_
     except (ArrowException, OSError, CoterieError):
-        # whoever reads the rows says what is wrong with them
+        # the error about these rows comes when all rows are read
         return
-    asked = getattr(arguments, "label", None) or getattr(arguments, "columns", None) or ()
-    if found not in (*asked, *getattr(arguments, "drop", ()), LABEL, CONFIDENCE, DISTINCT):
-        arguments.id = found
+    wanted = getattr(arguments, "label", None) or getattr(arguments, "columns", None) or ()
+    dropped = getattr(arguments, "drop", ())
+    if id_column not in (*wanted, *dropped, LABEL, CONFIDENCE, DISTINCT):
+        arguments.id = id_column
 
 
 def _check_workers(arguments: argparse.Namespace) -> None:
@@ -230,16 +230,6 @@ def _check_workers(arguments: argparse.Namespace) -> None:
             memory_budget(arguments.worker_memory)
         except ValueError as error:
             raise UsageError(str(error).replace("memory_budget", "--worker-memory")) from None
-
-
-def require_dask(feature: str) -> None:
-    """Raise UsageError if dask is not installed; the error names the feature that needs it."""
-    try:
-        from coterie.scale import local_cluster  # noqa: F401
-    except ImportError as error:
-        if error.name not in (None, "dask", "distributed"):
-            raise
-        raise UsageError(f'{feature} needs dask; run: pip install "coterie[dask]"') from None
 
 
 def _files(paths: Sequence[Path]) -> list[str]:
@@ -428,14 +418,3 @@ def _write_labels(
         callback=stages.reach,
     )
     log.written.append(("labels", arguments.output))
-
-
-@contextmanager
-def _data_errors() -> Iterator[None]:
-    """Raise DataError if scikit-learn's checks of the features fail."""
-    try:
-        yield
-    except CoterieError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from error

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from coterie.core.progress import terminal_bar
 from coterie.core.text import counted, printable, shown_count
 
 MAX_CLUSTERS = 20
@@ -173,7 +174,7 @@ class Stages:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            self._bar = _new_bar()
+            self._bar = terminal_bar()
             self._timer = Timer(PATIENCE_SECONDS, self._bar.start)
             self._timer.daemon = True
             self._timer.start()
@@ -223,25 +224,3 @@ class Stages:
                 self.begin(words)
 
         return follow
-
-
-def _new_bar() -> Any:
-    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
-
-    class StepsAndTime(ProgressColumn):
-        """Steps done, number of steps, time spent, and an estimate of the time left."""
-
-        def render(self, task: Task) -> Text:
-            spent = f"{task.elapsed or 0:.0f} s"
-            if task.total is None:
-                return Text(spent)
-            left = "" if task.time_remaining is None else f", {task.time_remaining:.0f} s left"
-            return Text(f"{task.completed:.0f} of {task.total:.0f}, {spent}{left}")
-
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        StepsAndTime(),
-        console=Console(stderr=True),
-        transient=True,
-    )

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.consensus.steps import SPECTRAL, FitSteps, predicts
 from coterie.core.errors import ParameterError
+from coterie.core.estimators import ClusterMixin
 from coterie.core.params import (
     JOBS,
     SEED,
     Choice,
-    Domain,
     Integer,
     Kind,
     Real,
     check_parameters,
+    declared_domains,
+    parameter,
 )
 from coterie.core.progress import PROGRESS, StageProgress
 from coterie.core.random import child_seeds, generator
@@ -49,6 +51,7 @@ def _has_predict(estimator: ConsensusClustering) -> bool:
     return True
 
 
+@dataclass(eq=False, repr=False)
 class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     """Cluster features many times and return the partition that the clusterings support.
 
@@ -164,28 +167,40 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     5
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "n_clusters": Choice(
+    n_clusters: int | Literal["auto"] | tuple[int, int] | None = parameter(
+        "auto",
+        Choice(
             ("auto",),
             also=lambda value: Integer(1, optional=True).admits(value) or _is_range(value),
             also_words="a whole number of at least 1, a range (low, high), or None",
         ),
-        "n_members": Integer(1),
-        "generator": Choice(
+    )
+    _: KW_ONLY
+    n_members: int = parameter(60, Integer(1))
+    generator: str | list[Any] = parameter(
+        "auto",
+        Choice(
             GENERATORS,
             also=lambda value: (
                 isinstance(value, list | tuple) and len(value) > 0 and all(map(is_clusterer, value))
             ),
             also_words="a list of clusterers",
         ),
-        "share": Real(0, 1, closed_low=False, optional=True),
-        "clusterer": Kind(
+    )
+    share: float | None = parameter(None, Real(0, 1, closed_low=False, optional=True))
+    clusterer: Any = parameter(
+        None,
+        Kind(
             lambda value: value is None or is_clusterer(value), "None or a scikit-learn clusterer"
         ),
-        "member_clusters": Kind(
-            lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"
-        ),
-        "prepare": Kind(
+    )
+    member_clusters: ClusterCount | None = parameter(
+        None,
+        Kind(lambda value: value is None or COUNT.admits(value), f"None, {COUNT.describe()}"),
+    )
+    prepare: TableEncoder | Literal["auto"] | None = parameter(
+        "auto",
+        Kind(
             lambda value: (
                 value is None
                 or (isinstance(value, str) and value == "auto")
@@ -193,48 +208,20 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
             ),
             "'auto', None or a TableEncoder",
         ),
-        "min_cluster_size": Choice(
+    )
+    min_cluster_size: int | Literal["auto"] | None = parameter(
+        "auto",
+        Choice(
             ("auto",),
             also=Integer(1, optional=True).admits,
             also_words="a whole number of at least 1, or None",
         ),
-        "outliers": Choice(("assign", "noise")),
-        "solver": SOLVER,
-        "callback": PROGRESS,
-        "random_state": SEED,
-        "n_jobs": JOBS,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] | tuple[int, int] | None = "auto",
-        *,
-        n_members: int = 60,
-        generator: str | list[Any] = "auto",
-        share: float | None = None,
-        clusterer: Any = None,
-        member_clusters: ClusterCount | None = None,
-        prepare: TableEncoder | Literal["auto"] | None = "auto",
-        min_cluster_size: int | Literal["auto"] | None = "auto",
-        outliers: Literal["assign", "noise"] = "assign",
-        solver: LabelConsensus | str | None = None,
-        callback: StageProgress | Literal["auto"] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_members = n_members
-        self.generator = generator
-        self.share = share
-        self.clusterer = clusterer
-        self.member_clusters = member_clusters
-        self.prepare = prepare
-        self.min_cluster_size = min_cluster_size
-        self.outliers = outliers
-        self.solver = solver
-        self.callback = callback
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    )
+    outliers: Literal["assign", "noise"] = parameter("assign", Choice(("assign", "noise")))
+    solver: LabelConsensus | str | None = parameter(None, SOLVER)
+    callback: StageProgress | Literal["auto"] | None = parameter(None, PROGRESS)
+    random_state: Any = parameter(None, SEED)
+    n_jobs: int | None = parameter(None, JOBS)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Make the members and combine them.
@@ -285,7 +272,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
 
     def _check(self) -> None:
         """Check the parameters before any work, and forget an earlier fit."""
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        check_parameters(
+            type(self).__name__, self.get_params(deep=False), declared_domains(type(self))
+        )
         if isinstance(self.solver, str):
             # Reject an unknown method before generating members.
             find_method(self.solver)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from coterie.core.errors import ParameterError
+from coterie.core.estimators import BaseEstimator
 from coterie.core.progress import following
 from coterie.core.random import child_seeds
 from coterie.core.text import counted

@@ -87,14 +87,6 @@ class MemoryBudgetError(CoterieError, MemoryError):
     """An array does not fit into the memory budget."""
 
 
-class ForkedError(CoterieError, RuntimeError):
-    """This process was forked from one whose kernels had already started OpenMP threads.
-
-    Those threads do not survive a fork, and numba aborts a process that uses them. Start processes
-    with "spawn" or "forkserver", or fork before the first fit.
-    """
-
-
 class SchedulerError(CoterieError, ConnectionError):
     """A Dask cluster cannot be started or reached."""
 
@@ -103,5 +95,5 @@ class WorkersLostError(CoterieError, MemoryError):
     """Dask workers were lost during the work, one after the other or all of them."""
 
 
-class PartitionerMissing(CoterieError, ImportError):
-    """A graph partitioner is not installed."""
+class PackageMissing(CoterieError, ImportError):
+    """A package of an extra, such as ``coterie[report]``, is not installed."""

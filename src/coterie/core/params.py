@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import SequenceMatcher
 from numbers import Integral
 from os.path import commonprefix
@@ -143,6 +143,15 @@ Value = TypeVar("Value")
 def parameter(default: Value, domain: Domain) -> Value:
     """A dataclass field for a parameter, with its default and the values that it may take."""
     return field(default=default, metadata={"domain": domain})
+
+
+def declared_domains(cls: Any) -> dict[str, Domain]:
+    """The values that the parameters of a dataclass may take, where its fields declare them."""
+    return {
+        declared.name: declared.metadata["domain"]
+        for declared in fields(cls)
+        if "domain" in declared.metadata
+    }
 
 
 def as_float(value: object) -> float | None:

@@ -25,7 +25,7 @@ PAUSE = 0.1
 def following(
     callback: StageProgress | Literal["auto"] | None,
 ) -> Iterator[StageProgress | None]:
-    """The callback; for "auto" a progress bar that goes away at the end, or None if nobody watches.
+    """The callback; for "auto" a progress bar that goes away at the end, or None without a screen.
 
     Examples
     --------
@@ -43,31 +43,43 @@ def following(
         finally:
             bar.remove()
     elif sys.stderr is not None and sys.stderr.isatty():
-        with _terminal_bar() as show:
-            yield show
+        with terminal_bar() as bar:
+            task = bar.add_task("", total=None)
+            yield lambda done, total, stage: bar.update(
+                task, description=stage, completed=done, total=total
+            )
     else:
         yield None
 
 
-@contextmanager
-def _terminal_bar() -> Iterator[StageProgress]:
-    """A bar on the error stream, where it does not mix with results."""
+def terminal_bar() -> Any:
+    """A bar on the error stream, where it does not mix with results: steps and time."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    class StepsAndTime(ProgressColumn):
+        """Steps done, number of steps, time spent, and an estimate of the time left."""
 
-        def show(done: int, total: int, stage: str) -> None:
-            bar.update(task, description=stage, completed=done, total=total)
+        def render(self, task: Task) -> Text:
+            spent = f"{task.elapsed or 0:.0f} s"
+            if task.total is None:
+                return Text(spent)
+            left = "" if task.time_remaining is None else f", {task.time_remaining:.0f} s left"
+            return Text(f"{task.completed:.0f} of {task.total:.0f}, {spent}{left}")
 
-        yield show
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        StepsAndTime(),
+        console=Console(stderr=True),
+        transient=True,
+    )
 
 
 def _notebook_display() -> Any:
     """The function that shows markup in the running notebook; None outside of one."""
-    # who runs in a notebook has imported IPython already
+    # a notebook has imported IPython already
     module = sys.modules.get("IPython")
     shell = None if module is None else module.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

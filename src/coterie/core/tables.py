@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.core.errors import ParameterError
 from coterie.core.params import nearest
 from coterie.core.text import plain
 
@@ -55,14 +56,14 @@ class Table:
         for name, column in columns.items():
             array = _vector(column)
             if array.ndim != 1:
-                raise ValueError(
+                raise ParameterError(
                     f"column {name!r} must have one value per row, but has shape {array.shape}"
                 )
             array.flags.writeable = False
             values[name] = array
         lengths = {name: len(array) for name, array in values.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"the columns differ in length: {lengths}")
+            raise ParameterError(f"the columns differ in length: {lengths}")
         object.__setattr__(self, "_values", values)
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -69,6 +69,22 @@ def _shown(letter: str) -> str:
     return letter
 
 
+def percent(share: float) -> str:
+    """A share as a percentage that never rounds to a false 0 or 100.
+
+    Examples
+    --------
+    >>> from coterie.core.text import percent
+    >>> [percent(share) for share in (0.0, 0.001, 0.333, 0.999, 1.0)]
+    ['0 %', '<1 %', '33 %', '>99 %', '100 %']
+    """
+    if 0 < share < 0.01:
+        return "<1 %"
+    if 0.99 < share < 1:
+        return ">99 %"
+    return f"{100 * share:.0f} %"
+
+
 def noun_for(number: float, noun: str) -> str:
     """The noun in the singular or plural, as the number requires."""
     return noun if number == 1 else f"{noun}s"

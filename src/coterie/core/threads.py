@@ -1,22 +1,16 @@
-"""Limits on the threads of BLAS, OpenMP and numba, safe for several Python threads and forks."""
+"""Limits on the threads of BLAS and OpenMP, safe for several Python threads and forks."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, wraps
-from importlib import import_module
+from functools import lru_cache
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
-
-from coterie.core.errors import ForkedError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 @lru_cache(maxsize=2)
@@ -84,64 +78,9 @@ def _restore(limits: Any) -> None:
 
 
 _BLAS = _BlasLimit()
-_LOST: list[str] = []
-
-
-def _after_fork() -> None:
-    global _QUEUE
-    _BLAS.forget()
-    _QUEUE = Lock()
-    numba = sys.modules.get("numba")
-    if numba is None or sys.platform != "linux":
-        return
-    try:
-        layer = numba.threading_layer()
-    except ValueError:
-        # No kernel has run in parallel yet.
-        return
-    if layer == "omp":
-        _LOST.append(layer)
-
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def refuse_lost_threads() -> None:
-    """Raise ForkedError if this process was forked and lost the threads of its kernels."""
-    if _LOST:
-        raise ForkedError(
-            "this process was forked after coterie had run in its parent, and the threads of GNU "
-            'OpenMP do not survive a fork; start processes by "spawn" or "forkserver" '
-            '(multiprocessing.get_context("spawn")), or set NUMBA_THREADING_LAYER=workqueue'
-        )
-
-
-# Held while a kernel runs on numba's workqueue layer, which aborts the process if two threads enter it.
-_QUEUE = Lock()
-
-
-def _may_be_workqueue() -> bool:
-    numba: Any = import_module("numba")
-    try:
-        return bool(numba.threading_layer() == "workqueue")
-    except ValueError:
-        # The layer is chosen when the first kernel runs.
-        return True
-
-
-def needs_threads(kernel: Callable[P, R]) -> Callable[P, R]:
-    """Make a parallel kernel raise ForkedError if its threads are lost, and run alone on workqueue."""
-
-    @wraps(kernel)
-    def call(*arguments: P.args, **named: P.kwargs) -> R:
-        refuse_lost_threads()
-        if not _may_be_workqueue():
-            return kernel(*arguments, **named)
-        with _QUEUE:
-            return kernel(*arguments, **named)
-
-    return call
+    os.register_at_fork(after_in_child=_BLAS.forget)
 
 
 @contextmanager

@@ -364,8 +364,7 @@ class Ensemble(LabelRows):
     def __repr__(self) -> str:
         missing = "no label missing"
         if not self.is_complete:
-            share = np.average((~self.observed).mean(axis=1), weights=self.weights)
-            missing = f"{100 * share:.2g} % of labels missing"
+            missing = f"{100 * self.missing_share:.2g} % of labels missing"
         return (
             f"Ensemble({counted(self.n_samples, 'sample')}, {counted(self.n_members, 'member')}, "
             f"{counted(self.n_microclusters, 'microcluster')}, "
@@ -373,7 +372,6 @@ class Ensemble(LabelRows):
         )
 
     def _repr_html_(self) -> str:
-        missing = float(np.average(self.observed.mean(axis=1), weights=self.weights))
         members = Table(
             {
                 "member": np.array(self.members),
@@ -388,7 +386,7 @@ class Ensemble(LabelRows):
                 {
                     "distinct label rows": f"{self.n_microclusters:,}",
                     "base clusters": f"{self.n_base_clusters:,}",
-                    "labels missing": f"{100 * (1 - missing):.2g} %",
+                    "labels missing": f"{100 * self.missing_share:.2g} %",
                     "samples have ids": "no" if self.sample_ids is None else "yes",
                 }
             ),

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from coterie.core.errors import ParameterError
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelRows:
@@ -73,6 +75,11 @@ class LabelRows:
     def is_complete(self) -> bool:
         """Whether no label is missing."""
         return bool(self.observed.all())
+
+    @property
+    def missing_share(self) -> float:
+        """Share of the labels that are missing; samples count with their weights."""
+        return float(np.average((~self.observed).mean(axis=1), weights=self.weights))
 
     @cached_property
     def has_equal_members(self) -> bool:
@@ -219,7 +226,7 @@ class LabelRows:
         """
         array = np.asarray(values)
         if array.ndim == 0 or len(array) != self.n_microclusters:
-            raise ValueError(
+            raise ParameterError(
                 f"values must have one row per microcluster ({self.n_microclusters}), "
                 f"but has shape {array.shape}"
             )

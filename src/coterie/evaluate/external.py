@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from coterie.core.budget import require
+from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import Choice, as_numbers, check_parameters
 from coterie.ensemble.columns import dense_codes
 from coterie.ensemble.missing import is_missing
@@ -174,12 +175,12 @@ def contingency_table(
     rows, n_classes = coded(truth, "truth")
     columns, n_clusters = coded(labels, "labels")
     if len(rows) != len(columns):
-        raise ValueError(
+        raise LabelError(
             f"truth has {len(rows)} labels, but labels has {len(columns)}; "
             "both must label the same samples"
         )
     if len(rows) == 0:
-        raise ValueError("truth and labels are empty: there is nothing to score")
+        raise LabelError("truth and labels are empty: there is nothing to score")
     weight = _multiplicities(sample_weight, len(rows))
     table = sparse.csr_array((weight, (rows, columns)), shape=(n_classes, n_clusters))
     table.eliminate_zeros()
@@ -214,11 +215,11 @@ def _pairwise_f(overlaps: Overlaps) -> float:
 def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
     """Labels as codes 0 .. k - 1, and k."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-        raise ValueError(f"{name} must be a sequence of labels, but is {labels!r}")
+        raise LabelError(f"{name} must be a sequence of labels, but is {labels!r}")
     if hasattr(labels, "__array__"):
         vector = np.asarray(labels)
         if vector.ndim != 1:
-            raise ValueError(f"{name} must hold one label per sample, but has shape {vector.shape}")
+            raise LabelError(f"{name} must hold one label per sample, but has shape {vector.shape}")
         if vector.dtype.kind in "iu" and vector.dtype != np.uint64:
             codes, values = dense_codes(vector.astype(np.int64))
             return codes, len(values)
@@ -227,11 +228,11 @@ def coded(labels: Any, name: str) -> tuple[NDArray[np.int32], int]:
     codes = np.empty(len(labels := [*labels]), dtype=np.int32)
     for row, label in enumerate(labels):
         if is_missing(label):
-            raise ValueError(f"{name} has no label in row {row}; leave out such samples first")
+            raise LabelError(f"{name} has no label in row {row}; leave out such samples first")
         try:
             codes[row] = known.setdefault(label, len(known))
         except TypeError:
-            raise ValueError(
+            raise LabelError(
                 f"{name}, row {row}: {type(label).__name__} values cannot be labels"
             ) from None
     return codes, len(known)
@@ -242,14 +243,16 @@ def _multiplicities(given: ArrayLike | None, length: int) -> NDArray[np.float64]
         return np.ones(length)
     weight = as_numbers("sample_weight", given)
     if weight.shape != (length,):
-        raise ValueError(f"sample_weight must hold {length} numbers, but has shape {weight.shape}")
+        raise ParameterError(
+            f"sample_weight must hold {length} numbers, but has shape {weight.shape}"
+        )
     wrong = ~(np.isfinite(weight) & ((weight == 0) | (weight >= 1)))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
+        raise ParameterError(
             f"sample_weight counts identical samples, so it must be at least 1, or 0 to leave a "
             f"sample out, but entry {row} is {weight[row].item()!r}"
         )
     if not weight.any():
-        raise ValueError("sample_weight is zero everywhere: there is nothing to score")
+        raise ParameterError("sample_weight is zero everywhere: there is nothing to score")
     return weight

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import Budget
-from coterie.core.errors import ParameterError
+from coterie.core.errors import LabelError, ParameterError
 from coterie.core.params import Real, check_parameters
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evaluate.external import AVERAGE, coded
@@ -55,12 +55,11 @@ def anmi(ensemble: Ensemble, labels: Any, average: Average = "arithmetic") -> fl
     check_parameters("anmi", {"average": average}, {"average": AVERAGE})
     codes, n_clusters = coded(labels, "labels")
     if len(codes) != ensemble.n_samples:
-        raise ValueError(
+        raise LabelError(
             f"labels has {len(codes)} labels, but the ensemble has {ensemble.n_samples} samples"
         )
-    weight = np.ones(len(codes)) if ensemble.sample_weight is None else ensemble.sample_weight
     shares = sparse.csr_array(
-        (weight.astype(np.float64), (ensemble.inverse, codes)),
+        (ensemble.sample_counts.astype(np.float64), (ensemble.inverse, codes)),
         shape=(ensemble.n_microclusters, n_clusters),
     )
     # the members' contingency tables with the partition, one below the other
@@ -110,7 +109,7 @@ def cophenetic_correlation(
             f"dendrogram must be a solver's dendrogram_, but is {type(dendrogram).__name__}"
         )
     if len(dendrogram.sizes) != len(weights):
-        raise ValueError(
+        raise ParameterError(
             f"dendrogram joins {len(dendrogram.sizes)} items, but the ensemble has "
             f"{len(weights)} microclusters; fit it on this ensemble"
         )

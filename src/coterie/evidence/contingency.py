@@ -100,14 +100,6 @@ def compare_members(ensemble: Ensemble) -> MemberComparison:
     return MemberComparison(agreement, kept)
 
 
-def member_agreements(ensemble: Ensemble) -> FloatArray:
-    """NMI of every pair of members over the samples that both label, m x m; O(N m^2) time.
-
-    NaN where two members have no sample in common; the diagonal is 1.
-    """
-    return compare_members(ensemble).agreement
-
-
 def _of_members(ensemble: Ensemble, first: int, last: int) -> sparse.csr_array:
     rows = slice(ensemble.cluster_offsets[first], ensemble.cluster_offsets[last])
     incidence = ensemble.incidence

@@ -47,19 +47,21 @@ def explained_errors(X: Any) -> Iterator[None]:
         # Dates can be converted to numbers, but NaT would become a number as well.
         cell = _first_non_number(X)
     except OverflowError:
-        raise ValueError("X holds a number that is too large for a float; rescale it") from None
+        raise DataError("X holds a number that is too large for a float; rescale it") from None
     except DuplicateError:
-        raise ValueError("X has columns of the same name; names of features must differ") from None
-    except (TypeError, ValueError):
+        raise DataError("X has columns of the same name; names of features must differ") from None
+    except (TypeError, ValueError) as error:
         # Searched only after a failure, so that the usual case, all numbers, costs nothing.
         cell = _first_non_number(X)
         if cell is None:
-            raise
+            if isinstance(error, TypeError):
+                raise
+            raise DataError(str(error)) from error
     if cell is None:
-        raise ValueError("X holds dates, but features must be numbers; encode them as numbers")
+        raise DataError("X holds dates, but features must be numbers; encode them as numbers")
     column, row, content = cell
     kind, shown = ("text", repr(content)) if isinstance(content, str) else ("dates", str(content))
-    raise ValueError(
+    raise DataError(
         f"X holds {kind} in column {column!r} (first in row {row}: {shown:.40}), but features must be "
         "numbers; encode the column as numbers or drop it. Names of samples belong in the index of a "
         "pandas frame, and labels in Ensemble.from_labels"
@@ -76,7 +78,7 @@ def _refuse_masked(X: Any) -> None:
     if not np.ma.is_masked(X):
         return
     rows, columns = np.nonzero(np.atleast_2d(np.ma.getmaskarray(X)))
-    raise ValueError(
+    raise DataError(
         f"X has {counted(len(rows), 'masked cell')}, the first in row {rows[0]}, "
         f"column {columns[0]}; impute them or drop those rows first"
     )
@@ -120,7 +122,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
-    """Raise ValueError naming the columns that hold NaN or infinity, and the first such row.
+    """Raise DataError naming the columns that hold NaN or infinity, and the first such row.
 
     Numbers so large that their squares overflow raise ParameterError.
     """
@@ -143,7 +145,7 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
         rows, columns = np.nonzero(~np.isfinite(matrix))
     wrong_columns = np.unique(columns)
     shown = ", ".join(str(j) if names is None else repr(str(names[j])) for j in wrong_columns[:5])
-    raise ValueError(
+    raise DataError(
         f"X has NaN or infinity in {counted(len(rows), 'cell')}, in "
         f"{noun_for(len(wrong_columns), 'column')} {shown}{', ...' if len(wrong_columns) > 5 else ''} "
         f"(first in row {rows[0]}); impute or drop them first"

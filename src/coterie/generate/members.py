@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from coterie.core.errors import LabelError
 from coterie.core.random import child_seeds
 from coterie.core.threads import one_thread
 from coterie.ensemble import Ensemble
@@ -168,12 +169,12 @@ def fit_members(
     for j, (member, assigned) in enumerate(_fitted(X, plans, n_jobs, gaps)):
         plan = plans[j]
         if np.shape(assigned) != (X.shape[0] if plan.rows is None else len(plan.rows),):
-            raise ValueError(
+            raise LabelError(
                 f"member {plan.name!r} ({type(member).__name__}) gave labels of shape "
                 f"{np.shape(assigned)}; a clusterer must give one label per row"
             )
         if assigned.dtype.kind not in "iub" and not _whole(assigned):
-            raise ValueError(
+            raise LabelError(
                 f"member {plan.name!r} ({type(member).__name__}) gave labels of {assigned.dtype} that "
                 "are not whole numbers; a clusterer must give whole numbers, and -1 for noise"
             )

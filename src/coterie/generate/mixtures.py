@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -47,6 +48,7 @@ def principal_components(
     return components.mean_, components.components_[:width].T / spread
 
 
+@dataclass(eq=False, repr=False)
 class MixtureClusterer(ClusterMixin, BaseEstimator):
     """A Gaussian mixture of the first principal components, which can label new rows.
 
@@ -59,15 +61,9 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
         Seed of the rows that it is fitted on, of the projection and of the start.
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        covariance: Literal["full", "tied"] = "full",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.covariance = covariance
-        self.random_state = random_state
+    n_clusters: int = 8
+    covariance: Literal["full", "tied"] = "full"
+    random_state: int | None = None
 
     def fit(self, X: NDArray[Any], y: object = None) -> Self:
         """Fit the mixture on a sample of the rows, and label all rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -61,12 +62,12 @@ def _eigenvectors(squared: NDArray[np.float64], sigma: float, count: int) -> NDA
     return fix_signs(vectors[:, ::-1])
 
 
+@dataclass(eq=False, repr=False)
 class SpectralKMeans(ClusterMixin, BaseEstimator):
     """k-means of rows of eigenvectors, each row scaled to length one."""
 
-    def __init__(self, n_clusters: int = 8, random_state: Any = None) -> None:
-        self.n_clusters = n_clusters
-        self.random_state = random_state
+    n_clusters: int = 8
+    random_state: Any = None
 
     def fit(self, vectors: NDArray[np.float64], y: object = None) -> Self:
         """Cluster the rows of an n x k matrix of eigenvectors."""

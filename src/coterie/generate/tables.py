@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -22,7 +22,15 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, RobustScal
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import DataError
-from coterie.core.params import Choice, Domain, Kind, check_parameters, nearest
+from coterie.core.estimators import BaseEstimator, TransformerMixin
+from coterie.core.params import (
+    Choice,
+    Kind,
+    check_parameters,
+    declared_domains,
+    nearest,
+    parameter,
+)
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, quoted
 from coterie.generate.column_plans import ColumnPlan, all_differ, column_numbers, plan_column
@@ -57,6 +65,7 @@ _OPTIONAL_NAMES = Kind(
 )
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories and dates into features to cluster.
 
@@ -125,28 +134,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     plan      category  yes         0  2 values: basic, pro
     """
 
-    _domains: ClassVar[Mapping[str, Domain]] = {
-        "scale": Choice(SCALES),
-        "categories": _NAMES,
-        "impute": Choice(IMPUTATIONS),
-        "columns": _OPTIONAL_NAMES,
-        "drop": _NAMES,
-    }
-
-    def __init__(
-        self,
-        *,
-        scale: Scale = "auto",
-        categories: Sequence[str] = (),
-        impute: Imputation = "donors",
-        columns: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-    ) -> None:
-        self.scale = scale
-        self.categories = categories
-        self.impute = impute
-        self.columns = columns
-        self.drop = drop
+    _: KW_ONLY
+    scale: Scale = parameter("auto", Choice(SCALES))
+    categories: Sequence[str] = parameter((), _NAMES)
+    impute: Imputation = parameter("donors", Choice(IMPUTATIONS))
+    columns: Sequence[str] | None = parameter(None, _OPTIONAL_NAMES)
+    drop: Sequence[str] = parameter((), _NAMES)
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Decide what each column is, and learn medians, values and scales.
@@ -157,7 +150,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : None
             Ignored. Present for API consistency.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._domains)
+        check_parameters(
+            type(self).__name__, self.get_params(deep=False), declared_domains(type(self))
+        )
         table = read_columns(X)
         if not any(len(values) for values in table.values()):
             raise DataError("the table has no rows")
@@ -256,11 +251,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _check_names(self, table: Mapping[str, Any]) -> None:
-        for parameter in ("categories", "columns", "drop"):
-            for name in getattr(self, parameter) or ():
+        for given in ("categories", "columns", "drop"):
+            for name in getattr(self, given) or ():
                 if name not in table:
                     raise DataError(
-                        f"{parameter} names {name!r}, but the table has no such column"
+                        f"{given} names {name!r}, but the table has no such column"
                         f"{nearest(name, table)} (its columns are {listed(table)})"
                     )
 

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from coterie.core.errors import ParameterError
 from coterie.core.types import Linkage
 
 TIE_BITS = 32
@@ -48,7 +49,7 @@ class Dendrogram:
         """
         n = len(self.sizes)
         if not 1 <= n_clusters <= n:
-            raise ValueError(f"n_clusters must be in 1 .. {n}, but is {n_clusters}")
+            raise ParameterError(f"n_clusters must be in 1 .. {n}, but is {n_clusters}")
         parent = np.arange(n)
         merged = self.pairs[: n - n_clusters]
         parent[merged[:, 1]] = merged[:, 0]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from coterie.core.threads import needs_threads
+from coterie.numerics.row_ranges import over_rows
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def _vote(new, labels, member_weight, weights, clusters, n_clusters, out):
+@njit(cache=True, nogil=True)
+def _vote(begin, end, new, labels, member_weight, weights, clusters, n_clusters, out):
     n, m = labels.shape
-    for i in prange(new.shape[0]):
+    for i in range(begin, end):
         best = -1.0
         votes = np.zeros(n_clusters)
         for u in range(n):
@@ -49,5 +48,5 @@ def nearest_clusters(
     """
     out = np.empty(len(new), dtype=np.int64)
     n_clusters = int(clusters.max()) + 1
-    _vote(new, labels, member_weight, weights, clusters, n_clusters, out)
+    over_rows(_vote, new, labels, member_weight, weights, clusters, n_clusters, out)
     return out

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from coterie.core.threads import needs_threads
+from coterie.numerics.row_ranges import over_rows
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def _agreements(members, out):
+@njit(cache=True, nogil=True)
+def _agreements(begin, end, members, out):
     m, n = members.shape
-    for u in prange(n):
+    for u in range(begin, end):
         # the narrowest integer type, so that one vector instruction compares more labels
         row = np.zeros(n, dtype=members.dtype)
         for j in range(m):
@@ -28,12 +27,11 @@ def _agreements(members, out):
         out[u] = row
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def _weighted_agreements(members, values, starts, begins, rows, out):
+@njit(cache=True, nogil=True)
+def _weighted_agreements(begin, end, members, values, starts, begins, rows, out):
     """``rows[begins[q] : begins[q + 1]]`` are the microclusters of base cluster q."""
-    m, n = members.shape
-    for u in prange(n):
+    m = len(members)
+    for u in range(begin, end):
         row = out[u]
         for j in range(m):
             label = members[j, u]
@@ -48,7 +46,7 @@ def agreement_counts(labels: NDArray[np.int32]) -> NDArray[Any]:
     n, m = labels.shape
     out = np.empty((n, n), dtype=np.int16 if m <= np.iinfo(np.int16).max else np.int32)
     narrow = np.min_scalar_type(-max(m, int(labels.max(initial=0))) - 1)
-    _agreements(_by_member(labels).astype(narrow), out)
+    over_rows(_agreements, _by_member(labels).astype(narrow), out)
     return out
 
 
@@ -66,7 +64,7 @@ def weighted_agreements(
     member, row = np.nonzero(members >= 0)
     cluster = starts[member] + members[member, row]
     held = sparse.csr_array((np.ones(len(row)), (cluster, row)), shape=(len(values), len(labels)))
-    _weighted_agreements(members, values, starts, held.indptr, held.indices, out)
+    over_rows(_weighted_agreements, members, values, starts, held.indptr, held.indices, out)
     return out
 
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from coterie.core.errors import PartitionerMissing
+from coterie.core.errors import PackageMissing
 from coterie.core.types import FloatArray, IntArray
 
 # METIS and Mt-KaHyPar use integer weights; their sums must not overflow in a 32-bit build
@@ -128,12 +128,12 @@ def _edges(edge_weights: ArrayLike | sparse.csr_array) -> sparse.csr_array:
 
 
 def load_library(module: str, name: str) -> Any:
-    """Import a module. Raises PartitionerMissing, which says what to install."""
+    """Import a module. Raises PackageMissing, which says what to install."""
     try:
         return import_module(module)
     # a compiled module can fail to load in other ways than by being absent
     except (ImportError, OSError, SystemError) as error:
-        raise PartitionerMissing(
+        raise PackageMissing(
             f"{name} is needed to divide this graph, but {module} cannot be imported ({error}). "
             'Install it with: pip install "coterie[graph]"'
         ) from error

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coterie.core.errors import ParameterError
+from coterie.core.packages import require_package
 from coterie.core.text import plain as plain_text
 from coterie.plot.colours import QUIET
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.legend import Legend
 
-MISSING = 'coterie.plot needs matplotlib: pip install "coterie[plot]"'
 # name of the figure that pyplot keeps if it cannot show any
 HIDDEN = "coterie"
 # legend entries per column, and in total
@@ -32,10 +32,9 @@ def axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     A backend that cannot show figures would keep all of them in memory until they are closed. There,
     the new figure replaces the last one of this package in pyplot; Axes of earlier figures stay valid.
     """
-    try:
-        from matplotlib.axes import Axes
-    except ModuleNotFoundError as error:
-        raise ImportError(MISSING) from error
+    require_package("coterie.plot", "matplotlib", "plot")
+    from matplotlib.axes import Axes
+
     if ax is None:
         return _new_figure(size).add_subplot()
     if not isinstance(ax, Axes):

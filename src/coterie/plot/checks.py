@@ -14,15 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coterie.core.errors import LabelError, ParameterError
-from coterie.core.params import Integer, Kind, as_numbers
+from coterie.core.params import Integer, as_numbers
 from coterie.core.types import FloatArray
 from coterie.ensemble.columns import encode
 from coterie.ensemble.missing import MissingValues
 
 K = Integer(1, optional=True)
-MAPPING = Kind(
-    lambda value: value is None or isinstance(value, Mapping), "None or a mapping of name to value"
-)
 
 
 def numbers(

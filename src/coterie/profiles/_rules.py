@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from coterie.core.tables import Table
-from coterie.core.text import plain
+from coterie.core.text import percent, plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import summary
 from coterie.profiles._ranks import RankSums
-from coterie.profiles._sentences import LONGEST_NAME, number_text, share_text
+from coterie.profiles._sentences import LONGEST_NAME, number_text
 from coterie.profiles._variables import Described, Part, Variables
 
 # longer rules are hard to remember
@@ -98,7 +98,7 @@ def rule_sentence(row: Mapping[str, Any]) -> str:
     name = f"cluster {plain(row['cluster'], LONGEST_NAME)}"
     if row["rule"] is None:
         return f"no rule for {name}"
-    recall, others = share_text(row["recall"]), share_text(row["others"])
+    recall, others = percent(row["recall"]), percent(row["others"])
     return f"{row['rule']}: {recall} of {name}, {others} of others"
 
 

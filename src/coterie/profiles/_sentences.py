@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, enumerated, plain, shown_count
+from coterie.core.text import counted, enumerated, percent, plain, shown_count
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -45,22 +45,6 @@ def number_text(value: float, kind: str = "number") -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
-def share_text(share: float) -> str:
-    """A share in per cent: 0 % and 100 % mean none and all.
-
-    Examples
-    --------
-    >>> from coterie.profiles._sentences import share_text
-    >>> [share_text(share) for share in (0.0, 0.001, 0.333, 0.999, 1.0)]
-    ['0 %', '<1 %', '33 %', '>99 %', '100 %']
-    """
-    if 0 < share < 0.01:
-        return "<1 %"
-    if 0.99 < share < 1:
-        return ">99 %"
-    return f"{100 * share:.0f} %"
-
-
 def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
     """One sentence for each cluster, with its size."""
     whole = groups.sizes.sum()
@@ -68,7 +52,7 @@ def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
         return [f"{cluster_name(groups.names[0])} {predicates[0]}."]
     return [
         f"{cluster_name(name)} ({shown_count(size)} of {counted(whole, 'sample')}, "
-        f"{share_text(size / whole)}) {predicate}."
+        f"{percent(size / whole)}) {predicate}."
         for name, size, predicate in zip(
             groups.names, groups.sizes.tolist(), predicates, strict=True
         )
@@ -140,7 +124,7 @@ def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -
     if column.kind == "category":
         level = plain(column.levels[measures.level[j, c]], LONGEST_NAME)
         more = "more" if own > rest else "less"
-        return f"{more} often {name} = {level} ({share_text(own)} against {share_text(rest)})"
+        return f"{more} often {name} = {level} ({percent(own)} against {percent(rest)})"
     what = "median "
     if own == rest or (own > rest) != (measures.auc[j, c] > 0.5):
         # where medians say nothing, as among many zeros, means do

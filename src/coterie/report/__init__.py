@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from os import PathLike
 from typing import Any
+
+from coterie.core.packages import require_package
 
 __all__ = ["write"]
 
@@ -41,8 +42,7 @@ def write(result: Any, path: str | PathLike[str], *, title: str | None = None) -
     from coterie.io.write import PAGE, check_writable, whole_file
     from coterie.result import Result
 
-    if find_spec("jinja2") is None:
-        raise ImportError("a report needs jinja2: pip install 'coterie[report]'")
+    require_package("a report", "jinja2", "report")
     if not isinstance(path, str | PathLike):
         raise ParameterError(f"path must be a file name, but is {path!r:.60}")
     if title is not None and not isinstance(title, str):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.core.text import plain, shown_count
+from coterie.core.text import percent, plain, shown_count
 from coterie.report import _sentences as sentences
 from coterie.report._payload import STORE_BYTES, payload, script_json
 from coterie.report._reading import Reading
@@ -50,9 +50,7 @@ def _render(reading: Reading, title: str | None, numbers: dict[str, Any]) -> byt
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(
-        fixed=_fixed, plain=plain, percent=sentences.percent, count=shown_count
-    )
+    environment.filters.update(fixed=_fixed, plain=plain, percent=percent, count=shown_count)
     style, script = _resource("style.css"), _script()
     text = environment.from_string(_resource("page.html")).render(
         style=style,

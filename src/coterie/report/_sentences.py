@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.core.text import counted, noun_for, plain, shown_count
+from coterie.core.text import counted, noun_for, percent, plain, shown_count
 from coterie.report._reading import AGREEMENT_MEMBERS, HISTOGRAMS, Reading
 from coterie.trust.explanation import SURE, UNSURE
 
@@ -14,15 +14,6 @@ from coterie.trust.explanation import SURE, UNSURE
 THINNEST = 0.002
 # merged clusters with a sentence each; more are listed
 MERGED = 3
-
-
-def percent(share: float) -> str:
-    """A share as a percentage that never rounds to a false 0 or 100."""
-    if 0 < share < 0.01:
-        return "under 1 %"
-    if 0.99 < share < 1:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
 
 
 def no_structure(reading: Reading) -> bool:
@@ -121,9 +112,7 @@ def _coverage(reading: Reading) -> str:
     ensemble = reading.ensemble
     if ensemble.is_complete:
         return "no label missing"
-    weight = ensemble.sizes
-    absent = float(weight @ (~ensemble.observed).mean(axis=1) / weight.sum())
-    return f"{percent(absent)} of labels missing"
+    return f"{percent(ensemble.missing_share)} of labels missing"
 
 
 def notes(reading: Reading) -> list[str]:

@@ -5,17 +5,16 @@ Only the distinct label rows reach this process, as an Ensemble. Needs
 without Dask. The stub ``__init__.pyi`` lists them.
 """
 
-from importlib.util import find_spec
 from typing import Any
 
 from coterie.core.lazy import lazy_names
+from coterie.core.packages import require_package
 
 __all__, _imported, __dir__ = lazy_names(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__ and any(find_spec(package) is None for package in ("dask", "distributed")):
-        raise ImportError(
-            'coterie.scale needs dask and distributed; run: pip install "coterie[dask]"'
-        )
+    if name in __all__:
+        for package in ("dask", "distributed"):
+            require_package("coterie.scale", package, "dask")
     return _imported(name)

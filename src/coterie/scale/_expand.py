@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from coterie.core.errors import DataError, LabelError, SchedulerError
+from coterie.core.errors import DataError, LabelError, ParameterError, SchedulerError
 from coterie.core.params import CALLBACK, check_parameters
 from coterie.core.text import repeated
 from coterie.ensemble import Ensemble
@@ -76,7 +76,7 @@ def expand_to_dask(
     source = open_labels(labels, columns, id, missing)
     array = _per_sample({"values": values}, ensemble)["values"]
     if array.ndim > 2:
-        raise ValueError(f"values must have one or two dimensions, but has shape {array.shape}")
+        raise ParameterError(f"values must have one or two dimensions, but has shape {array.shape}")
     lookup = _lookup(ensemble, source.layout, [array])
     names = name if array.ndim == 1 else [f"{name}_{q}" for q in range(array.shape[1])]
     expand = partial(_expand_part, layout=source.layout)
@@ -202,7 +202,7 @@ def _per_sample(values: Mapping[str, ArrayLike], ensemble: Ensemble) -> dict[str
     arrays = {str(name): np.asarray(value) for name, value in values.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or len(array) != size:
-            raise ValueError(
+            raise ParameterError(
                 f"{name} must have one row per sample of the ensemble ({size:,}), "
                 f"but has shape {array.shape}"
             )

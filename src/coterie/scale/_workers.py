@@ -53,7 +53,7 @@ def numbers_of(part: Any, columns: tuple[Any, ...], part_name: str) -> NDArray[A
     try:
         numbers: NDArray[Any] = as_features(features)
     except ValueError as error:
-        raise ValueError(f"{part_name}: {error}") from None
+        raise DataError(f"{part_name}: {error}") from None
     return numbers
 
 

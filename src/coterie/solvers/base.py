@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, is_dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.errors import ParameterError
+from coterie.core.estimators import BaseEstimator, ClusterMixin
 from coterie.core.params import (
     BUDGET,
     CALLBACK,
@@ -24,11 +25,12 @@ from coterie.core.params import (
     Kind,
     Real,
     check_parameters,
+    declared_domains,
     shown,
 )
 from coterie.core.random import generator
 from coterie.core.text import counted
-from coterie.core.threads import one_blas_thread, refuse_lost_threads
+from coterie.core.threads import one_blas_thread
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import clusters_by_first_appearance
@@ -39,21 +41,6 @@ from coterie.solvers.reading import as_ensemble
 from coterie.trust import ClusterVotes, DiagnosisMixin, Verdict
 from coterie.trust.parties import Links
 from coterie.trust.verdict import OTHER_MEMBERS, expected_agreement, merging_doubt, size_doubt
-
-if TYPE_CHECKING:
-    # scikit-learn has no types, and mypy does not check the fields of a dataclass whose base class
-    # it does not know: LWEA() would pass without n_clusters
-    class BaseEstimator:
-        """What type checkers know of scikit-learn's class: any parameters and attributes."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-        def __getattr__(self, name: str) -> Any: ...
-        def __sklearn_tags__(self) -> Any: ...
-
-    class ClusterMixin:
-        """Adds nothing that type checkers need."""
-else:
-    from sklearn.base import BaseEstimator, ClusterMixin
 
 # the type of the parameter ``callback``
 Callback = Callable[[Pass], object] | None
@@ -233,11 +220,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """The values that each parameter of the constructor may take, where they are known."""
         known = dict(SHARED_DOMAINS)
         if is_dataclass(cls):
-            known |= {
-                declared.name: declared.metadata["domain"]
-                for declared in fields(cls)
-                if "domain" in declared.metadata
-            }
+            known |= declared_domains(cls)
         return {name: known[name] for name in signature(cls).parameters if name in known}
 
     def fit(
@@ -260,7 +243,6 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
             Weights of samples and members. Only with raw labels: an Ensemble has its own.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
-        refuse_lost_threads()
         ensemble = as_ensemble(labels, sample_weight, member_weight)
         # no member says where a sample without any label belongs, so it takes no part
         labelled = ensemble.without_blank

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from coterie.core.errors import LabelError
 from coterie.ensemble import Ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import compare_members
 
 # a matrix with so few rows, and that many times more columns, may hold members as rows
 FEW_SAMPLES = 50
@@ -60,7 +60,7 @@ def _question(labels: Any, ensemble: Ensemble) -> None:
     ):
         part = ensemble.subset(np.arange(min(n, MAX_COMPARED_ROWS)))
         few = part.select(np.arange(min(m, MAX_COMPARED_MEMBERS)))
-        agreement = member_agreements(few)
+        agreement = compare_members(few).agreement
         mean = (agreement.sum() - np.trace(agreement)) / (len(agreement) * (len(agreement) - 1))
         if mean < FEATURES_AGREE:
             question = (

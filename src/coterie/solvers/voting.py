@@ -46,7 +46,7 @@ from scipy.optimize import linear_sum_assignment
 from coterie.core.params import Choice, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import compare_members
 from coterie.solvers._label_kmeans import kmeans_partition
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
@@ -169,7 +169,7 @@ def first_reference(
 
 def mean_agreement(ensemble: Ensemble) -> FloatArray:
     """Mean NMI of each member with the others it shares samples with, weighted; 0 if there are none."""
-    agreement = member_agreements(ensemble)
+    agreement = compare_members(ensemble).agreement
     weight = np.where(np.isnan(agreement), 0.0, ensemble.member_weight)
     np.fill_diagonal(weight, 0.0)
     total = weight.sum(axis=1)

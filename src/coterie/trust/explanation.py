@@ -13,7 +13,7 @@ from coterie.core.errors import SampleError
 from coterie.core.html import card, folded, paragraph
 from coterie.core.params import closest, did_you_mean, unpadded
 from coterie.core.tables import Table
-from coterie.core.text import counted
+from coterie.core.text import counted, percent
 from coterie.ensemble import Ensemble
 from coterie.trust.votes import ClusterVotes
 
@@ -199,8 +199,8 @@ def _sentence(
         parts.append(f", {alone} with no other sample")
     if soft[rival] > 0:
         parts.append(
-            f". Of the samples they put it with, {_percent(soft[cluster])} are in cluster {cluster} "
-            f"and {_percent(soft[rival])} in cluster {rival}."
+            f". Of the samples they put it with, {percent(soft[cluster])} are in cluster {cluster} "
+            f"and {percent(soft[rival])} in cluster {rival}."
         )
     else:
         parts.append(f". All samples they put it with are in cluster {cluster}.")
@@ -219,12 +219,8 @@ def _looseness(lead: float, attachment: float) -> str:
     """The sentence about a sample that few members put with its cluster."""
     return (
         f" It is loosely attached: members put it with the samples of its cluster only "
-        f"{_percent(attachment)} as often as is typical, which lowers the confidence from {lead:.2f}."
+        f"{percent(attachment)} as often as is typical, which lowers the confidence from {lead:.2f}."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _find_sample(ensemble: Ensemble, sample: Any) -> tuple[int, Any, int]:

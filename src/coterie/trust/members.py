@@ -14,20 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from coterie.core.errors import ParameterError
 from coterie.core.html import paragraph
 from coterie.core.params import as_numbers
 from coterie.core.tables import Table
 from coterie.core.text import counted, listed, plain
 from coterie.ensemble import Ensemble, require_ensemble
-from coterie.evidence.contingency import member_agreements
+from coterie.evidence.contingency import compare_members
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.verdict import MOSTLY_THE_SAME
 from coterie.trust.votes import ClusterVotes
 
 # two members are of about the same size if one has at most this many times as many clusters as the other
 ABOUT_THE_SIZE = 2.0
-# a member stands apart if it shares less than this part of what members of its size share, that is, if most
-# of what these have in common is missing, and if the difference is more than chance makes of a few samples
+# A member stands apart if it shares less than this part of what members of its size share with each other,
+# and at least this much less: with few samples, smaller differences are chance.
 APART = 0.5
 LEAST_GAP = 0.1
 # number of members that a sentence names; the others are counted
@@ -220,13 +221,15 @@ def member_table(votes: ClusterVotes, weight: NDArray[np.float64]) -> Table:
     """The table of :func:`diagnose_members`, from computed votes."""
     ensemble = votes.ensemble
     if weight.shape != (ensemble.n_members,):
-        raise ValueError(
+        raise ParameterError(
             f"member_weights must hold one number per member ({ensemble.n_members}), but has shape "
             f"{weight.shape}"
         )
     total = weight.sum()
     if not ((weight >= 0).all() and 0 < total < np.inf):
-        raise ValueError(f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}")
+        raise ParameterError(
+            f"member_weights must be finite, >= 0 and not all 0: {weight.tolist()}"
+        )
     overlaps = Overlaps.of_tables(votes.overlap, ensemble.cluster_offsets)
     ari = overlaps.ari()
     comparison = votes.member_comparison
@@ -322,7 +325,7 @@ def member_agreement(ensemble: Ensemble) -> NDArray[np.float64]:
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     require_ensemble(ensemble)
-    return member_agreements(ensemble)
+    return compare_members(ensemble).agreement
 
 
 def _most_like(

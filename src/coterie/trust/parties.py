@@ -10,7 +10,6 @@ apart. So each party is combined alone, too, and compared with the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +19,12 @@ from scipy.sparse.csgraph import connected_components
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps
+from coterie.trust.verdict import Solve
 
-Solve = Callable[[Ensemble], NDArray[np.int64]]
-# links for each cluster, below which a party is weakly linked: a doubt
+# a party with fewer links for each cluster is weakly linked, which is a doubt
 FEW_LINKS = 5
-# links for each cluster, below which the links are tested; from there on, the confidence of the
-# members is off by as little as with many links (docs/partial_labels.md)
+# with fewer links for each cluster, the links are tested; with more, the confidence of the members is as
+# accurate as with many links (docs/partial_labels.md)
 TESTED_LINKS = 10
 # parts of the links that are cut in turn
 N_FOLDS = 10
@@ -78,7 +77,7 @@ class Links:
         heard = _heard(ensemble, party)
         is_link = heard.sum(axis=1) > 1
         weight = ensemble.sizes
-        count = float(weight[is_link].sum())
+        count = weight[is_link].sum()
         linked = (weight * is_link) @ heard
         few = bool((linked < _enough(weight @ heard, FEW_LINKS * n_clusters)).any())
         rows = _some_rows(weight, is_link)
@@ -88,7 +87,7 @@ class Links:
         inside = _pairs_inside(heard, weight)
         return cls(
             party,
-            ensemble.as_counts(np.array([count]))[0].item(),
+            ensemble.as_counts(count).item(),
             few,
             matched,
             inside * kept + (1 - inside) * kappa,

@@ -149,7 +149,7 @@ class Verdict:
             and (share is None or (isinstance(share, float) and 0 <= share <= 1))
         ):
             raise ValueError("the verdict is damaged")
-        # files of format version 2 have no share
+        # the first files of format version 2 have no share
         share = _factor(agreement) if share is None else share
         return cls(float(agreement), reliable, text, tuple(doubts), share)
 
@@ -238,8 +238,8 @@ def _agreement(one: NDArray[np.int64], other: NDArray[np.int64], part: Ensemble)
     both = (one >= 0) & (other >= 0)
     if both.sum() < 2:
         return float("nan")
-    weight = np.ones(len(one)) if part.sample_weight is None else part.sample_weight
-    overlaps = Overlaps.of_labels(one[both], other[both], weight[both].astype(np.float64))
+    weight = part.sample_counts[both].astype(np.float64)
+    overlaps = Overlaps.of_labels(one[both], other[both], weight)
     return float(overlaps.ari()[0])
 
 

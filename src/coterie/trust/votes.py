@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.budget import require
+from coterie.core.errors import LabelError
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.evidence.contingency import MemberComparison, compare_members
@@ -83,7 +84,7 @@ class ClusterVotes:
         require_ensemble(ensemble)
         given = np.asarray(labels)
         if given.shape != (ensemble.n_samples,) or given.dtype.kind not in "iu":
-            raise ValueError(
+            raise LabelError(
                 f"labels must be one whole number for each of the {ensemble.n_samples} samples, "
                 f"but is an array of {given.dtype} of shape {given.shape}"
             )
@@ -91,13 +92,13 @@ class ClusterVotes:
         by_row[ensemble.inverse] = given
         separated = by_row[ensemble.inverse] != given
         if separated.any():
-            raise ValueError(
+            raise LabelError(
                 "labels differ between samples that every member puts together (row "
                 f"{int(np.argmax(separated))}); give the labels of a partition of this ensemble"
             )
         clusters = np.unique(by_row[ensemble.has_label | (by_row >= 0)])
         if by_row.min() < -1 or not np.array_equal(clusters, np.arange(len(clusters))):
-            raise ValueError(
+            raise LabelError(
                 "labels must be numbered 0 .. c - 1 without gaps, and -1 only where no member has a label"
             )
         return cls.of_microclusters(ensemble, by_row)
@@ -224,8 +225,8 @@ class ClusterVotes:
     def attachment(self) -> NDArray[np.float64]:
         """How often all members put each microcluster with its cluster, over the median, at most 1.
 
-        Its cohesion times the weight of the members that labelled it: those that did not have not
-        put it anywhere. Samples that are never put with their cluster do not count in the median.
+        Its cohesion times the weight of the members that labelled it, because the others put it
+        nowhere. Samples that are never put with their cluster do not count in the median.
         """
         often = self.cohesion * self._labelled_by
         known = often > 0
@@ -317,7 +318,8 @@ class ClusterVotes:
         weight = ensemble.weight_of_cluster[columns][company.indices]
         company.data = np.divide(weight, others, out=np.zeros_like(weight), where=others > 0)
         has_company = np.zeros(ensemble.labels.shape, dtype=np.bool_)
-        has_company[:, order] = _filled(ordered.observed, others > 0)
+        rows, positions = np.nonzero(ordered.observed)
+        has_company[rows, order[positions]] = others > 0
         overlap = sparse.csr_array(self.overlap[columns])
         is_small = ensemble.n_base_clusters * self.n_clusters <= BLOCK_VALUES
         return (
@@ -325,10 +327,3 @@ class ClusterVotes:
             overlap.toarray() if is_small else overlap,
             self._sum_over_members(has_company),
         )
-
-
-def _filled(observed: NDArray[np.bool_], values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The values of the observed entries, row by row, in a mask of the same shape."""
-    mask = np.zeros(observed.shape, dtype=np.bool_)
-    mask[observed] = values
-    return mask

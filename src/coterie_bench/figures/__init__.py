@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie.core.errors import DataError, ParameterError
+from coterie.core.packages import require_package
 from coterie.io.write import whole_file
-from coterie.plot.canvas import MISSING
 from coterie_bench._records import RunRecord
 from coterie_bench._summary import summarise
 from coterie_bench.figures._costs import costs, objectives
@@ -136,10 +136,9 @@ def save_figures(
             raise ParameterError(
                 f"save_figures: formats may be {', '.join(FORMATS)}, but one is {kind!r}"
             )
-    try:
-        import matplotlib
-    except ModuleNotFoundError as error:
-        raise ImportError(MISSING) from error
+    require_package("a figure", "matplotlib", "bench")
+    import matplotlib
+
     directory = Path(folder)
     try:
         directory.mkdir(parents=True, exist_ok=True)

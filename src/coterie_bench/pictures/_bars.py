@@ -12,9 +12,9 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Kind, as_float, check_parameters
 from coterie.core.types import FloatArray
 from coterie.plot.canvas import axes, plain, shown
-from coterie.plot.checks import MAPPING, numbers
+from coterie.plot.checks import numbers
 from coterie.plot.colours import INK, OKABE_ITO, QUIET
-from coterie_bench.pictures._domains import FLAG, NAMES
+from coterie_bench.pictures._domains import FLAG, MAPPING, NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from coterie.core.errors import ParameterError
 from coterie.core.params import Choice, Real, check_parameters
 from coterie.core.types import FloatArray
 from coterie.plot.canvas import axes, legend_under, note, panels, plain, shown
-from coterie.plot.checks import MAPPING, numbers_by_name
+from coterie.plot.checks import numbers_by_name
 from coterie.plot.colours import INK, OKABE_ITO, QUIET, palette
 from coterie_bench.evidence_quality import EvidenceQuality
-from coterie_bench.pictures._domains import NAMES
+from coterie_bench.pictures._domains import MAPPING, NAMES
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Mapping, Sized
 
 import numpy as np
 
@@ -17,4 +17,7 @@ NAMES = Kind(
         and getattr(value, "shape", None) != ()
     ),
     "a sequence of names",
+)
+MAPPING = Kind(
+    lambda value: value is None or isinstance(value, Mapping), "None or a mapping of name to value"
 )

@@ -14,10 +14,10 @@ from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble, require_ensemble
 from coterie.plot.arrange import Spans, arrange, bin_count, bin_weights, block_means
 from coterie.plot.canvas import axes, colour_bar, note, panels, settle, shown
-from coterie.plot.checks import MAPPING, label_codes, numbers
+from coterie.plot.checks import label_codes, numbers
 from coterie.plot.colours import INK, SEQUENTIAL
 from coterie_bench.pictures._curves import index_of, word
-from coterie_bench.pictures._domains import FLAG, NAMES
+from coterie_bench.pictures._domains import FLAG, MAPPING, NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,25 +7,18 @@ double would make the whole expression double. Sums over more than a tile or a p
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from coterie.core.threads import needs_threads
 from coterie.core.types import FloatArray
+from coterie.numerics.row_ranges import over_rows
 
 # side of the square tiles in which an entry and its transpose are read together; a tile fits into cache
 TILE = 128
 # columns for which a factorised system is solved together
 PANEL = 64
-# with fewer rows, starting threads costs more than it saves
-SERIAL_ROWS = 1024
 # five squared changes, then five squared norms
 N_SUMS = 10
-
-
-def _worth_threads(r: FloatArray) -> bool:
-    """Whether to run in parallel. Serial kernels let other Python threads run, parallel ones do not."""
-    return len(r) > SERIAL_ROWS and get_num_threads() > 1
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -87,23 +80,10 @@ def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
     return total
 
 
-@needs_threads
-@njit(cache=True, parallel=True)
-def _solve_in_parallel(X, rows, lower, upper, inverse_pivots, r):
-    n_panels = (X.shape[1] + PANEL - 1) // PANEL
-    out = np.empty(n_panels)
-    for panel in prange(n_panels):
-        out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
-    return out
-
-
 @njit(cache=True, nogil=True)
-def _solve_serially(X, rows, lower, upper, inverse_pivots, r):
-    n_panels = (X.shape[1] + PANEL - 1) // PANEL
-    out = np.empty(n_panels)
-    for panel in range(n_panels):
+def _solve_panels(begin, end, X, rows, lower, upper, inverse_pivots, r, out):
+    for panel in range(begin, end):
         out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
-    return out
 
 
 def solve_factorised(
@@ -119,8 +99,9 @@ def solve_factorised(
     ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
     factor of R K and of its transpose without their diagonals (starts, columns, values).
     """
-    run = _solve_in_parallel if _worth_threads(r) else _solve_serially
-    return float(run(X, rows, lower, upper, inverse_pivots, r).sum())
+    out = np.empty(-(-X.shape[1] // PANEL))
+    over_rows(_solve_panels, X, rows, lower, upper, inverse_pivots, r, out, height=PANEL)
+    return float(out.sum())
 
 
 @njit(cache=True)
@@ -242,27 +223,10 @@ def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
             )  # fmt: skip
 
 
-@needs_threads
-@njit(cache=True, parallel=True)
-def _sweep_in_parallel(A, pinned, r, C, X, Z, P, lam, first):
-    """Step 3 over all pairs. Sums are kept per stripe, so they do not depend on the number of threads."""
-    n_stripes = (len(r) + TILE - 1) // TILE
-    out = np.zeros((n_stripes, N_SUMS))
-    for k in prange(n_stripes):
-        # long and short stripes alternate, so that every thread gets about the same work
-        stripe = k // 2 if k % 2 == 0 else n_stripes - 1 - k // 2
-        _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
-    return out
-
-
 @njit(cache=True, nogil=True)
-def _sweep_serially(A, pinned, r, C, X, Z, P, lam, first):
-    """The same by one thread."""
-    n_stripes = (len(r) + TILE - 1) // TILE
-    out = np.zeros((n_stripes, N_SUMS))
-    for stripe in range(n_stripes):
+def _sweep_stripes(begin, end, A, pinned, r, C, X, Z, P, lam, first, out):
+    for stripe in range(begin, end):
         _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
-    return out
 
 
 def sweep(
@@ -276,9 +240,10 @@ def sweep(
     lam: float,
     first: bool,
 ) -> FloatArray:
-    """Step 3 over all pairs; returns the sums of each stripe."""
-    run = _sweep_in_parallel if _worth_threads(r) else _sweep_serially
-    return run(A, pinned, r, C, X, Z, P, lam, first)
+    """Step 3 over all pairs; returns the sums of each stripe, which do not depend on the threads."""
+    out = np.zeros((-(-len(r) // TILE), N_SUMS))
+    over_rows(_sweep_stripes, A, pinned, r, C, X, Z, P, lam, first, out, height=TILE, falling=True)
+    return out
 
 
 @njit(cache=True)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from coterie.core.threads import needs_threads
 from coterie.core.types import FloatArray
 
 # sweeps between two runs of conjugate gradients, and the maximum number of steps of a run
@@ -182,34 +181,30 @@ def _learn_row(starts, ends, links, fit, linear, w, s, tol, max_sweeps):
             slope[p] = diagonal[p] * s[p] - 2.0 * w[p] * inside - linear[p]
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def pace_rows(programs, age, S, W, tol, max_sweeps):
+@njit(cache=True, nogil=True)
+def pace_rows(begin, end, programs, age, S, tol, max_sweeps, W):
     """The W-step of every row, in place."""
     starts, ends, links, seen, target, value = programs
-    for u in prange(S.shape[0]):
+    for u in range(begin, end):
         fit = value * seen[u] * (S[u] - target[u]) ** 2
         _pace_row(starts, ends, links, fit, 0.5 * age * value, S[u], W[u], tol, max_sweeps)
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def learn_rows(programs, pull, W, S, tol, max_sweeps):
+@njit(cache=True, nogil=True)
+def learn_rows(begin, end, programs, pull, W, tol, max_sweeps, S):
     """The S-step of every row, in place; ``pull`` is rho h, N x k."""
     starts, ends, links, seen, target, value = programs
-    for u in prange(S.shape[0]):
+    for u in range(begin, end):
         fit = value * seen[u] * W[u] ** 2
         linear = fit * target[u] - 0.5 * value * pull[u]
         _learn_row(starts, ends, links, fit, linear, W[u], S[u], tol, max_sweeps)
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def row_costs(programs, age, pull, W, S):
+@njit(cache=True, nogil=True)
+def row_costs(begin, end, programs, age, pull, W, S, costs):
     """The objective's share of each row."""
     starts, ends, links, seen, target, value = programs
-    costs = np.zeros(S.shape[0])
-    for u in prange(S.shape[0]):
+    for u in range(begin, end):
         s, w = S[u], W[u]
         cost = 0.0
         for p in range(len(s)):
@@ -220,4 +215,3 @@ def row_costs(programs, age, pull, W, S):
                 q = ends[e]
                 cost += links[e] * (s[p] - s[q]) ** 2 * w[p] * w[q]
         costs[u] = cost
-    return costs

@@ -57,6 +57,7 @@ from coterie.core.params import STRENGTH, Real, parameter
 from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
+from coterie.numerics.row_ranges import over_rows
 from coterie.numerics.spectral import BipartiteSpectrum, bipartite_spectrum
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.cutting import bipartite_components
@@ -228,13 +229,17 @@ def start(problem: Problem) -> State:
 def weigh_entries(problem: Problem, state: State) -> None:
     """Step 1."""
     if not (state.pace >= 1.0).all():
-        pace_rows(problem.programs, state.age, state.graph, state.pace, ROW_TOL, ROW_SWEEPS)
+        over_rows(
+            pace_rows, problem.programs, state.age, state.graph, ROW_TOL, ROW_SWEEPS, state.pace
+        )
 
 
 def learn_graph(problem: Problem, state: State) -> None:
     """Step 2."""
     before = state.graph.copy()
-    learn_rows(problem.programs, pull_of(state), state.pace, state.graph, ROW_TOL, ROW_SWEEPS)
+    over_rows(
+        learn_rows, problem.programs, pull_of(state), state.pace, ROW_TOL, ROW_SWEEPS, state.graph
+    )
     state.graph[state.graph < MIN_ENTRY] = 0.0
     scale = float(problem.weights @ (before**2).sum(axis=1))
     moved = float(problem.weights @ ((state.graph - before) ** 2).sum(axis=1))
@@ -269,7 +274,9 @@ def pull_of(state: State) -> FloatArray:
 
 def total_cost(problem: Problem, state: State) -> float:
     """The objective for the current age, penalty and F, over all samples."""
-    costs = row_costs(problem.programs, state.age, pull_of(state), state.pace, state.graph)
+    costs = np.empty(len(problem.weights))
+    programs, pull = problem.programs, pull_of(state)
+    over_rows(row_costs, programs, state.age, pull, state.pace, state.graph, costs)
     return float(problem.weights @ costs)
 
 

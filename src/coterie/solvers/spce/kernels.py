@@ -6,38 +6,11 @@ per row. They come from the lists of the microclusters in each base cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import Any
-
-import numba
 import numpy as np
 from numba import njit
 
 # a link this close to its threshold counts as equal to it, and a link this weak as zero
 ROUNDING = 1e-10
-# with fewer rows, starting threads costs more than it saves
-SERIAL_ROWS = 500
-
-
-def over_rows(kernel: Callable[..., None], *arguments: Any, falling: bool = False) -> None:
-    """Run a kernel on ranges of rows, one for each thread that numba may use.
-
-    Rows do not depend on each other, so the ranges do not change the result. They take equal work if all
-    rows have the same length, or (``falling``) if the length falls linearly to zero at the last row.
-    """
-    n = len(arguments[-1])
-    n_threads = numba.get_num_threads() if n > SERIAL_ROWS else 1
-    if n_threads == 1:
-        kernel(0, n, *arguments)
-        return
-    shares = np.arange(n_threads + 1) / n_threads
-    bounds = np.rint(n * (1.0 - np.sqrt(1.0 - shares) if falling else shares)).astype(int).tolist()
-    with ThreadPoolExecutor(n_threads) as threads:
-        runs = [threads.submit(kernel, begin, end, *arguments) for begin, end in pairwise(bounds)]
-        for run in runs:
-            run.result()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

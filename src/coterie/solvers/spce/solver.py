@@ -70,9 +70,10 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import bytes_of_coassociation, coassociation, require_dense
 from coterie.numerics.laplacian import RankTerm, rank_bytes
+from coterie.numerics.row_ranges import over_rows
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
-from coterie.solvers.spce.kernels import cover, learn, over_rows, weigh
+from coterie.solvers.spce.kernels import cover, learn, weigh
 
 # tenths, because 0.9 - 4 * 0.1 is not 0.5 in floating point
 STAGES = (9, 8, 7, 6, 5)

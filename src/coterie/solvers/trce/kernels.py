@@ -8,21 +8,16 @@ contiguous memory, and only these need divisions and logarithms.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-from coterie.core.threads import needs_threads
-
-# rows that use the same working memory, one after the other
-ROWS = 64
 # columns whose coordinates and distances stay in the fastest memory
 COLUMNS = 256
 # columns that are searched together for near ones
 GROUP = 32
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
+@njit(cache=True, nogil=True)
+def learn_rows(begin, end, base, weights, fixed, moving, graph, divergence, sums):
     """Rows of B, of the members' divergences from it, and of A, which overwrites the old one.
 
     B_ij = H_ij / (rho G_ij + theta), H_ij = scale_i sum_k member_k / size over the base clusters that
@@ -30,14 +25,6 @@ def learn_rows(base, weights, fixed, moving, graph, divergence, sums):
     of A, its squared norm before, and the squared norm of B - A. The rows of the embedding are its
     coordinates. Without ``project`` A is B. B itself is not kept.
     """
-    n = len(weights)
-    for block in prange((n + ROWS - 1) // ROWS):
-        _learn(block * ROWS, min((block + 1) * ROWS, n), base, weights, fixed, moving, graph,
-               divergence, sums)  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _learn(begin, end, base, weights, fixed, moving, graph, divergence, sums):
     coverage, project = fixed
     slope = moving[4]
     n = len(weights)
@@ -61,17 +48,9 @@ def _learn(begin, end, base, weights, fixed, moving, graph, divergence, sums):
         sums[i, 2] = weights[i] * noise
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def noise_rows(base, weights, moving, graph, out):
-    """Rows of B - A for the B that ``learn_rows`` computes from the same arguments."""
-    n = len(weights)
-    for block in prange((n + ROWS - 1) // ROWS):
-        _subtract(block * ROWS, min((block + 1) * ROWS, n), base, weights, moving, graph, out)
-
-
 @njit(cache=True, nogil=True)
-def _subtract(begin, end, base, weights, moving, graph, out):
+def noise_rows(begin, end, base, weights, moving, graph, out):
+    """Rows of B - A for the B that ``learn_rows`` computes from the same arguments."""
     n = len(weights)
     distance, columns = np.empty(n), np.empty(n, dtype=np.int32)
     value, mass, penalty = np.empty(n), np.empty(n), np.empty(n)
@@ -275,11 +254,10 @@ def _diverge(base, i, coverage, logs, out):
             out[k] = 0.0 if kl < 0.0 else coverage * kl
 
 
-@needs_threads
-@njit(cache=True, nogil=True, parallel=True)
-def member_divergences(base, weights, coverage, smoothed, divergence):
+@njit(cache=True, nogil=True)
+def member_divergences(begin, end, base, weights, coverage, smoothed, divergence):
     """Every member's divergence from every row of B, times the row's coverage."""
-    for i in prange(len(weights)):
+    for i in range(begin, end):
         logs = np.full(len(weights), -np.inf)
         for j in range(len(weights)):
             if smoothed[i, j] != 0.0:

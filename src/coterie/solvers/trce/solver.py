@@ -64,6 +64,7 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import require_dense, transitions
 from coterie.numerics.laplacian import RankTerm, rank_bytes
+from coterie.numerics.row_ranges import over_rows
 from coterie.solvers.base import Callback, Method, MethodInfo
 from coterie.solvers.partition import Partition
 from coterie.solvers.trce.kernels import learn_rows, member_divergences, noise_rows
@@ -269,7 +270,14 @@ def start(problem: Problem, ensemble: Ensemble) -> State:
         age=0.0,
         rank=RankTerm.start(graph, problem.weights, problem.settings.n_clusters, symmetric=False),
     )
-    member_divergences(problem.base, problem.weights, problem.coverage, graph, state.divergence)
+    over_rows(
+        member_divergences,
+        problem.base,
+        problem.weights,
+        problem.coverage,
+        graph,
+        state.divergence,
+    )
     refuse_divergence(state)
     state.age = first_age(difficulties(problem, state), problem)
     return state
@@ -324,7 +332,8 @@ def learn_graph(problem: Problem, state: State) -> None:
         state.rho / (2.0 * problem.settings.lam),
     )
     sums = np.empty((len(problem.weights), 3))
-    learn_rows(
+    over_rows(
+        learn_rows,
         problem.base,
         problem.weights,
         (problem.coverage, problem.settings.graph_level),
@@ -343,7 +352,7 @@ def noise(problem: Problem, state: State) -> FloatArray:
     if not problem.settings.graph_level:
         return np.zeros_like(state.graph)
     out = np.empty_like(state.graph)
-    noise_rows(problem.base, problem.weights, state.learned_from, state.graph, out)
+    over_rows(noise_rows, problem.base, problem.weights, state.learned_from, state.graph, out)
     return out
 
 
