@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import make_blobs, make_circles
+from sklearn.metrics import adjusted_rand_score
 
 from coterie.select import clouds
 from coterie.select.candidates import Candidates
@@ -33,10 +34,12 @@ def one_hot(codes):
         make_blobs(150, centers=3, cluster_std=0.6, random_state=2)[0],
         make_circles(300, noise=0.04, factor=0.4, random_state=0)[0],
         np.concatenate([normal(0, 150, 2) * [4, 0.3], normal(1, 150, 2) * [4, 0.3] + [0, 3]]),
+        # 96 % of the variance lies along the sticks
+        np.concatenate([normal(i, 150, 2) * [20, 1] + [0, 7 * i] for i in range(2)]),
         np.concatenate([normal(0, 100, 1), normal(1, 100, 1) + 6]),
         one_hot(np.where(normal(0, 150, 10) < 1, np.repeat([0, 1, 2], 50)[:, None], 3)),
     ],
-    ids=["blobs", "rings", "sticks", "one column with two peaks", "categories"],
+    ids=["blobs", "rings", "sticks", "long sticks", "one column with two peaks", "categories"],
 )
 def test_structure_is_seen(X):
     assert cloud_p_value(X, np.random.default_rng(0)) < 0.05
@@ -193,6 +196,25 @@ def test_columns_of_noise_are_left_out_of_the_discriminant_space():
     assert space.shape == (200, 3)
     whole = border_ratios(neighbour_graph(X), X, labels)[0, 1]
     assert border_ratios(neighbour_graph(space), space, labels)[0, 1] < 0.2 * whole
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_clusters_side_by_side_are_found_whatever_their_length(k):
+    rng = np.random.default_rng(k)
+    y = np.repeat(np.arange(k), 60)
+    X = rng.normal(size=(60 * k, 4)) * [30, 8, 1, 1]
+    X[:, 2] += 8 * y
+    found = Candidates(X, 5).side_by_side(k)
+    assert adjusted_rand_score(y, found) > 0.95
+    # a linear map changes lengths and angles, but not what lies side by side
+    mapped = X @ rng.normal(size=(4, 4)) + rng.normal(size=4)
+    assert adjusted_rand_score(found, Candidates(mapped, 5).side_by_side(k)) == 1
+
+
+def test_clusters_side_by_side_in_one_column_and_in_dependent_ones():
+    column = np.repeat([0.0, 1.0, 5.0], 20)[:, None] + normal(0, 60, 1) * 0.05
+    for X in (column, np.hstack([column, 2 * column])):
+        assert np.bincount(Candidates(X, 3).side_by_side(3)).tolist() == [20, 20, 20]
 
 
 def test_candidates_do_not_depend_on_the_order_of_samples():

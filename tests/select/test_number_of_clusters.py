@@ -127,7 +127,13 @@ def sticks():
     return np.stack([rng.uniform(0, 16, 600), 3 * y + rng.normal(0, 0.33, 600)], axis=1), y
 
 
-@pytest.mark.parametrize(("shapes", "k"), [(moons, 2), (rings, 2), (sticks, 3)])
+def long_sticks():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 150)
+    return np.stack([rng.normal(0, 16, 450), 8 * y + rng.normal(size=450)], axis=1), y
+
+
+@pytest.mark.parametrize(("shapes", "k"), [(moons, 2), (rings, 2), (sticks, 3), (long_sticks, 3)])
 def test_shapes_are_counted_and_found(shapes, k):
     X, y = shapes()
     model = fitted(X)

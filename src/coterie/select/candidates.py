@@ -22,6 +22,7 @@ from coterie.core.random import fix_signs
 from coterie.core.threads import one_thread
 from coterie.core.types import FloatArray, IntArray
 from coterie.generate.mixtures import MIN_VARIANCE
+from coterie.numerics.partitions import by_first_appearance
 from coterie.select.separation import neighbour_graph
 
 # above this many clusters only k-means and spectral partitions are made, because mixtures take long
@@ -103,7 +104,7 @@ class Candidates:
         """All partitions into at most k clusters, without repetition."""
         seen: set[bytes] = set()
         for labels in self._of(k):
-            codes = _by_first(labels)
+            codes = by_first_appearance(labels)
             if codes.tobytes() not in seen:
                 seen.add(codes.tobytes())
                 yield codes
@@ -117,12 +118,6 @@ class Candidates:
             yield _assigned(self.mixture(k, "tied"), self.X)
             yield _assigned(self.mixture(k, "full"), self.X)
             yield _assigned(_mixture(self.X, of_any_shape, "tied"), self.X)
-
-
-def _by_first(labels: IntArray) -> IntArray:
-    """Labels numbered in the order in which they appear."""
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:

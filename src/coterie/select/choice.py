@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coterie.core.text import enumerated
+
 # level of all tests
 LEVEL = 0.05
 
-# kinds of evidence for a number of clusters, and what they say
-KINDS = {
-    "borders": "there are partitions in which all clusters are separated by sparse borders",
-    "replication": "partitions are found again in other samples",
-    "likelihood": "a Gaussian mixture describes the samples best",
-    "classes": "latent classes explain why the members agree",
-    "crossing": "hardly any member's cluster reaches across the partition",
-    "intersections": "groups of members see different clusters, which intersect",
-}
 
 
 @dataclass(frozen=True)
@@ -28,8 +21,8 @@ class Choice:
     recommended : int
         1 if there is no structure.
     evidence : dict of int to str
-        Every number of clusters that there is evidence for, ascending, and the kinds of evidence:
-        a key of ``KINDS``, or several with commas between them.
+        Every number of clusters that there is evidence for, ascending, and the kinds of evidence, with
+        commas between them.
     p_value : float
         The probability of at least as much evidence without structure; NaN if it cannot be computed.
     reason : str
@@ -94,5 +87,4 @@ def listed_ks(ks: Sequence[int]) -> str:
     >>> listed_ks([2]), listed_ks([2, 3, 9])
     ('2', '2, 3 and 9')
     """
-    words = [str(k) for k in ks]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return enumerated([str(k) for k in ks])

@@ -41,7 +41,7 @@ MAX_ROWS = 1_000
 # depth of a valley that a normal number exceeds with the probability LEVEL
 MIN_DEPTH = 1.645
 # two clusters are separated, whatever the depth, if the ratio of neighbours across and inside is below this
-CLEAR_RATIO = 0.3
+CLEAR_RATIO = 0.1
 # partitions into more clusters are tried too, because some clusters may hold outliers only
 OUTLIER_CLUSTERS = 5
 # Replication is measured up to this number at least, so that the range that is asked for does not matter.

@@ -125,7 +125,7 @@ class Curve:
         return float(self.unexplained[k - 1])
 
     def fall_at(self, k: int) -> float:
-        """How many times as much the last of k classes lowers the unexplained dependence as one more would."""
+        """How many times as much the k-th class lowers the unexplained dependence as one more would."""
         return float(np.exp(self.bends[k - 2]))
 
     @cached_property

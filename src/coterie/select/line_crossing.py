@@ -1,9 +1,9 @@
 """How much members cross a partition, compared with members that cut a line.
 
 If members have many small clusters inside true clusters, they hardly cut across the true ones. How much they
-do is compared with what k-means members of the same sizes do on a line. Members of a line cut across each other
-least of all convex clouds; those of bent ones may cut less, so structure must cut clearly less. The members on
-a line have the same hierarchies as the given ones.
+do is compared with what k-means members of the same sizes do on a line. Of all convex clouds, members of a
+line cut across each other least. Those of bent clouds may cut less, so structure must cut clearly less. The
+members on a line have the same hierarchies as the given ones.
 """
 
 from __future__ import annotations

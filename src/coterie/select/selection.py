@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.errors import ParameterError
 from coterie.core.html import card, folded, paragraph
 from coterie.core.tables import Table
 from coterie.core.types import FloatArray
@@ -38,9 +39,10 @@ class Selection:
         The number of clusters to take; 1 if there is no structure.
     evidence : dict of int to str
         Every number of clusters that there is evidence for, ascending, and the kinds of evidence:
-        "borders", "replication", "likelihood" (from features), "classes" or "crossing" (from labels),
-        with commas between them. A coarse and a fine partition may both be supported. From features,
-        numbers may be supported although 1 is recommended, if clusters run into each other.
+        "borders", "replication", "likelihood" (from features), "classes", "crossing" or
+        "intersections" (from labels), with commas between them. A coarse and a fine partition may both
+        be supported. From features, numbers may be supported although 1 is recommended, if clusters run
+        into each other.
     p_value : float
         The probability of as much evidence without structure; NaN if it cannot be tested.
     reason : str
@@ -91,7 +93,7 @@ class Selection:
             return self.labels[rows[0]]
         if k == 1:
             return np.minimum(self.labels[0], 0)
-        raise ValueError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
+        raise ParameterError(f"k is {k}, but only {', '.join(map(str, self.ks))} were compared")
 
     def fewest_groups(self, n_samples: int) -> NDArray[np.int32] | None:
         """The partition into the fewest clusters above 1 that there is evidence for.
