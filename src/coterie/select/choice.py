@@ -11,7 +11,6 @@ from coterie.core.text import enumerated
 LEVEL = 0.05
 
 
-
 @dataclass(frozen=True)
 class Choice:
     """A recommended number of clusters.
