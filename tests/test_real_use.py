@@ -123,7 +123,7 @@ def test_seeds_agree_on_breast_cancer():
 def test_a_hundred_members_on_breast_cancer():
     model = ConsensusClustering(2, n_members=100, random_state=4)
     assert adjusted_rand_score(CANCER.target, model.fit_predict(CANCER.data)) > 0.65
-    with pytest.warns(UserWarning, match="2 columns of 30 .* 99.1% of the distances"):
+    with pytest.warns(UserWarning, match="2 columns of 30 .* 99.1% of the squared distances"):
         unscaled = model.fit(CANCER.data.to_numpy())
     assert np.bincount(unscaled.labels_).min() > 100
     assert not unscaled.verdict_.reliable

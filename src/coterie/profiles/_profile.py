@@ -36,7 +36,8 @@ WIDTH = 80
 # columns of each cluster in a notebook
 SHOWN_COLUMNS = 3
 USED_NOTE = (
-    "Columns that made the clusters differ by construction, and their p-values prove nothing."
+    "The clusters were made from these columns, so the columns differ by construction, and their p-values "
+    "prove nothing."
 )
 
 _DOMAINS: dict[str, Domain] = {
@@ -98,8 +99,8 @@ class Profile:
     Cluster young (8 of 16 samples, 50 %) has lower age (median 27 against 63.5) and
     more often plan = pro (75 % against 0 %).
     <BLANKLINE>
-    Columns that made the clusters differ by construction, and their p-values prove
-    nothing.
+    The clusters were made from these columns, so the columns differ by
+    construction, and their p-values prove nothing.
     """
 
     table: Table

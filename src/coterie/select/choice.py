@@ -9,6 +9,9 @@ from coterie.core.text import enumerated
 
 # level of all tests
 LEVEL = 0.05
+# What is less than this share is negligible: neighbours across a border, of those across a cut through a
+# cluster; dependence of members that classes leave unexplained.
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,11 @@ def select_k(
 ) -> Selection:
     """Choose the number of clusters that the data support, or find that there is no structure.
 
-    From features, a number of clusters is supported if a partition exists in which every two clusters
-    are separated by a border with few samples. From labels, it is supported if latent classes explain why
-    the members agree, or if hardly any member's cluster reaches across the partition. Both are compared
-    with data without structure (docs/choosing_k.md). The criteria describe the partitions at every k.
+    From features, the largest number is recommended for which a partition exists in which every two
+    clusters are separated by a border with few samples. From labels, a number is supported if latent
+    classes explain why the members agree, or if hardly any member's cluster reaches across the partition.
+    Both are compared with data without structure (docs/choosing_k.md). The criteria describe the
+    partitions at every k.
 
     Parameters
     ----------

@@ -133,5 +133,5 @@ def column_doubt(X: Any, names: Sequence[str] | None) -> str | None:
     verb = "makes" if len(columns) == 1 else "make"
     return (
         f"{counted(len(columns), 'column')} of {X.shape[1]:,} ({listed(shown, 3)}) {verb} up "
-        f"{min(share, 0.999):.1%} of the distances between samples."
+        f"{min(share, 0.999):.1%} of the squared distances between samples."
     )
