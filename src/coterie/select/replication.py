@@ -17,6 +17,7 @@ from coterie.core.threads import one_thread
 from coterie.core.types import FloatArray, IntArray
 from coterie.numerics.partitions import Overlaps
 from coterie.select.candidates import Candidates
+from coterie.select.separation import centres
 
 # how often the samples are split into halves
 N_SPLITS = 10
@@ -120,9 +121,9 @@ def _mean_ari(partitions: tuple[IntArray, IntArray], carried: tuple[IntArray, In
 
 def _nearest_centre(X: FloatArray, labels: IntArray, others: FloatArray) -> IntArray:
     """Clusters of other samples, by the nearest centre."""
-    centres = np.stack([X[labels == label].mean(axis=0) for label in np.unique(labels)])
+    own = centres(X, labels)
     with one_thread():
-        squares = (centres**2).sum(axis=1) - 2 * others @ centres.T
+        squares = (own**2).sum(axis=1) - 2 * others @ own.T
     return np.asarray(squares.argmin(axis=1), dtype=np.int64)
 
 

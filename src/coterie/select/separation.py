@@ -37,6 +37,11 @@ def least_size(n: int) -> float:
     return max(MIN_SIZE, MIN_SHARE * n)
 
 
+def centres(X: FloatArray, labels: IntArray) -> FloatArray:
+    """The mean of each cluster, K x d, in the order of the labels."""
+    return np.stack([X[labels == label].mean(axis=0) for label in np.unique(labels)])
+
+
 def halved(X: FloatArray, labels: IntArray) -> IntArray:
     """Cells: every cluster that is large enough, cut at its centre across its longest axis."""
     cells = 2 * labels
@@ -143,13 +148,13 @@ def _half_depths(
     large = np.flatnonzero(np.bincount(known_cells, minlength=n_cells) >= MIN_TESTED)
     if len(large) < 2:
         return depth
-    centres = np.stack([known[known_cells == cell].mean(axis=0) for cell in large])
     kept = np.isin(known_cells, large)
-    deviations = known[kept] - centres[np.searchsorted(large, known_cells[kept])]
+    middles = centres(known[kept], known_cells[kept])
+    deviations = known[kept] - middles[np.searchsorted(large, known_cells[kept])]
     within = _pooled_covariance(deviations)
     # in this metric all directions within clusters are equally wide, as in linear discriminant analysis
-    weighted = np.linalg.solve(within, centres.T)
-    products = centres @ weighted
+    weighted = np.linalg.solve(within, middles.T)
+    products = middles @ weighted
     own = np.diag(products)
     distances = own[:, None] + own[None, :] - 2 * products
 
@@ -219,15 +224,13 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
     a cut like any other.
     """
     n_clusters = int(labels.max()) + 1
-    across = _edges(graph, labels, n_clusters)
     halves = 2 * labels
     for label in range(n_clusters):
         rows = np.flatnonzero(labels == label)
         if len(rows) > 2:
             halves[rows] += _behind_centre(X[rows])
     between_halves = _edges(graph, halves, 2 * n_clusters)
-    inside = np.diag(between_halves[::2, 1::2])
-    return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
+    return _across_and_inside(graph, labels, np.diag(between_halves[::2, 1::2]))
 
 
 def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
@@ -236,13 +239,19 @@ def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
     A partition has its borders where neighbours are few. So it is compared with cuts through its clusters
     that were also chosen to have few neighbours across.
     """
-    n_clusters = int(labels.max()) + 1
-    across = _edges(graph, labels, n_clusters)
-    inside = np.full(n_clusters, np.inf)
-    for label in range(n_clusters):
+    inside = np.full(int(labels.max()) + 1, np.inf)
+    for label in range(len(inside)):
         rows = np.flatnonzero(labels == label)
         if len(rows) >= MIN_SIZE:
             inside[label] = _weakest_cut(graph[rows][:, rows])
+    return _across_and_inside(graph, labels, inside)
+
+
+def _across_and_inside(
+    graph: sparse.csr_matrix, labels: IntArray, inside: FloatArray
+) -> FloatArray:
+    """Edges between every two clusters, relative to the smaller of their numbers inside."""
+    across = _edges(graph, labels, len(inside))
     return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
 
 
@@ -278,10 +287,10 @@ def discriminant_space(X: FloatArray, labels: IntArray) -> FloatArray:
     left out. X must be in the order of principal components.
     """
     sizes = np.bincount(labels)
-    centres = np.stack([X[labels == label].mean(axis=0) for label in range(len(sizes))])
-    values, vectors = np.linalg.eigh(_pooled_covariance(X - centres[labels]))
+    middles = centres(X, labels)
+    values, vectors = np.linalg.eigh(_pooled_covariance(X - middles[labels]))
     whitening = vectors / np.sqrt(values)
-    spread = (centres - np.average(centres, axis=0, weights=sizes)) @ whitening
+    spread = (middles - np.average(middles, axis=0, weights=sizes)) @ whitening
     between = np.linalg.svd(spread * np.sqrt(sizes)[:, None], full_matrices=False)[2]
     between = between[: min(len(sizes) - 1, X.shape[1])]
     # the products of whitened samples with these rows are the first columns of X
