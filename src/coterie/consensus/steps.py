@@ -17,7 +17,7 @@ from coterie.core.errors import ParameterError
 from coterie.core.estimators import BaseEstimator
 from coterie.core.progress import following
 from coterie.core.random import child_seeds
-from coterie.core.text import counted
+from coterie.core.text import counted, percent
 from coterie.ensemble import Ensemble
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table
@@ -306,7 +306,7 @@ class FitSteps(BaseEstimator):
             if aside.sum() > MAX_ASIDE * n:
                 warnings.warn(
                     f"{type(self).__name__}: clusters of at least {least} samples would leave out "
-                    f"{aside.sum() / n:.0%} of the samples as outliers, so smaller clusters are kept; "
+                    f"{percent(aside.sum() / n)} of the samples as outliers, so smaller clusters are kept; "
                     "lower min_cluster_size or n_clusters",
                     UserWarning,
                     stacklevel=3,

@@ -29,9 +29,9 @@ TRIED_MEMBERS = 20
 # number of pools that must show a border, and number of pools after which the search ends if none does
 N_POOLS = 4
 MIN_POOLS = 2
-# small clusters cross a border at most this often, relative to how often they cross the partition by members
-# with k clusters
-MAX_CROSSING = 0.25
+# a border separates samples of a small cluster at most this often, relative to how often the partition by
+# members with k clusters does
+MAX_APART = 0.25
 # every cluster beside a border has at least this share of the mean cluster size; smaller ones are outliers
 MIN_SHARE = 0.3
 
@@ -109,14 +109,13 @@ def _pool_shows_border(
         return False
     # samples of one fine microcluster may be in different coarse clusters: the first one decides for all
     by_row = coarse[rows][np.unique(fine.inverse, return_index=True)[1]]
-    return crossing(fine, labels) < MAX_CROSSING * crossing(fine, by_row[fine.inverse])
+    return pairs_apart(fine, labels) < MAX_APART * pairs_apart(fine, by_row[fine.inverse])
 
 
-def crossing(ensemble: Ensemble, labels: Any) -> float:
-    """How often clusters of members reach across a partition, relative to chance.
+def pairs_apart(ensemble: Ensemble, labels: Any) -> float:
+    """How often a partition separates two samples that a member puts together, relative to chance.
 
-    The probability that two samples of a member's cluster lie in different clusters of the partition,
-    divided by this probability for two random samples. 0 if no cluster of a member reaches across.
+    Relative to two samples drawn at random: 1 as by chance, 0 if no cluster of a member reaches across.
     """
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     votes = ClusterVotes.of(ensemble, codes)
