@@ -342,7 +342,7 @@ def _groups(members: Sequence[str], prefixes: Sequence[str]) -> list[str]:
         if not fitting:
             raise UsageError(
                 f"--groups: the name of clustering {name!r} begins with none of "
-                f"{listed(map(repr, prefixes))}; name a beginning for each clustering"
+                f"{listed(map(repr, prefixes))}; add the beginning of its name"
             )
         groups.append(max(fitting, key=len))
     for prefix in prefixes:

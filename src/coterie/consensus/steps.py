@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 CHOOSING, MAKING = "choosing the number of clusters", "making members"
 # With fewer members, the criteria that compare halves of them vary much.
 CHOOSING_MEMBERS = 30
-# Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
+# Samples in clusters smaller than this share of all samples are outliers, unless the user says otherwise.
 SMALL_SHARE = 0.01
-# How often the members may be fitted again without outliers, and which share may be set aside.
+# How often the members may be fitted again without outliers, and the largest share that may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
 SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
@@ -305,9 +305,9 @@ class FitSteps(BaseEstimator):
             aside = aside | small
             if aside.sum() > MAX_ASIDE * n:
                 warnings.warn(
-                    f"{type(self).__name__}: clusters of at least {least} samples would leave out "
-                    f"{percent(aside.sum() / n)} of the samples as outliers, so smaller clusters are kept; "
-                    "lower min_cluster_size or n_clusters",
+                    f"{type(self).__name__}: with min_cluster_size={least}, "
+                    f"{percent(aside.sum() / n)} of the samples would be outliers, so smaller clusters are "
+                    "kept; lower min_cluster_size or n_clusters",
                     UserWarning,
                     stacklevel=3,
                 )

@@ -30,7 +30,7 @@ def following(
     Examples
     --------
     >>> from coterie.core.progress import following
-    >>> with following("auto") as callback:  # the output is no terminal
+    >>> with following("auto") as callback:  # the output is not a terminal
     ...     print(callback)
     None
     """

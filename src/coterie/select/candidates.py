@@ -1,7 +1,7 @@
 """Partitions of features into k clusters, of several shapes, to test whether their clusters are separated.
 
-Every partition starts from Ward's tree of the samples, or of their spectral embedding, so that it depends on
-the samples only and not on a seed.
+Every partition starts from Ward's dendrogram of the samples, or of their spectral embedding, so it does not
+depend on a seed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from coterie.generate.mixtures import MIN_VARIANCE
 from coterie.numerics.partitions import by_first_appearance
 from coterie.select.separation import centres, neighbour_graph
 
-# above this many clusters only k-means and spectral partitions are made, because mixtures take long
+# with more clusters, no mixtures are fitted, because they take long
 MAX_MIXTURE = 15
-# a direction that is narrower than this share of the widest one has no samples apart
+# the spread in a direction that is narrower than this share of the widest one is rounding error
 RANK = 1e-9
-# wide directions in which clusters are looked for that lie side by side
+# maximum number of directions, the widest, that are searched for parallel clusters
 MAX_DIRECTIONS = 10
 
 
@@ -68,15 +68,14 @@ class Candidates:
         return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
 
     def side_by_side(self, k: int) -> IntArray:
-        """Parallel clusters, of any length, across the direction in which the samples are least peaked."""
+        """Parallel clusters of any length, next to each other in the direction of the least peaked samples."""
         return _kmeans(self._flattest, _cut(tree_of(self._flattest, "ward"), k))
 
     @cached_property
     def _flattest(self) -> FloatArray:
         """The samples along the direction with the least kurtosis, as a column.
 
-        Two equal lumps side by side have the least kurtosis that there is. The direction does not depend
-        on the widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
+        No distribution has less kurtosis than two equal lumps. The direction does not depend on the widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
         Duembgen and Oja 2009).
         """
         n = len(self.X)

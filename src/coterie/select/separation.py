@@ -28,7 +28,7 @@ MIN_SHARE = 0.02
 MIN_SIZE = 6
 # neighbours of each sample in the graph, as many as in most graphs of single cells
 N_NEIGHBOURS = 10
-# wide directions that are kept beside those that separate the clusters: a bent cluster is bent in them
+# number of wide directions that are kept beside those that separate the clusters, to see bent clusters
 N_WIDE = 2
 
 
@@ -108,8 +108,8 @@ def depths(
 
     The samples are split into halves. One half gives, for each two clusters, the line through their
     centres; the other half gives the counts of samples near either centre and in the middle between
-    them. Their difference, divided by its standard deviation, is the depth: like a standard normal
-    number or less if there is no valley. NaN for clusters with fewer than five samples in each half.
+    them. Their difference, divided by its standard deviation, is the depth. Without a valley it is a
+    standard normal number or less. NaN for clusters with fewer than five samples in each half.
     """
     values = []
     for _ in range(n_splits):
@@ -210,8 +210,8 @@ def neighbour_graph(X: FloatArray) -> sparse.csr_matrix:
     n = len(X)
     count = min(N_NEIGHBOURS, n - 1)
     with one_thread():
-        found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
-        columns = found.kneighbors(return_distance=False).ravel()
+        search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
+        columns = search.kneighbors(return_distance=False).ravel()
     rows = np.repeat(np.arange(n), count)
     return sparse.csr_matrix((np.ones(n * count), (rows, columns)), shape=(n, n))
 
@@ -283,8 +283,8 @@ def _edges(graph: sparse.csr_matrix, labels: IntArray, n_clusters: int) -> Float
 def discriminant_space(X: FloatArray, labels: IntArray) -> FloatArray:
     """X in the directions that separate the clusters, and in the widest ones, in the clusters' metric.
 
-    Columns that do not differ between clusters hide a border from the nearest neighbours. Here they are
-    left out. X must be in the order of principal components.
+    Columns that do not differ between clusters hide a border from the nearest neighbours, so they are left
+    out here. The columns of X must be principal components, the widest first.
     """
     sizes = np.bincount(labels)
     middles = centres(X, labels)
