@@ -68,14 +68,15 @@ class Candidates:
         return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
 
     def side_by_side(self, k: int) -> IntArray:
-        """Parallel clusters of any length, next to each other in the direction of the least peaked samples."""
+        """Parallel clusters of any length, next to each other where the samples are least peaked."""
         return _kmeans(self._flattest, _cut(tree_of(self._flattest, "ward"), k))
 
     @cached_property
     def _flattest(self) -> FloatArray:
         """The samples along the direction with the least kurtosis, as a column.
 
-        No distribution has less kurtosis than two equal lumps. The direction does not depend on the widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
+        No distribution has less kurtosis than two equal lumps. The direction does not depend on the
+        widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
         Duembgen and Oja 2009).
         """
         n = len(self.X)

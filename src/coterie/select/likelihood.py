@@ -18,8 +18,8 @@ SHAPES = ("tied", "full", "diag")
 def likely_ks(candidates: Candidates, top: int) -> list[int]:
     """Numbers of clusters up to ``top`` at which mixtures of one of the shapes have the lowest BIC.
 
-    If the BIC of a shape is lowest at the largest number that is tried, more may be better still, so this shape
-    adds no number.
+    If the BIC of a shape is lowest at the largest number that is tried, more may be better still, so this
+    shape adds no number.
 
     Parameters
     ----------
