@@ -224,13 +224,15 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
     a cut like any other.
     """
     n_clusters = int(labels.max()) + 1
+    across = _edges(graph, labels, n_clusters)
     halves = 2 * labels
     for label in range(n_clusters):
         rows = np.flatnonzero(labels == label)
         if len(rows) > 2:
             halves[rows] += _behind_centre(X[rows])
     between_halves = _edges(graph, halves, 2 * n_clusters)
-    return _across_and_inside(graph, labels, np.diag(between_halves[::2, 1::2]))
+    inside = np.diag(between_halves[::2, 1::2])
+    return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
 
 
 def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
@@ -239,19 +241,13 @@ def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
     A partition has its borders where neighbours are few. So it is compared with cuts through its clusters
     that were also chosen to have few neighbours across.
     """
-    inside = np.full(int(labels.max()) + 1, np.inf)
-    for label in range(len(inside)):
+    n_clusters = int(labels.max()) + 1
+    across = _edges(graph, labels, n_clusters)
+    inside = np.full(n_clusters, np.inf)
+    for label in range(n_clusters):
         rows = np.flatnonzero(labels == label)
         if len(rows) >= MIN_SIZE:
             inside[label] = _weakest_cut(graph[rows][:, rows])
-    return _across_and_inside(graph, labels, inside)
-
-
-def _across_and_inside(
-    graph: sparse.csr_matrix, labels: IntArray, inside: FloatArray
-) -> FloatArray:
-    """Edges between every two clusters, relative to the smaller of their numbers inside."""
-    across = _edges(graph, labels, len(inside))
     return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
 
 

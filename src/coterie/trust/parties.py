@@ -81,9 +81,10 @@ class Links:
         linked = (weight * is_link) @ heard
         few = bool((linked < _enough(weight @ heard, FEW_LINKS * n_clusters)).any())
         rows = _some_rows(weight, is_link)
-        matched, kappa = _cut(ensemble, rows, heard[rows], party, solve)
-        kept = _kept(ensemble, rows, heard[rows], party, solve)
-        inside = _pairs_inside(heard[rows], weight[rows])
+        labels, weight, heard = ensemble.labels[rows], weight[rows], heard[rows]
+        matched, kappa = _cut(labels, weight, heard, party, ensemble.member_weight, solve)
+        kept = _kept(labels, weight, heard, party, ensemble.member_weight, solve)
+        inside = _pairs_inside(heard, weight)
         return cls(
             party,
             ensemble.as_counts(count).item(),
@@ -171,14 +172,14 @@ def _some_rows(weight: NDArray[np.float64], is_link: NDArray[np.bool_]) -> NDArr
 
 
 def _cut(
-    ensemble: Ensemble,
-    rows: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    weight: NDArray[np.float64],
     heard: NDArray[np.bool_],
     party: NDArray[np.int64],
+    member_weight: NDArray[np.float64],
     solve: Solve,
 ) -> tuple[float, float]:
     """Share of the cut links whose parts are in the same cluster, and the same beyond chance."""
-    labels, weight = ensemble.labels[rows], ensemble.sizes[rows]
     links = np.flatnonzero(heard.sum(axis=1) > 1)
     if not len(links):
         return float("nan"), 0.0
@@ -198,12 +199,9 @@ def _cut(
         which, by = np.nonzero(heard[links] & (cut > 0)[:, None])
         parts = np.where(party == by[:, None], labels[links[which]], -1)
         part_weight = np.concatenate([rest[whole], cut[which]])
+        rows = np.concatenate([labels[whole], parts])
         clusters = solve(
-            Ensemble.from_labels(
-                np.concatenate([labels[whole], parts]),
-                sample_weight=part_weight,
-                member_weight=ensemble.member_weight,
-            )
+            Ensemble.from_labels(rows, sample_weight=part_weight, member_weight=member_weight)
         )
         shares = np.bincount(clusters, weights=part_weight) / part_weight.sum()
         of_parts = clusters[len(whole) :]
@@ -223,33 +221,30 @@ def _cut(
 
 
 def _kept(
-    ensemble: Ensemble,
-    rows: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    weight: NDArray[np.float64],
     heard: NDArray[np.bool_],
     party: NDArray[np.int64],
+    member_weight: NDArray[np.float64],
     solve: Solve,
 ) -> float:
     """Mean ARI of the partition of each party alone with that of all parties, at least 0."""
-
-    def part(seen: NDArray[np.bool_], members: NDArray[np.bool_]) -> Ensemble:
-        return Ensemble.from_labels(
-            ensemble.labels[np.ix_(rows[seen], members)],
-            sample_weight=ensemble.sizes[rows[seen]],
-            member_weight=ensemble.member_weight[members],
-        )
-
-    whole = solve(part(np.ones(len(rows), dtype=bool), party >= 0))
-    weight = ensemble.sizes[rows]
+    whole = solve(Ensemble.from_labels(labels, sample_weight=weight, member_weight=member_weight))
     scores, sizes = [], []
     for p in range(heard.shape[1]):
-        seen = heard[:, p]
+        rows, members = heard[:, p], party == p
+        own = Ensemble.from_labels(
+            labels[np.ix_(rows, members)],
+            sample_weight=weight[rows],
+            member_weight=member_weight[members],
+        )
         try:
-            alone = solve(part(seen, party == p))
+            alone = solve(own)
         except ValueError:
             # the method cannot combine so few members
             continue
-        scores.append(float(Overlaps.of_labels(alone, whole[seen], weight[seen]).ari()[0]))
-        sizes.append(float(weight[seen].sum()))
+        scores.append(float(Overlaps.of_labels(alone, whole[rows], weight[rows]).ari()[0]))
+        sizes.append(float(weight[rows].sum()))
     return max(float(np.average(scores, weights=sizes)), 0.0) if scores else 1.0
 
 
