@@ -200,13 +200,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     )
     prepare: TableEncoder | Literal["auto"] | None = parameter(
         "auto",
-        Kind(
-            lambda value: (
-                value is None
-                or (isinstance(value, str) and value == "auto")
-                or isinstance(value, TableEncoder)
-            ),
-            "'auto', None or a TableEncoder",
+        Choice(
+            ("auto", None),
+            also=lambda value: isinstance(value, TableEncoder),
+            also_words="a TableEncoder",
         ),
     )
     min_cluster_size: int | Literal["auto"] | None = parameter(

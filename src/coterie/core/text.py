@@ -8,22 +8,26 @@ from typing import Any
 
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
+# larger numbers are shown with an exponent
+LARGEST_WRITTEN_OUT = 1e15
 # longer names are cut, so that one name cannot fill a page
 LONGEST_NAME = 120
 
 
-def shown_count(count: float) -> str:
-    """A number of samples as text: all digits of a whole number, a few digits of a sum of weights.
+def shown_count(number: float) -> str:
+    """A number as text: all digits of a whole number, and four of any other.
 
     Examples
     --------
     >>> from coterie.core.text import shown_count
-    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345)
-    ('20,000,000', '1,234', '0.1235')
+    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345), shown_count(-2.5e-7)
+    ('20,000,000', '1,234', '0.1235', '-2.5e-07')
     """
-    if float(count).is_integer():
-        return f"{int(count):,}"
-    return f"{count:,.0f}" if abs(count) >= 1000 else f"{count:.4g}"
+    if abs(number) >= LARGEST_WRITTEN_OUT:
+        return f"{number:.4g}"
+    if float(number).is_integer():
+        return f"{int(number):,}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def printable(text: str) -> str:

@@ -40,9 +40,7 @@ def number_text(value: float, kind: str = "number") -> str:
     if kind == "date":
         moment = _EPOCH + timedelta(days=value)
         return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+    return shown_count(value)
 
 
 def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
