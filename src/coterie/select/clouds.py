@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coterie.core.random import random_rows
 from coterie.core.threads import one_blas_thread
 from coterie.core.types import FloatArray
 from coterie.generate.mixtures import principal_components
@@ -54,10 +55,7 @@ def cloud_p_value(
     float
         NaN if there are too few samples for two clusters.
     """
-    rows = np.arange(len(X))
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
-    sample = X[rows]
+    sample = X[random_rows(len(X), MAX_ROWS, rng)]
     sample = sample[:, np.ptp(sample, axis=0) > 0]
     if len(sample) < MIN_TESTED or sample.shape[1] == 0:
         return float("nan")

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from coterie.core.random import random_rows
 from coterie.core.types import FloatArray, IntArray
 from coterie.select.candidates import Candidates
 from coterie.select.choice import LEVEL, NEGLIGIBLE, Choice, evidence_for, listed_ks
@@ -174,10 +175,7 @@ def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, Flo
     if sparse.issparse(X):
         X = X.tocsr()
     order = np.argsort(X @ np.random.default_rng(0).standard_normal(X.shape[1]), kind="stable")
-    rows = np.arange(len(order))
-    if len(order) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(order), MAX_ROWS, replace=False))
-    chosen = X[order[rows]]
+    chosen = X[order[random_rows(len(order), MAX_ROWS, rng)]]
     dense = (chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)).astype(np.float64)
     if not dense.std(axis=0).any():
         return np.zeros((len(dense), 0)), dense

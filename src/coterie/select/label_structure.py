@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.random import child_seeds
-from coterie.core.text import counted, listed
+from coterie.core.text import counted, listed, percent
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.select._sample import Sample
@@ -128,7 +128,7 @@ def _choice(
     if not possible.size:
         return Choice(1, {}, np.nan, "No k above 1 can be reached, so there is nothing to choose.")
     best = int(possible[np.argmax(curve.bends[possible - 2])])
-    left = f"{curve.unexplained_at(best):.0%} of the members' dependence unexplained"
+    left = f"{percent(curve.unexplained_at(best))} of the members' dependence unexplained"
     explained = f"{best} classes leave {left}"
     nesting = Nesting.of(ensemble)
     distinct = np.sort([equal[0] for equal in nesting.copies])
@@ -184,8 +184,9 @@ def _choice(
     best = int(possible[np.argmax(bends + crossing.rises_at(possible))])
     p_value = max(permuted, crossing.p_value(best))
     words = (
-        f"members' clusters cross the partition into {best} clusters {crossing.value(best):.0%} as often as "
-        f"by chance. For similar members of one cloud, it is about {crossing.typical(best):.0%}"
+        f"members' clusters cross the partition into {best} clusters {percent(crossing.value(best))} as "
+        "often as by chance. For similar members of one cloud, it is about "
+        f"{percent(crossing.typical(best))}"
     )
     if p_value > LEVEL:
         reason = (
