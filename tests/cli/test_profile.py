@@ -21,7 +21,7 @@ def test_sentences_rules_and_external_columns(saved, capsys):
     assert "result.npz, data.csv: 3 clusters of 60 samples, described by 3 columns" in text
     assert "has higher x (median" in text
     assert "Rule: x > " in text
-    assert "; of the external columns, more often kind = b (100 % against 0 %)." in text
+    assert "; of the columns not used for clustering, more often kind = b (100 % against 0 %)." in text
     # the known classes were not clustered by
     assert "kind category 1" in text
     assert "by construction" in text

@@ -257,7 +257,7 @@ def test_sentences_name_external_columns_that_differ_beside_the_others():
     others = {"age": 30.0 + 20 * labels + rng.normal(size=100), "noise": rng.normal(size=100)}
     sentence = profile(X, labels, external=others).sentences[1]
     assert sentence.count("higher x") == 3
-    assert "; of the external columns, higher age (median " in sentence
+    assert "; of the columns not used for clustering, higher age (median " in sentence
     assert "noise" not in sentence
     alone = profile(others, labels, external=[*others]).sentences[1]
     assert alone.startswith("Cluster 1 (50 of 100 samples, 50 %) has higher age (median ")

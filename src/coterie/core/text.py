@@ -113,7 +113,7 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     """
     all_names = [*names]
     first = ", ".join(all_names[:limit])
-    return first if len(all_names) <= limit else f"{first}, ... ({len(all_names)} in all)"
+    return first if len(all_names) <= limit else f"{first}, ... ({len(all_names):,} in all)"
 
 
 def enumerated(words: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from coterie.profiles._groups import Clustering, Groups
 from coterie.profiles._held_out import HeldOutTests, hold_out
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._rules import find_rules, rule_sentence
-from coterie.profiles._sentences import cluster_predicates, cluster_sentences
+from coterie.profiles._sentences import cluster_predicates, cluster_sentences, value_text
 from coterie.profiles._variables import (
     Described,
     Variables,
@@ -37,6 +37,13 @@ WIDTH = 80
 SHOWN_COLUMNS = 3
 USED_NOTE = (
     "Columns that made the clusters differ by construction, and their p-values prove nothing."
+)
+# columns of the table whose values are medians or shares
+_TYPICAL = ("typical", "typical_rest")
+OTHER_NAMES_NOTE = (
+    "No column has the name of one that the clusters were made from, so all count as used: they may have "
+    "been computed from the same data, and then their p-values prove nothing. Name those with other data "
+    "as external."
 )
 
 _DOMAINS: dict[str, Domain] = {
@@ -123,7 +130,8 @@ class Profile:
         samples. External columns are used only if there are no others. The other half of the samples
         says how good the rule is:
 
-        - ``cluster``, ``rule``: None if there is none, as for a cluster of less than four samples.
+        - ``cluster``, ``rule``: None if there is none: the cluster has less than four samples, or the
+          held-out samples of the cluster do not meet the rule more often than others (Fisher's test).
         - ``recall``: share of the cluster that meets the rule.
         - ``others``: share of all other samples that meet it.
         - ``precision``: share of the samples that meet it which are in the cluster.
@@ -205,22 +213,17 @@ class Profile:
 
     def _repr_html_(self) -> str:
         first = self.table["rank"] <= SHOWN_COLUMNS
-        shown = (
-            "cluster",
-            "column",
-            "level",
-            "typical",
-            "typical_rest",
-            "difference",
-            "low",
-            "high",
-        )
+        shown = {
+            name: self.table[name][first] for name in ("cluster", "column", "level", *_TYPICAL)
+        }
+        kinds = self.table["kind"][first]
+        for name in _TYPICAL:
+            shown[name] = np.array([*map(value_text, shown[name].tolist(), kinds)], dtype=object)
+        shown |= {name: self.table[name][first] for name in ("difference", "low", "high")}
         return card(
             self.headline(),
             listing(self.sentences),
-            folded(
-                "the most telling columns", Table({name: self.table[name][first] for name in shown})
-            ),
+            folded("the most telling columns", Table(shown)),
             *map(paragraph, self.notes),
         )
 
@@ -323,8 +326,11 @@ def profile(
         tests = hold_out(matrix, partition, variables, groups, held_out, seeds)
         described = variables.with_role("held out", tests.columns)
         notes = (*notes, tests.note())
+    names = {column.name for column in variables.columns}
+    other_names = partition.used is not None and partition.used.isdisjoint(names)
+    used_note = OTHER_NAMES_NOTE if other_names else USED_NOTE
     result = _assembled(
-        described, replace(groups, notes=notes), measures, tests, n_bootstrap, seeds
+        described, replace(groups, notes=notes), measures, tests, used_note, n_bootstrap, seeds
     )
     # a pair of clusters is not tested against other clusters
     return replace(result, _variables=variables)
@@ -353,6 +359,7 @@ def _assembled(
     groups: Groups,
     measures: Measures,
     tests: HeldOutTests | None,
+    used_note: str,
     n_bootstrap: int,
     seeds: IntArray,
 ) -> Profile:
@@ -374,7 +381,7 @@ def _assembled(
         measures = measures.with_tests(chosen, tests.p_value[kept], tests.p_any[kept])
     p_adjusted = adjusted(measures.p_value, used)
     if used.any() and groups.n_clusters > 1:
-        notes.append(USED_NOTE)
+        notes.append(used_note)
     return Profile(
         table=_cluster_table(columns, measures, groups, ranking, p_adjusted),
         columns=_column_table(columns, measures, used),

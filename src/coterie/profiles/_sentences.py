@@ -45,6 +45,22 @@ def number_text(value: float, kind: str = "number") -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
+def value_text(value: float, kind: str) -> str:
+    """A median, or the share of a level, as people write it; a dash if there is none.
+
+    Examples
+    --------
+    >>> from coterie.profiles._sentences import value_text
+    >>> [value_text(0.664, "category"), value_text(19723.5, "date"), value_text(float("nan"), "number")]
+    ['66 %', '2024-01-01', '-']
+    """
+    if np.isnan(value):
+        return "-"
+    if kind == "category":
+        return percent(value)
+    return number_text(float(np.floor(value)) if kind == "date" else value, kind)
+
+
 def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
     """One sentence for each cluster, with its size."""
     whole = groups.sizes.sum()
@@ -99,7 +115,7 @@ def cluster_predicates(
         predicate = f"has {enumerated(traits)}" if telling else NO_COLUMN
         if besides:
             traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
-            predicate += f"; of the external columns, {enumerated(traits)}"
+            predicate += f"; of the columns not used for clustering, {enumerated(traits)}"
         predicates.append(predicate)
     return predicates
 
