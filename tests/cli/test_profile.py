@@ -21,7 +21,9 @@ def test_sentences_rules_and_external_columns(saved, capsys):
     assert "result.npz, data.csv: 3 clusters of 60 samples, described by 3 columns" in text
     assert "has higher x (median" in text
     assert "Rule: x > " in text
-    assert "; of the columns not used for clustering, more often kind = b (100 % against 0 %)." in text
+    assert (
+        "; of the columns not used for clustering, more often kind = b (100 % against 0 %)." in text
+    )
     # the known classes were not clustered by
     assert "kind category 1" in text
     assert "by construction" in text
@@ -83,7 +85,7 @@ def test_what_is_refused(saved, refused):
     assert "both are 1" in refused("profile", saved, "data.csv", "--between", "1", "1")
     assert "has no column 'agee'" in refused("profile", saved, "data.csv", "--external", "agee")
     assert "would overwrite the input" in refused("profile", saved, "data.csv", "-o", "data.csv")
-    assert "X has 7 rows, but the clustering has 60" in refused("profile", saved, "labels.csv")
+    assert "labels.csv has 7 rows, but the clustering has 60" in refused("profile", saved, "labels.csv")
     Path("part.csv").write_text("\n".join(Path("data.csv").read_text().splitlines()[:50]) + "\n")
     assert "no row for 11 samples" in refused("profile", saved, "part.csv", "--id", "name")
 

@@ -12,11 +12,11 @@ from coterie.cli.outputs import RunLog, closing_facts, file_facts, refuse_overwr
 from coterie.cli.screen import Screen
 from coterie.core.errors import CoterieError, DataError
 from coterie.core.tables import Table
-from coterie.core.text import counted
+from coterie.core.text import counted, value_text
 from coterie.ensemble.ids import join_key
 from coterie.io import check_writable, read_table, write_table
 from coterie.io.table import FileTable
-from coterie.profiles import Profile, value_text
+from coterie.profiles import Profile
 from coterie.profiles import profile as make_profile
 from coterie.result import Result
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
 # longer names are cut, so that one name cannot fill a page
 LONGEST_NAME = 120
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def shown_count(count: float) -> str:
@@ -83,6 +86,41 @@ def percent(share: float) -> str:
     if 0.99 < share < 1:
         return ">99 %"
     return f"{100 * share:.0f} %"
+
+
+def number_text(value: float, kind: str = "number") -> str:
+    """A number or a date as people write it.
+
+    Examples
+    --------
+    >>> from coterie.core.text import number_text
+    >>> [number_text(value) for value in (1095.0, 0.123456, 12345678.9, -2.5e-7, 3.0)]
+    ['1,095', '0.1235', '12,345,679', '-2.5e-07', '3']
+    >>> number_text(19723.0, "date")
+    '2024-01-01'
+    """
+    if kind == "date":
+        moment = _EPOCH + timedelta(days=value)
+        return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def value_text(value: float, kind: str) -> str:
+    """A median, or the share of a level, as people write it; a dash if there is none.
+
+    Examples
+    --------
+    >>> from coterie.core.text import value_text
+    >>> [value_text(0.664, "category"), value_text(19723.5, "date"), value_text(float("nan"), "number")]
+    ['66 %', '2024-01-01 12:00', '-']
+    """
+    if math.isnan(value):
+        return "-"
+    if kind == "category":
+        return percent(value)
+    return number_text(value, kind)
 
 
 def noun_for(number: float, noun: str) -> str:

@@ -16,14 +16,14 @@ from coterie.core.html import card, folded, listing, paragraph
 from coterie.core.params import SEED, Domain, Integer, check_parameters
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.tables import Table
-from coterie.core.text import counted, listed, plain
+from coterie.core.text import counted, listed, plain, value_text
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.profiles._groups import Clustering, Groups
 from coterie.profiles._held_out import HeldOutTests, hold_out
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._rules import find_rules, rule_sentence
-from coterie.profiles._sentences import cluster_predicates, cluster_sentences, value_text
+from coterie.profiles._sentences import cluster_predicates, cluster_sentences
 from coterie.profiles._variables import (
     Described,
     Variables,

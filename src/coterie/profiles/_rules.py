@@ -12,12 +12,12 @@ from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from coterie.core.tables import Table
-from coterie.core.text import percent, plain
+from coterie.core.text import number_text, percent, plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import summary
 from coterie.profiles._ranks import RankSums
-from coterie.profiles._sentences import LEVEL, LONGEST_NAME, number_text
+from coterie.profiles._sentences import LEVEL, LONGEST_NAME
 from coterie.profiles._variables import Described, Part, Variables
 
 # longer rules are hard to remember

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, enumerated, percent, plain, shown_count
+from coterie.core.text import counted, enumerated, number_text, percent, plain, shown_count
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -23,42 +22,6 @@ FEW_SAMPLES = 8
 # longer names are cut in a sentence
 LONGEST_NAME = 40
 NO_COLUMN = "differs from the rest in no single column"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def number_text(value: float, kind: str = "number") -> str:
-    """A number or a date as people write it.
-
-    Examples
-    --------
-    >>> from coterie.profiles._sentences import number_text
-    >>> [number_text(value) for value in (1095.0, 0.123456, 12345678.9, -2.5e-7, 3.0)]
-    ['1,095', '0.1235', '12,345,679', '-2.5e-07', '3']
-    >>> number_text(19723.0, "date")
-    '2024-01-01'
-    """
-    if kind == "date":
-        moment = _EPOCH + timedelta(days=value)
-        return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
-def value_text(value: float, kind: str) -> str:
-    """A median, or the share of a level, as people write it; a dash if there is none.
-
-    Examples
-    --------
-    >>> from coterie.profiles._sentences import value_text
-    >>> [value_text(0.664, "category"), value_text(19723.5, "date"), value_text(float("nan"), "number")]
-    ['66 %', '2024-01-01', '-']
-    """
-    if np.isnan(value):
-        return "-"
-    if kind == "category":
-        return percent(value)
-    return number_text(float(np.floor(value)) if kind == "date" else value, kind)
 
 
 def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
