@@ -193,6 +193,20 @@ def test_a_category_shows_the_share_of_each_value(opened):
     assert panel.locator("svg text.label").count() == 3
 
 
+def test_a_cell_of_a_category_names_its_value(opened, result):
+    column = next(c for c in result.profile.columns if c["column"] == SCRIPT)
+    row = opened.page.locator("#profile-rows tr").filter(
+        has=opened.page.locator("th", has_text=SCRIPT)
+    )
+    shown = row.locator("button .level").all_text_contents()
+    assert len(shown) == 3
+    assert {*shown} <= {*column["levels"]}
+    other = opened.page.locator("#profile-rows tr").filter(
+        has=opened.page.locator("th", has_text="spend")
+    )
+    assert other.locator(".level").count() == 0
+
+
 def test_columns_are_found_by_name(open_page, tmp_path):
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 30)
