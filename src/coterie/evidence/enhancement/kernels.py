@@ -1,7 +1,8 @@
-"""One fused pass of EC-CMS's alternating updates over all pairs, in place.
+"""The two halves of a pass of EC-CMS on pairs of tiles: solving for C, and all other updates in place.
 
-The matrices may have single precision. Then all numbers combined with them are single too, because one
-double would make the whole expression double. Sums over more than a tile or a panel are doubles.
+The matrices are stored as :mod:`coterie.evidence.enhancement.tiles` describes. They may have single
+precision. Then all numbers combined with them are single too, because one double would make the whole
+expression double. Sums over more than a tile are doubles.
 """
 
 from __future__ import annotations
@@ -11,97 +12,149 @@ from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
+from coterie.evidence.enhancement.tiles import TILE, Numbers, Triangle
 from coterie.numerics.row_ranges import over_rows
 
-# side of the square tiles in which an entry and its transpose are read together; a tile fits into cache
-TILE = 128
-# columns for which a factorised system is solved together
-PANEL = 64
 # five squared changes, then five squared norms
 N_SUMS = 10
+
+
+# ---------------------------------------------------------------- columns of a matrix, on some rows
+
+
+@njit(cache=True, nogil=True)
+def _load(panel, begin, end, slots, first, second, buffer, left):
+    """Copy rows ``begin`` to ``end`` of a tile's columns; return whether any pair of tiles is there."""
+    present = False
+    for stripe in range(begin // TILE, (end - 1) // TILE + 1):
+        top = stripe * TILE
+        rows = range(max(begin, top) - top, min(end, top + TILE) - top)
+        slot = slots[min(stripe, panel), max(stripe, panel)]
+        present |= slot >= 0
+        for i in rows:
+            out = buffer[top + i - begin, left : left + TILE]
+            if slot < 0:
+                out[:] = 0
+            elif stripe <= panel:
+                out[:] = first[slot, i]
+            else:
+                for j in range(TILE):
+                    out[j] = second[slot, j, i]
+    return present
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _overwrite(target, values, r):
+    """Overwrite a run of X with one of C; return the sum of r_j C_j (X_j - 2 C_j)."""
+    total = target.dtype.type(0.0)
+    for j in range(len(target)):
+        c = values[j]
+        total += r[j] * c * (target[j] - (c + c))
+        target[j] = c
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
+    """Overwrite X with C from ``buffer``; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+    total = 0.0
+    right = panel * TILE
+    for stripe in range(begin // TILE, (end - 1) // TILE + 1):
+        slot = slots[min(stripe, panel), max(stripe, panel)]
+        if slot < 0:
+            continue
+        top = stripe * TILE
+        low, high = max(begin, top) - top, min(end, top + TILE) - top
+        if stripe <= panel:
+            for i in range(low, high):
+                values = buffer[top + i - begin, left : left + TILE]
+                total += r[top + i] * _overwrite(first[slot, i], values, r[right : right + TILE])
+        else:
+            for i in range(low, high):
+                for j in range(TILE):
+                    turned[j, i] = buffer[top + i - begin, left + j]
+            for j in range(TILE):
+                target, values = second[slot, j, low:high], turned[j, low:high]
+                total += r[right + j] * _overwrite(target, values, r[top + low : top + high])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _load_panels(begin, end, group, rows, slots, first, second, buffer, out):
+    for k in range(begin, end):
+        _load(group + k, rows[0], rows[1], slots, first, second, buffer, k * TILE)
+
+
+@njit(cache=True, nogil=True)
+def _settle_panels(begin, end, group, rows, slots, first, second, buffer, r, out):
+    turned = np.empty((TILE, TILE), first.dtype)
+    for k in range(begin, end):
+        out[k] = _settle(
+            group + k, rows[0], rows[1], slots, first, second, buffer, k * TILE, r, turned
+        )
+
+
+# ---------------------------------------------------------------- (9) by factors
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _eliminate(row, solved, begin, end, indices, data):
     """Subtract multiples of rows of ``solved`` from ``row``, which is not one of them.
 
-    Subtracts two rows per loop, because the loop is bound by loads and stores.
+    Subtracts four rows per loop, because the loop is bound by loads and stores.
     """
     entry = begin
-    if (end - begin) % 2 == 1:
+    while (end - entry) % 4 != 0:
         value, other = data[entry], solved[indices[entry]]
-        for column in range(len(row)):
+        for column in range(TILE):
             row[column] -= value * other[column]
         entry += 1
     while entry < end:
         first, one = data[entry], solved[indices[entry]]
         second, two = data[entry + 1], solved[indices[entry + 1]]
-        for column in range(len(row)):
-            row[column] -= first * one[column] + second * two[column]
-        entry += 2
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _settle(row, scale, r, target):
-    """Overwrite a row of X with C = scale times ``row``; return sum_j r_j C_j (X_j - 2 C_j)."""
-    total = 0.0
-    for column in range(len(target)):
-        c = scale * row[column]
-        total += r[column] * c * (target[column] - (c + c))
-        target[column] = c
-    return total
+        third, three = data[entry + 2], solved[indices[entry + 2]]
+        fourth, four = data[entry + 3], solved[indices[entry + 3]]
+        for column in range(TILE):
+            row[column] -= (
+                first * one[column] + second * two[column]
+                + third * three[column] + fourth * four[column]
+            )  # fmt: skip
+        entry += 4
 
 
 @njit(cache=True, nogil=True)
-def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
-    """C from X on one block and one panel of columns; returns its part of r' (C . (X - 2 C)) r."""
-    n_rows, n_columns = len(rows), X.shape[1]
-    left = panel * PANEL
-    width = min(PANEL, n_columns - left)
-    row = np.zeros(PANEL, X.dtype)
-    solved = np.empty((n_rows, PANEL), X.dtype)
-    starts, indices, data = lower
-    for i in range(n_rows):
-        row[:width] = X[rows[i], left : left + width]
-        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
-        solved[i] = row
-    total = 0.0
-    one = X.dtype.type(1.0)
-    starts, indices, data = upper
-    for k in range(n_rows):
-        i = n_rows - 1 - k
-        for column in range(PANEL):
-            row[column] = solved[i, column] * inverse_pivots[i]
-        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
-        solved[i] = row
-        weight = r[rows[i]]
-        target = X[rows[i], left : left + width]
-        total += weight * _settle(row, one / weight, r[left : left + width], target)
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _solve_panels(begin, end, X, rows, lower, upper, inverse_pivots, r, out):
+def _solve_panels(begin, end, ranges, lower, upper, pivots, slots, first, second, r, out):
+    widest = 0
+    for block in range(len(ranges)):
+        widest = max(widest, ranges[block, 1] - ranges[block, 0])
+    solved = np.empty((widest, TILE), first.dtype)
+    row, turned = np.empty(TILE, first.dtype), np.empty((TILE, TILE), first.dtype)
     for panel in range(begin, end):
-        out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
+        total = 0.0
+        for block in range(len(ranges)):
+            top, bottom = ranges[block]
+            if not _load(panel, top, bottom, slots, first, second, solved, 0):
+                continue
+            starts, indices, data = lower
+            for i in range(bottom - top):
+                row[:] = solved[i]
+                _eliminate(row, solved, starts[top + i], starts[top + i + 1], indices, data)
+                solved[i] = row
+            starts, indices, data = upper
+            for k in range(bottom - top):
+                i = bottom - top - 1 - k
+                for column in range(TILE):
+                    row[column] = solved[i, column] * pivots[top + i]
+                _eliminate(row, solved, starts[top + i], starts[top + i + 1], indices, data)
+                solved[i] = row
+            for i in range(bottom - top):
+                for column in range(TILE):
+                    solved[i, column] /= r[top + i]
+            total += _settle(panel, top, bottom, slots, first, second, solved, 0, r, turned)
+        out[panel] = total
 
 
-def solve_factorised(
-    X: FloatArray,
-    rows: NDArray[np.int64],
-    lower: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
-    upper: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
-    inverse_pivots: FloatArray,
-    r: FloatArray,
-) -> float:
-    """Step 2 on some rows, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
-
-    ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
-    factor of R K and of its transpose without their diagonals (starts, columns, values).
-    """
-    out = np.empty(-(-X.shape[1] // PANEL))
-    over_rows(_solve_panels, X, rows, lower, upper, inverse_pivots, r, out, height=PANEL)
-    return float(out.sum())
+# ---------------------------------------------------------------- (11), (13), (14) and the next X
 
 
 @njit(cache=True)
@@ -109,151 +162,199 @@ def _unit(value, zero, one):
     return min(max(value, zero), one)
 
 
-# the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _run(scale, r, a, pinned, lam, first, c, x, z, p, f_was, f, sums):
-    """(11), (14) and the next X along a run of entries; changes and new norms go to ``sums``.
+@njit(cache=True, nogil=True, fastmath=True)
+def _inside(c_1, c_2):
+    """Whether the symmetric part of C is in [0, 1] all over a pair of tiles."""
+    least, most = c_1[0] + c_2[0], c_1[0] + c_2[0]
+    for k in range(len(c_1)):
+        twice = c_1[k] + c_2[k]
+        least = min(least, twice)
+        most = max(most, twice)
+    return least >= 0 and most <= 2
 
-    ``x`` holds the old C on the way in.
+
+# the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
+    """One pair of tiles; ``x_1`` and ``x_2`` hold the old C on the way in.
+
+    ``s`` is None where no bound of F is active, neither now nor before.
     """
-    zero, one = c.dtype.type(0.0), c.dtype.type(1.0)
+    zero, half, one = c_1.dtype.type(0.0), c_1.dtype.type(0.5), c_1.dtype.type(1.0)
     change_c, change_e, change_f, change_y, change_p = zero, zero, zero, zero, zero
     norm_c, norm_e, norm_f, norm_y, norm_p = zero, zero, zero, zero, zero
+    active = zero
     inverse = one / (one + lam)
-    for j in range(len(r)):
-        weight = r[j]
-        held = pinned[j]
-        e_was = zero if held else z[j]
-        y_was = z[j] if held else lam * z[j]
-        y_was = a[j] if first else y_was
-        gap = a[j] - c[j] + y_was
-        e = zero if held else gap * inverse
-        y = gap if held else lam * e
-        shifted = c[j] + p[j] - f_was[j]
-        change_c += weight * (c[j] - x[j]) ** 2
-        change_e += weight * (e - e_was) ** 2
-        change_f += weight * (f[j] - f_was[j]) ** 2
-        change_y += weight * (y - y_was) ** 2
-        change_p += weight * (c[j] - f[j]) ** 2
-        norm_c += weight * c[j] ** 2
-        norm_e += weight * e**2
-        norm_f += weight * f[j] ** 2
-        norm_y += weight * y**2
-        norm_p += weight * (shifted - f[j]) ** 2
-        z[j] = y if held else e
-        p[j] = shifted
-        x[j] = a[j] - e + y + (f[j] + f[j]) - shifted
-    sums[0] += scale * change_c
-    sums[1] += scale * change_e
-    sums[2] += scale * change_f
-    sums[3] += scale * change_y
-    sums[4] += scale * change_p
-    sums[5] += scale * norm_c
-    sums[6] += scale * norm_e
-    sums[7] += scale * norm_f
-    sums[8] += scale * norm_y
-    sums[9] += scale * norm_p
+    for k in range(len(weight)):
+        w = weight[k]
+        c, d = c_1[k], c_2[k]
+        c_was, d_was = x_1[k], x_2[k]
+        if s is None:
+            f_was = half * (c_was + d_was)
+            f = half * (c + d)
+            excess = zero
+        else:
+            f_was = _unit(s[k], zero, one)
+            excess = s[k] - f_was
+            shifted = half * (c + d) + excess
+            active = max(active, abs(excess))
+            f = _unit(shifted, zero, one)
+            excess = shifted - f
+            active = max(active, abs(excess))
+            s[k] = shifted
+        turned = y[k] + half * (c - d)
+        y[k] = turned
+        held = pinned[k]
+        rate = one if held else lam
+        gain = one if held else inverse
+        free = zero if held else w
+        z, q = z_1[k], z_2[k]
+        z_now = gain * (a[k] - c + rate * z)
+        q_now = gain * (a[k] - d + rate * q)
+        z_1[k], z_2[k] = z_now, q_now
+        # Y1 - E
+        past = zero if held else one
+        common = a[k] + f - excess
+        x_1[k] = common + (rate - past) * z_now - turned
+        x_2[k] = common + (rate - past) * q_now + turned
+        square_z = z_now * z_now + q_now * q_now
+        square_dz = (z_now - z) * (z_now - z) + (q_now - q) * (q_now - q)
+        change_c += w * ((c - c_was) * (c - c_was) + (d - d_was) * (d - d_was))
+        change_e += free * square_dz
+        change_f += w * ((f - f_was) * (f - f_was))
+        change_y += w * (rate * rate) * square_dz
+        change_p += w * ((c - f) * (c - f) + (d - f) * (d - f))
+        norm_c += w * (c * c + d * d)
+        norm_e += free * square_z
+        norm_f += w * (f * f)
+        norm_y += w * (rate * rate) * square_z
+        norm_p += w * (turned * turned + excess * excess)
+    sums[0] = change_c
+    sums[1] = change_e
+    sums[2] = 2.0 * change_f
+    sums[3] = change_y
+    sums[4] = change_p
+    sums[5] = norm_c
+    sums[6] = norm_e
+    sums[7] = 2.0 * norm_f
+    sums[8] = norm_y
+    sums[9] = 2.0 * norm_p
+    return active > zero
 
 
 @njit(cache=True, nogil=True)
-def _copies(rows, columns, C, P, f_was, f):
-    """F before and after (13) on a tile."""
-    top, bottom = rows
-    left, right = columns
-    zero, half, one = C.dtype.type(0.0), C.dtype.type(0.5), C.dtype.type(1.0)
-    for j in range(left, right):
-        for i in range(top, bottom):
-            f_was[i - top, j - left] = P[j, i]
-            f[i - top, j - left] = C[j, i] + P[j, i]
-    for i in range(top, bottom):
-        for j in range(left, right):
-            was = _unit(half * (P[i, j] + f_was[i - top, j - left]), zero, one)
-            now = _unit(half * (C[i, j] + P[i, j] + f[i - top, j - left]) - was, zero, one)
-            f_was[i - top, j - left] = was
-            f[i - top, j - left] = now
-
-
-@njit(cache=True, nogil=True)
-def _turn(tile):
+def _turn(tile, turned):
     for i in range(TILE):
-        for j in range(i):
-            tile[i, j], tile[j, i] = tile[j, i], tile[i, j]
+        for j in range(TILE):
+            turned[j * TILE + i] = tile[i * TILE + j]
 
 
 @njit(cache=True, nogil=True)
-def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
-    """One stripe of rows against all columns from the diagonal on, a tile with its mirror."""
-    size = len(r)
-    sums = out[stripe]
-    zero, one = C.dtype.type(0.0), C.dtype.type(1.0)
-    f_was, f = np.empty((TILE, TILE), C.dtype), np.empty((TILE, TILE), C.dtype)
-    top, bottom = stripe * TILE, min((stripe + 1) * TILE, size)
-    for left in range(top, size, TILE):
-        right = min(left + TILE, size)
-        _copies((top, bottom), (left, right), C, P, f_was, f)
-        for i in range(top, bottom):
-            for turn in range(3):
-                # on the diagonal: the columns before it, those after it, and itself
-                begin, end, scale = left, right, r[i]
-                if left == top and turn == 0:
-                    end = i
-                elif left == top and turn == 1:
-                    begin = i + 1
-                elif left == top:
-                    # two samples of one microcluster are r (r - 1) pairs
-                    begin, end, scale = i, i + 1, max(r[i] - one, zero)
-                elif turn > 0:
-                    break
-                if begin < end:
-                    _run(
-                        scale, r[begin:end], A[i, begin:end], pinned[i, begin:end], lam, first,
-                        C[i, begin:end], X[i, begin:end], Z[i, begin:end], P[i, begin:end],
-                        f_was[i - top, begin - left : end - left],
-                        f[i - top, begin - left : end - left], sums,
-                    )  # fmt: skip
-        if left == top:
-            continue
-        _turn(f_was)
-        _turn(f)
-        for j in range(left, right):
-            _run(
-                r[j], r[top:bottom], A[j, top:bottom], pinned[j, top:bottom], lam, first,
-                C[j, top:bottom], X[j, top:bottom], Z[j, top:bottom], P[j, top:bottom],
-                f_was[j - left, : bottom - top], f[j - left, : bottom - top], sums,
+def _weigh(stripe, panel, r, weight):
+    """Pairs of samples behind each entry; both entries of a diagonal tile's pairs are visited twice."""
+    for i in range(TILE):
+        for j in range(TILE):
+            weight[i * TILE + j] = r[stripe * TILE + i] * r[panel * TILE + j]
+    if stripe == panel:
+        for i in range(TILE):
+            many = r[stripe * TILE + i]
+            weight[i * TILE + i] = many * max(many - 1, 0)
+        for k in range(TILE * TILE):
+            weight[k] /= 2
+
+
+@njit(cache=True, nogil=True)
+def _sweep(begin, end, corners, r, lam, A, pinned, C, D, X, W, Z, Q, Y, S, clipped, out):
+    dtype = A.dtype
+    weight = np.empty(TILE * TILE, dtype)
+    d_turned, w_turned, q_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
+    for slot in range(begin, end):
+        stripe, panel = corners[slot]
+        _weigh(stripe, panel, r, weight)
+        d, w, q = D[slot], W[slot], Q[slot]
+        if stripe == panel:
+            d, w, q = d_turned, w_turned, q_turned
+            _turn(C[slot], d)
+            _turn(X[slot], w)
+            _turn(Z[slot], q)
+        if not clipped[slot]:
+            clipped[slot] = not _inside(C[slot], d)
+            if clipped[slot]:
+                for k in range(TILE * TILE):
+                    S[slot, k] = (X[slot, k] + w[k]) / 2
+        if clipped[slot]:
+            clipped[slot] = _relax(
+                weight, A[slot], pinned[slot], lam, C[slot], d, X[slot], w, Z[slot], q, Y[slot],
+                S[slot], out[slot],
+            )  # fmt: skip
+        else:
+            _relax(
+                weight, A[slot], pinned[slot], lam, C[slot], d, X[slot], w, Z[slot], q, Y[slot],
+                None, out[slot],
             )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def _sweep_stripes(begin, end, A, pinned, r, C, X, Z, P, lam, first, out):
-    for stripe in range(begin, end):
-        _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
+# ---------------------------------------------------------------- both halves on ranges of rows
+
+
+def solve_factorised(
+    ranges: NDArray[np.int64],
+    lower: Triangle,
+    upper: Triangle,
+    pivots: Numbers,
+    slots: NDArray[np.int32],
+    first: Numbers,
+    second: Numbers,
+    r: Numbers,
+) -> float:
+    """Step 2 on ranges of positions, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
+
+    ``lower`` and ``upper`` are the rows of the unit triangular factor of R K and of its transpose
+    without their diagonals (starts, columns within the range, values).
+    """
+    out = np.empty(len(slots))
+    over_rows(
+        _solve_panels, ranges, lower, upper, pivots, slots, first, second, r, out, height=TILE
+    )
+    return float(out.sum())
+
+
+def multiply(
+    rows: tuple[int, int],
+    inverse: Numbers,
+    slots: NDArray[np.int32],
+    first: Numbers,
+    second: Numbers,
+    r: Numbers,
+    most: int,
+) -> float:
+    """Step 2 on one range of positions by the inverse of K; ``most`` panels are solved together."""
+    total = 0.0
+    for group in range(0, len(slots), most):
+        out = np.empty(min(most, len(slots) - group))
+        panels = np.empty((rows[1] - rows[0], len(out) * TILE), first.dtype)
+        over_rows(_load_panels, group, rows, slots, first, second, panels, out, height=TILE)
+        panels = inverse @ panels
+        over_rows(_settle_panels, group, rows, slots, first, second, panels, r, out, height=TILE)
+        total += float(out.sum())
+    return total
 
 
 def sweep(
-    A: FloatArray,
-    pinned: NDArray[np.bool_],
-    r: FloatArray,
-    C: FloatArray,
-    X: FloatArray,
-    Z: FloatArray,
-    P: FloatArray,
+    corners: NDArray[np.int32],
+    r: Numbers,
     lam: float,
-    first: bool,
+    A: Numbers,
+    pinned: NDArray[np.bool_],
+    *halves: Numbers,
+    clipped: NDArray[np.bool_],
 ) -> FloatArray:
-    """Step 3 over all pairs; returns the sums of each stripe, which do not depend on the threads."""
-    out = np.zeros((-(-len(r) // TILE), N_SUMS))
-    over_rows(_sweep_stripes, A, pinned, r, C, X, Z, P, lam, first, out, height=TILE, falling=True)
-    return out
+    """Step 3 over all pairs; returns the ten sums, which do not depend on the threads.
 
-
-@njit(cache=True)
-def sweep_own(a, r, c, x, z, p, lam, first):
-    """Step 3 for the pairs of a sample with itself, which are never in Omega."""
-    f_was, f = np.empty_like(p), np.empty_like(p)
-    zero, one = p.dtype.type(0.0), p.dtype.type(1.0)
-    for u in range(len(r)):
-        f_was[u] = _unit(p[u], zero, one)
-        f[u] = _unit(c[u] + p[u] - f_was[u], zero, one)
-    sums = np.zeros(N_SUMS)
-    _run(one, r, a, np.zeros(len(r), dtype=np.bool_), lam, first, c, x, z, p, f_was, f, sums)
-    return sums
+    ``halves`` are both halves of C, of the old C, which become those of X, and of Z, then the
+    antisymmetric part of Y2, and the symmetric part of P where it is clipped.
+    """
+    out = np.empty((len(corners), N_SUMS))
+    flat = [array.reshape(len(corners), -1) for array in (A, pinned, *halves)]
+    over_rows(_sweep, corners, r, lam, *flat, clipped, out, height=TILE)
+    return np.asarray(out.sum(axis=0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.core.budget import Budget, require
@@ -31,13 +31,13 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.enhancement.problem import (
     BYTES_PER_PAIR,
-    Numbers,
     Precision,
     Problem,
     SampleMatrix,
     bytes_per_pair,
     confident_pairs,
 )
+from coterie.evidence.enhancement.tiles import Numbers, Tiles
 from coterie.evidence.given import checked_similarity
 from coterie.evidence.reliability import reliability_for
 
@@ -139,11 +139,12 @@ def enhance(
         )
         once = np.ones(len(matrix))
         problem = Problem.pose(
-            SampleMatrix(matrix.copy(), np.diag(matrix).copy()).rounded(precision),
+            SampleMatrix(matrix, np.diag(matrix)),
             confident_pairs(_shares(confidence, matrix), once, alpha),
             once,
             propagate,
             keep_confident,
+            precision,
         )
     learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
     if not converged:
@@ -174,31 +175,52 @@ def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> Floa
 class State:
     """The variables of the iteration.
 
+    F is the symmetric part of P = C + Y2, clipped, and Y2 = P - F. So Y2 has the antisymmetric part of
+    P, and the symmetric part of P is that of C unless it was clipped, which is rare.
+
     Attributes
     ----------
-    learned, target : SampleMatrix
+    learned, target : Tiles
         C, and the X that it overwrites; the next X then overwrites the old C.
-    error : SampleMatrix
+    error : Tiles
         E outside Omega, Y1 inside.
-    shifted : SampleMatrix
-        P = C + Y2 of (13), before the update of Y2.
+    turned : ndarray, shape (S, TILE, TILE)
+        Antisymmetric part of Y2, for the first of the two halves.
+    shifted : ndarray, shape (S, TILE, TILE)
+        Symmetric part of P, in the pairs of tiles in which something was clipped.
+    clipped : ndarray of bool, shape (S,)
+        Which pairs of tiles these are.
+    own_shifted : ndarray, shape (N,)
+        P of a sample with itself, by position.
     norms : ndarray, shape (5,)
         Of C, E, F, Y1 and Y2.
     """
 
-    learned: SampleMatrix
-    target: SampleMatrix
-    error: SampleMatrix
-    shifted: SampleMatrix
+    learned: Tiles
+    target: Tiles
+    error: Tiles
+    turned: Numbers
+    shifted: Numbers
+    clipped: NDArray[np.bool_]
+    own_shifted: Numbers
     norms: FloatArray
 
     @classmethod
     def at_start(cls, problem: Problem) -> Self:
         """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
-        A, zeros = problem.evidence, SampleMatrix.zeros_like
-        target = SampleMatrix(2.0 * A.between, 2.0 * A.own)
-        norms = np.array([0.0, 0.0, 0.0, A.norm(problem.weights), 0.0])
-        return cls(zeros(A), target, zeros(A), zeros(A), norms)
+        A, layout = problem.evidence, problem.layout
+        # two of them are only written to where they are used, so they must not share memory
+        halves = [np.zeros_like(A) for _ in range(2)]
+        return cls(
+            learned=Tiles.zeros(layout, A.dtype),
+            target=Tiles(layout, 2.0 * A, 2.0 * A, 2.0 * problem.own),
+            error=Tiles.zeros(layout, A.dtype),
+            turned=halves[0],
+            shifted=halves[1],
+            clipped=np.zeros(len(A), dtype=np.bool_),
+            own_shifted=np.zeros_like(problem.own),
+            norms=np.array([0.0, 0.0, 0.0, problem.scale, 0.0]),
+        )
 
 
 def minimise(
@@ -214,8 +236,7 @@ def minimise(
     """
     history: list[Pass] = []
     state = State.at_start(problem)
-    A = problem.evidence
-    least = NEGLIGIBLE[A.between.dtype.str[1:]] * A.norm(problem.weights)
+    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * problem.scale
     converged = settled = False
     while not converged and len(history) < max_iter:
         first = not history
@@ -234,36 +255,38 @@ def minimise(
         if callback is not None:
             callback(history[-1])
         converged = settled or bool(changes.max() < tol)  # 4
-    C = A.between if settled else state.learned.between
+    A = problem.evidence
+    halves = (A, A) if settled else (state.learned.first, state.learned.second)
     # free all but C before the symmetric part is allocated
     del state
-    return _symmetric_part(problem, C), tuple(history), converged
+    return _symmetric_part(problem, *halves), tuple(history), converged
 
 
-def _symmetric_part(problem: Problem, C: Numbers) -> FloatArray:
-    learned = C.astype(np.float64)
-    learned += C.T
-    learned /= 2.0
+def _symmetric_part(problem: Problem, first: Numbers, second: Numbers) -> FloatArray:
+    learned = problem.layout.symmetric(first, second)
     np.clip(learned, 0.0, 1.0, out=learned)
     # no pair inside a microcluster of one sample: its diagonal is the sample with itself
-    lone = np.flatnonzero(problem.weights <= 1.0)
-    learned[lone, lone] = problem.evidence.own[lone]
+    order = problem.layout.order
+    lone = problem.weights[order] <= 1.0
+    learned[order[lone], order[lone]] = problem.own[lone]
     return learned
 
 
 def propagate(problem: Problem, state: State) -> float:
     """Step 2, which overwrites X with C; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
-    r, t, X = problem.weights, problem.degrees, state.target
-    diagonal = np.diag_indices(len(r))
-    before = X.between[diagonal]
+    t, X, layout = problem.degrees, state.target, problem.layout
+    r = problem.weights[layout.order]
+    diagonal = layout.diagonal
+    before = X.first[diagonal]
     surplus = X.own - before
-    X.between[diagonal] = raised = before + surplus / r
+    X.first[diagonal] = raised = before + surplus / r
+    # the positions that fill up the last tile count as samples with zeros
+    padded = layout.by_position(problem.weights.astype(X.first.dtype), 0.0)
     twice_smoothness = 0.0
-    like_matrices = r.astype(X.between.dtype, copy=False)
     for block in problem.blocks:
-        twice_smoothness += block.solve(X.between, like_matrices)
-    solved_diagonal = X.between[diagonal]
-    X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
+        twice_smoothness += block.solve(X, padded)
+    solved_diagonal = X.first[diagonal]
+    X.first[diagonal] = after = solved_diagonal - surplus / (r * t)
     own = after + surplus / t
     # the blocks counted the raised diagonal r^2 times; there are r (r - 1) pairs and r samples
     twice_smoothness += float(
@@ -279,18 +302,45 @@ def relax(
     problem: Problem, state: State, lam: float, least: float, first: bool
 ) -> tuple[FloatArray, float]:
     """Step 3; returns the five relative changes and |E|^2."""
-    from coterie.evidence.enhancement.kernels import sweep, sweep_own
+    from coterie.evidence.enhancement.kernels import sweep
 
-    A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
-    precision = A.between.dtype
-    r, penalty = problem.weights.astype(precision, copy=False), precision.type(lam)
+    A, C, X, Z, layout = (
+        problem.evidence, state.learned, state.target, state.error, problem.layout
+    )  # fmt: skip
+    precision = A.dtype
+    r, penalty = layout.by_position(problem.weights.astype(precision), 0.0), precision.type(lam)
+    if first:
+        # Y1 = A, which is lambda times E outside of Omega
+        Z.first[:] = Z.second[:] = np.where(problem.pinned, A, A / penalty)
     sums = sweep(
-        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, penalty, first
-    ).sum(axis=0)
-    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, penalty, first)
+        layout.corners, r, penalty, A, problem.pinned, C.first, C.second, X.first, X.second,
+        Z.first, Z.second, state.turned, state.shifted, clipped=state.clipped,
+    )  # fmt: skip
+    sums += _relax_own(problem, state, lam, first)
+    if first:
+        # but E was zero
+        sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
     state.norms = np.sqrt(sums[5:])
     return changes, float(sums[6])
+
+
+def _relax_own(problem: Problem, state: State, lam: float, first: bool) -> FloatArray:
+    """Step 3 for the pairs of a sample with itself, which are never in Omega."""
+    a, c, c_was = problem.own, state.learned.own, state.target.own
+    p, e_was = state.own_shifted, state.error.own
+    f_was = np.clip(p, 0.0, 1.0)
+    shifted = c + p - f_was
+    f = np.clip(shifted, 0.0, 1.0)
+    y_was = a if first else lam * e_was
+    e = (a - c + y_was) / (1.0 + lam)
+    y = lam * e
+    state.target.own = (a - e + y + 2.0 * f - shifted).astype(a.dtype)
+    state.error.own, state.own_shifted = e.astype(a.dtype), shifted.astype(a.dtype)
+    squares = np.array(
+        [c - c_was, e - e_was, f - f_was, y - y_was, c - f, c, e, f, y, shifted - f]
+    )
+    return squares**2 @ problem.weights[problem.layout.order]
 
 
 def _record(number: int, objective: float, changes: FloatArray) -> Pass:

@@ -15,19 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse.linalg import splu
 
 from coterie.core.budget import GRANTED
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
+from coterie.evidence.enhancement.tiles import TILE, Layout, Numbers, Tiles, Triangle
 from coterie.evidence.given import chosen_similarity
 from coterie.evidence.trajectories import TRAJECTORY_BYTES
 
-# arrays in the precision of the evidence
-Numbers = NDArray[Any]
-# starts of the rows, columns, values
-Triangle = tuple[NDArray[np.int32], NDArray[np.int32], Numbers]
 Precision = Literal["double", "single"]
 
 # an inverse is applied to panels of columns of this size, so that no second N x N array is needed
@@ -57,17 +54,6 @@ class SampleMatrix:
     between: Numbers
     own: Numbers
 
-    @classmethod
-    def zeros_like(cls, other: SampleMatrix) -> Self:
-        """All zero."""
-        return cls(np.zeros_like(other.between), np.zeros_like(other.own))
-
-    def rounded(self, precision: Precision) -> SampleMatrix:
-        """The same matrix in this precision."""
-        return SampleMatrix(
-            self.between.astype(precision, copy=False), self.own.astype(precision, copy=False)
-        )
-
     def norm(self, weights: FloatArray) -> float:
         """Frobenius norm of the n x n matrix."""
         squares = float(weights @ np.einsum("ij,ij,j->i", self.between, self.between, weights))
@@ -76,91 +62,58 @@ class SampleMatrix:
 
 
 @dataclass(frozen=True)
-class Lone:
-    """Microclusters that H connects to no other: K is 2 there."""
-
-    rows: NDArray[np.int64]
-
-    def solve(self, X: Numbers, weights: Numbers) -> float:
-        """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij), here 0."""
-        for row in self.rows.tolist():
-            X[row] *= 0.5
-        return 0.0
-
-
-@dataclass(frozen=True)
 class Inverted:
-    """Microclusters that H connects, and the inverse of K on them."""
+    """A connected block, and the inverse of K on it.
 
-    rows: NDArray[np.int64]
+    Attributes
+    ----------
+    rows : tuple of int
+        Its first position, and the one after its last.
+    inverse : ndarray
+    """
+
+    rows: tuple[int, int]
     inverse: Numbers
 
-    def solve(self, X: Numbers, weights: Numbers) -> float:
+    def solve(self, X: Tiles, r: Numbers) -> float:
         """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
-        from coterie.evidence.enhancement.kernels import PANEL
+        from coterie.evidence.enhancement.kernels import multiply
 
-        total = 0.0
-        width = max(PANEL, PANEL_BYTES // (X.itemsize * len(self.rows)))
-        for left in range(0, len(weights), width):
-            columns = slice(left, left + width)
-            panel = X[self.rows, columns]
-            solved = self.inverse @ panel
-            X[self.rows, columns] = solved
-            panel -= 2.0 * solved
-            panel *= solved
-            total += float(weights[self.rows] @ (panel @ weights[columns]))
-        return total
+        most = max(1, PANEL_BYTES // (self.inverse.itemsize * TILE * len(self.inverse)))
+        return multiply(self.rows, self.inverse, X.layout.slots, X.first, X.second, r, most)
 
 
 @dataclass(frozen=True)
 class Factorised:
-    """Microclusters that H connects, in order of elimination, and L D L' = R K on them.
+    """Ranges of positions, and L D L' = R K on them.
 
     Attributes
     ----------
-    rows : ndarray
+    ranges : ndarray, shape (n_ranges, 2)
+        A connected block, or several small ones: first position, and the one after the last.
     lower, upper : tuple of ndarray
-        Rows of L and of its transpose without their unit diagonals: starts, columns, values.
+        Rows of L and of its transpose without their unit diagonals: starts by position, columns
+        within the range, values.
     inverse_pivots : ndarray
-        One over D.
+        One over D, by position.
     """
 
-    rows: NDArray[np.int64]
+    ranges: NDArray[np.int64]
     lower: Triangle
     upper: Triangle
     inverse_pivots: Numbers
 
-    @classmethod
-    def of(cls, rows: NDArray[np.int64], factors: SuperLU, precision: np.dtype[Any]) -> Self:
-        """From the factors of diag(t / r) - 2 H."""
-        strict = sparse.tril(factors.L, -1, format="csr").astype(precision)
-        turned = sparse.csr_array(strict.T)
-        return cls(
-            rows=rows[np.argsort(factors.perm_c)],
-            lower=(strict.indptr, strict.indices, strict.data),
-            upper=(turned.indptr, turned.indices, turned.data),
-            inverse_pivots=(1.0 / factors.U.diagonal()).astype(precision),
-        )
-
-    def solve(self, X: Numbers, weights: Numbers) -> float:
+    def solve(self, X: Tiles, r: Numbers) -> float:
         """Overwrite X with C; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
         from coterie.evidence.enhancement.kernels import solve_factorised
 
-        return solve_factorised(X, self.rows, self.lower, self.upper, self.inverse_pivots, weights)
+        return solve_factorised(
+            self.ranges, self.lower, self.upper, self.inverse_pivots,
+            X.layout.slots, X.first, X.second, r,
+        )  # fmt: skip
 
 
-def _eliminated(high: sparse.csr_array, weights: FloatArray, degrees: FloatArray) -> SuperLU:
-    """The factors of diag(t / r) - 2 H, which is diagonally dominant after scaling its columns."""
-    # pivot on the diagonal only, so that rows and columns keep the same order
-    return splu(
-        sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
-
-
-Block = Lone | Inverted | Factorised
+Block = Inverted | Factorised
 
 
 @dataclass(frozen=True)
@@ -169,25 +122,32 @@ class Problem:
 
     Attributes
     ----------
-    evidence : SampleMatrix
-        A.
-    pinned : ndarray of bool, shape (N, N)
+    evidence : ndarray, shape (S, TILE, TILE)
+        A, of which only one half is stored.
+    own : ndarray, shape (N,)
+        A of a sample with itself, by position.
+    pinned : ndarray of bool, shape (S, TILE, TILE)
         Omega; a sample with itself is never in it.
+    scale : float
+        Norm of A.
     weights : ndarray, shape (N,)
         Multiplicities r.
-    degrees : ndarray, shape (N,)
-        t = 2 H r + 2.
     groups : ndarray, shape (N,)
         Connected block of each microcluster in H.
+    layout : Layout
+    degrees : ndarray, shape (N,)
+        t = 2 H r + 2, by position.
     blocks : tuple of Block
-        All lone microclusters as one, small connected blocks in batches, then each large one.
     """
 
-    evidence: SampleMatrix
+    evidence: Numbers
+    own: Numbers
     pinned: NDArray[np.bool_]
+    scale: float
     weights: FloatArray
-    degrees: FloatArray
     groups: NDArray[np.int32]
+    layout: Layout
+    degrees: FloatArray
     blocks: tuple[Block, ...]
 
     @classmethod
@@ -209,9 +169,17 @@ class Problem:
         shares = coassociation(ensemble, memory_budget=GRANTED)
         confident = confident_pairs(shares, ensemble.weights, alpha)
         del shares
-        between, own = chosen_similarity(ensemble, evidence, reliability, memory_budget=GRANTED)
-        similarity = SampleMatrix(between, own).rounded(precision)
-        return cls.pose(similarity, confident, ensemble.sizes, propagate, keep_confident)
+        # no name for the N x N evidence, so that it is freed when the problem has its own copy
+        return cls.pose(
+            SampleMatrix(
+                *chosen_similarity(ensemble, evidence, reliability, memory_budget=GRANTED)
+            ),
+            confident,
+            ensemble.sizes,
+            propagate,
+            keep_confident,
+            precision,
+        )
 
     @classmethod
     def pose(
@@ -221,19 +189,36 @@ class Problem:
         weights: FloatArray,
         propagate: bool,
         keep_confident: bool,
+        precision: Precision = "double",
     ) -> Self:
         """Step 1, given A and H."""
-        degrees = 2.0 * (confident @ weights) + 2.0
         _, groups = connected_components(confident, directed=False)
+        dtype = np.dtype(precision)
         if propagate:
-            blocks = _blocks(confident, groups, weights, degrees, evidence.between.dtype)
+            degrees = 2.0 * (confident @ weights) + 2.0
+            parts, linked = _parts(evidence.between, groups)
+            order, blocks = _blocks(confident, groups, parts, weights, degrees, dtype)
         else:
-            degrees = np.full_like(degrees, 2.0)
-            blocks = [Lone(np.arange(len(weights)))]
+            degrees = np.full(len(weights), 2.0)
+            lone = sparse.csr_array(confident.shape)
+            each = np.arange(len(weights))
+            parts, linked = _parts(evidence.between, each)
+            order, blocks = _blocks(lone, each, parts, weights, degrees, dtype)
+        layout = Layout.of(order, linked)
         pinned = np.zeros(confident.shape, dtype=np.bool_)
         if keep_confident:
             pinned[confident.nonzero()] = True
-        return cls(evidence, pinned, weights, degrees, groups, tuple(blocks))
+        return cls(
+            evidence=layout.packed(evidence.between, dtype),
+            own=evidence.own[order].astype(dtype),
+            pinned=layout.packed(pinned, pinned.dtype),
+            scale=evidence.norm(weights),
+            weights=weights,
+            groups=groups,
+            layout=layout,
+            degrees=degrees[order],
+            blocks=tuple(blocks),
+        )
 
 
 def bytes_per_pair(evidence: str | ArrayLike, precision: Precision) -> int:
@@ -251,49 +236,112 @@ def confident_pairs(shares: FloatArray, weights: NDArray[Any], alpha: float) -> 
     return sparse.csr_array((shares[rows, columns], (rows, columns)), shape=shares.shape)
 
 
+def _parts(
+    evidence: Numbers, groups: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Groups with evidence between them are linked: the connected parts, and the linked pairs."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+    linked = np.logical_or.reduceat(evidence[order] != 0.0, starts, axis=0)
+    linked = np.logical_or.reduceat(linked[:, order], starts, axis=1)
+    linked |= linked.T
+    linked[np.diag_indices(len(linked))] = True
+    _, parts = connected_components(linked, directed=False)
+    return parts[groups], linked[groups][:, groups]
+
+
 def _blocks(
     confident: sparse.csr_array,
     groups: NDArray[np.int32],
+    parts: NDArray[np.int32],
     r: FloatArray,
     degrees: FloatArray,
     precision: np.dtype[Any],
-) -> list[Block]:
-    """The blocks of K, each in the form in which it is solved fastest."""
+) -> tuple[NDArray[np.int64], list[Block]]:
+    """The order of the microclusters, and the blocks of K, each in the form that is solved fastest."""
     sizes = np.bincount(groups)
-    order = np.argsort(groups, kind="stable")
-    members = np.split(order, np.cumsum(sizes)[:-1])
-    blocks: list[Block] = [Lone(np.flatnonzero(sizes[groups] == 1))]
-    small = [members[group] for group in np.flatnonzero((sizes > 1) & (sizes <= SMALL_BLOCK))]
-    rows_before = np.cumsum([0, *(len(rows) for rows in small)])
-    for batch in range(int(rows_before[-1]) // BATCH_ROWS + 1):
-        chosen = np.flatnonzero(rows_before[:-1] // BATCH_ROWS == batch)
-        if len(chosen):
-            rows = np.concatenate([small[i] for i in chosen])
-            high = sparse.csr_array(confident[rows][:, rows])
-            factors = _eliminated(high, r[rows], degrees[rows])
-            blocks.append(Factorised.of(rows, factors, precision))
-    for group in np.flatnonzero(sizes > SMALL_BLOCK):
-        rows = members[group]
+    # parts together, and in each its groups with the largest first
+    order = np.lexsort((groups, -sizes[groups], parts))
+    cuts = np.flatnonzero(np.diff(groups[order])) + 1
+    bounds = np.concatenate([[0], cuts, [len(order)]])
+    ranges: list[tuple[int, int]] = []
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        small = end - begin <= SMALL_BLOCK
+        joins = small and ranges and joinable and end - ranges[-1][0] <= BATCH_ROWS
+        if joins:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((begin, end))
+        joinable = small
+    blocks: list[Block] = []
+    factors: list[tuple[tuple[int, int], sparse.csr_array, FloatArray]] = []
+    for begin, end in ranges:
+        rows = order[begin:end]
         high = sparse.csr_array(confident[rows][:, rows])
-        blocks.append(_large_block(rows, high, r[rows], degrees[rows], precision))
-    return blocks
+        most = SPARSE_SHARE * len(rows) ** 2
+        one = groups[rows[0]] == groups[rows[-1]] and len(rows) > SMALL_BLOCK
+        if not one or high.nnz <= most:
+            eliminated, lower, pivots = _eliminated(high, groups[rows], r[rows], degrees[rows])
+            if not one or lower.nnz <= most:
+                order[begin:end] = rows[eliminated]
+                factors.append(((begin, end), lower, pivots))
+                continue
+        inverse = _block_inverse(high.toarray(), r[rows], degrees[rows])
+        blocks.append(Inverted((begin, end), inverse.astype(precision, copy=False)))
+    if factors:
+        blocks.append(_factorised(factors, len(order), precision))
+    return order, blocks
 
 
-def _large_block(
-    rows: NDArray[np.int64],
-    high: sparse.csr_array,
-    r: FloatArray,
-    degrees: FloatArray,
+def _eliminated(
+    high: sparse.csr_array, groups: NDArray[np.int32], weights: FloatArray, degrees: FloatArray
+) -> tuple[NDArray[np.int64], sparse.csr_array, FloatArray]:
+    """An order of elimination that keeps groups together, L without its diagonal, and D.
+
+    L D L' = diag(t / r) - 2 H, which is diagonally dominant after scaling its columns.
+    """
+    # pivot on the diagonal only, so that rows and columns keep the same order
+    factors = splu(
+        sparse.csc_array(sparse.diags_array(degrees / weights) - 2.0 * high),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    eliminated = np.argsort(factors.perm_c)
+    # groups have no entries in common, so only the order within a group matters
+    starts = {group: position for position, group in enumerate(dict.fromkeys(groups.tolist()))}
+    by_group = np.argsort([starts[group] for group in groups[eliminated].tolist()], kind="stable")
+    lower = sparse.csr_array(sparse.tril(factors.L, -1, format="csr"))[by_group][:, by_group]
+    lower.sort_indices()
+    return eliminated[by_group], lower, factors.U.diagonal()[by_group]
+
+
+def _factorised(
+    factors: list[tuple[tuple[int, int], sparse.csr_array, FloatArray]],
+    size: int,
     precision: np.dtype[Any],
-) -> Block:
-    most = SPARSE_SHARE * len(rows) ** 2
-    if high.nnz <= most:
-        factors = _eliminated(high, r, degrees)
-        # both factors are counted, each with its diagonal
-        if factors.nnz - 2 * len(rows) <= 2 * most:
-            return Factorised.of(rows, factors, precision)
-    inverse = _block_inverse(high.toarray(), r, degrees)
-    return Inverted(rows, inverse.astype(precision, copy=False))
+) -> Factorised:
+    pivots = np.ones(size)
+    triangles = []
+    for begin_end, _, found in factors:
+        pivots[slice(*begin_end)] = found
+    for turned in (False, True):
+        counts = np.zeros(size + 1, dtype=np.int64)
+        columns, values = [], []
+        for (begin, end), lower, _ in factors:
+            triangle = sparse.csr_array(lower.T) if turned else lower
+            counts[begin + 1 : end + 1] = np.diff(triangle.indptr)
+            columns.append(triangle.indices.astype(np.int32))
+            values.append(triangle.data.astype(precision))
+        triangles.append(
+            (np.cumsum(counts), np.concatenate(columns), np.concatenate(values))
+        )
+    return Factorised(
+        ranges=np.array([begin_end for begin_end, _, _ in factors]),
+        lower=triangles[0],
+        upper=triangles[1],
+        inverse_pivots=(1.0 / pivots).astype(precision),
+    )
 
 
 def _block_inverse(high: FloatArray, weights: FloatArray, degrees: FloatArray) -> FloatArray:
