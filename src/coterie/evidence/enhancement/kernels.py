@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
-from coterie.evidence.enhancement.tiles import TILE, Numbers, Triangle
+from coterie.evidence.enhancement.tiles import TILE, Numbers, Quads, Triangle
 from coterie.numerics.row_ranges import over_rows
 
 # five squared changes, then five squared norms
@@ -28,33 +28,26 @@ def _load(panel, begin, end, slots, first, second, buffer, left):
     present = False
     for stripe in range(begin // TILE, (end - 1) // TILE + 1):
         top = stripe * TILE
-        rows = range(max(begin, top) - top, min(end, top + TILE) - top)
+        low, high = max(begin, top) - top, min(end, top + TILE) - top
         slot = slots[min(stripe, panel), max(stripe, panel)]
         present |= slot >= 0
-        for i in rows:
-            out = buffer[top + i - begin, left : left + TILE]
-            if slot < 0:
-                out[:] = 0
-            elif stripe <= panel:
-                out[:] = first[slot, i]
-            else:
+        shift = top - begin
+        if slot < 0:
+            for i in range(low, high):
                 for j in range(TILE):
-                    out[j] = second[slot, j, i]
+                    buffer[shift + i, left + j] = 0
+        elif stripe <= panel:
+            for i in range(low, high):
+                for j in range(TILE):
+                    buffer[shift + i, left + j] = first[slot, i, j]
+        else:
+            for j in range(TILE):
+                for i in range(low, high):
+                    buffer[shift + i, left + j] = second[slot, j, i]
     return present
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _overwrite(target, values, r):
-    """Overwrite a run of X with one of C; return the sum of r_j C_j (X_j - 2 C_j)."""
-    total = target.dtype.type(0.0)
-    for j in range(len(target)):
-        c = values[j]
-        total += r[j] * c * (target[j] - (c + c))
-        target[j] = c
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
     """Overwrite X with C from ``buffer``; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
     total = 0.0
@@ -65,17 +58,26 @@ def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
             continue
         top = stripe * TILE
         low, high = max(begin, top) - top, min(end, top + TILE) - top
+        shift = top - begin
         if stripe <= panel:
             for i in range(low, high):
-                values = buffer[top + i - begin, left : left + TILE]
-                total += r[top + i] * _overwrite(first[slot, i], values, r[right : right + TILE])
+                row_total = first.dtype.type(0.0)
+                for j in range(TILE):
+                    c = buffer[shift + i, left + j]
+                    row_total += r[right + j] * c * (first[slot, i, j] - (c + c))
+                    first[slot, i, j] = c
+                total += r[top + i] * row_total
         else:
             for i in range(low, high):
                 for j in range(TILE):
-                    turned[j, i] = buffer[top + i - begin, left + j]
+                    turned[j, i] = buffer[shift + i, left + j]
             for j in range(TILE):
-                target, values = second[slot, j, low:high], turned[j, low:high]
-                total += r[right + j] * _overwrite(target, values, r[top + low : top + high])
+                row_total = first.dtype.type(0.0)
+                for i in range(low, high):
+                    c = turned[j, i]
+                    row_total += r[top + i] * c * (second[slot, j, i] - (c + c))
+                    second[slot, j, i] = c
+                total += r[right + j] * row_total
     return total
 
 
@@ -98,58 +100,158 @@ def _settle_panels(begin, end, group, rows, slots, first, second, buffer, r, out
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _eliminate(row, solved, begin, end, indices, data):
-    """Subtract multiples of rows of ``solved`` from ``row``, which is not one of them.
-
-    Subtracts four rows per loop, because the loop is bound by loads and stores.
-    """
+def _eliminate(target, row, sources, begin, end, columns, values):
+    """Subtract multiples of some sources from one row, four per loop to save loads and stores."""
     entry = begin
     while (end - entry) % 4 != 0:
-        value, other = data[entry], solved[indices[entry]]
-        for column in range(TILE):
-            row[column] -= value * other[column]
+        k, v = columns[entry], values[entry]
+        for j in range(TILE):
+            target[row, j] -= v * sources[k, j]
         entry += 1
     while entry < end:
-        first, one = data[entry], solved[indices[entry]]
-        second, two = data[entry + 1], solved[indices[entry + 1]]
-        third, three = data[entry + 2], solved[indices[entry + 2]]
-        fourth, four = data[entry + 3], solved[indices[entry + 3]]
-        for column in range(TILE):
-            row[column] -= (
-                first * one[column] + second * two[column]
-                + third * three[column] + fourth * four[column]
+        k_0, k_1, k_2, k_3 = (
+            columns[entry], columns[entry + 1], columns[entry + 2], columns[entry + 3]
+        )  # fmt: skip
+        v_0, v_1, v_2, v_3 = values[entry], values[entry + 1], values[entry + 2], values[entry + 3]
+        for j in range(TILE):
+            target[row, j] -= (
+                v_0 * sources[k_0, j] + v_1 * sources[k_1, j]
+                + v_2 * sources[k_2, j] + v_3 * sources[k_3, j]
             )  # fmt: skip
         entry += 4
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _scatter(solved, four, begin, end, rows, values):
+    """Subtract multiples of four rows from other rows, two per loop."""
+    entry = begin
+    if (end - entry) % 2 != 0:
+        k = rows[entry]
+        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        for j in range(TILE):
+            solved[k, j] -= (
+                a_0 * four[0, j] + a_1 * four[1, j] + a_2 * four[2, j] + a_3 * four[3, j]
+            )
+        entry += 1
+    while entry < end:
+        k, m = rows[entry], rows[entry + 1]
+        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        entry += 1
+        b_0, b_1, b_2, b_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        entry += 1
+        for j in range(TILE):
+            f_0, f_1, f_2, f_3 = four[0, j], four[1, j], four[2, j], four[3, j]
+            solved[k, j] -= a_0 * f_0 + a_1 * f_1 + a_2 * f_2 + a_3 * f_3
+            solved[m, j] -= b_0 * f_0 + b_1 * f_1 + b_2 * f_2 + b_3 * f_3
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _gather(four, solved, begin, end, rows, values):
+    """Subtract multiples of other rows, two per loop, from four rows."""
+    entry = begin
+    if (end - entry) % 2 != 0:
+        k = rows[entry]
+        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        for j in range(TILE):
+            s = solved[k, j]
+            four[0, j] -= a_0 * s
+            four[1, j] -= a_1 * s
+            four[2, j] -= a_2 * s
+            four[3, j] -= a_3 * s
+        entry += 1
+    while entry < end:
+        k, m = rows[entry], rows[entry + 1]
+        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        entry += 1
+        b_0, b_1, b_2, b_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+        entry += 1
+        for j in range(TILE):
+            s, u = solved[k, j], solved[m, j]
+            four[0, j] -= a_0 * s + b_0 * u
+            four[1, j] -= a_1 * s + b_1 * u
+            four[2, j] -= a_2 * s + b_2 * u
+            four[3, j] -= a_3 * s + b_3 * u
+
+
 @njit(cache=True, nogil=True)
-def _solve_panels(begin, end, ranges, lower, upper, pivots, slots, first, second, r, out):
+def _forward(top, bottom, fours, solved, four, rows_of_l, quads):
+    """Multiply by the inverse of L."""
+    starts, columns, values = rows_of_l
+    heads, quad_starts, quad_rows, quad_values, inner = quads
+    i, head = top, fours
+    while i < bottom:
+        size = 4 if head < len(heads) and heads[head] == i else 1
+        for k in range(i, i + size):
+            _eliminate(solved, k - top, solved, starts[k], starts[k + 1], columns, values)
+        if size == 4:
+            for k in range(4):
+                for m in range(k):
+                    v = inner[head, k, m]
+                    for j in range(TILE):
+                        solved[i - top + k, j] -= v * solved[i - top + m, j]
+                for j in range(TILE):
+                    four[k, j] = solved[i - top + k, j]
+            _scatter(
+                solved, four, quad_starts[head], quad_starts[head + 1], quad_rows, quad_values
+            )
+            head += 1
+        i += size
+    return head
+
+
+@njit(cache=True, nogil=True)
+def _backward(top, bottom, fours, solved, four, columns_of_l, quads, pivots):
+    """Multiply by the inverse of D, and by that of L'; ``fours`` is after the last group of four."""
+    starts, rows, values = columns_of_l
+    heads, quad_starts, quad_rows, quad_values, inner = quads
+    i, head = bottom, fours
+    while i > top:
+        if head > 0 and heads[head - 1] == i - 4:
+            head -= 1
+            i -= 4
+            for k in range(4):
+                for j in range(TILE):
+                    four[k, j] = solved[i - top + k, j] * pivots[i + k]
+            _gather(four, solved, quad_starts[head], quad_starts[head + 1], quad_rows, quad_values)
+            for m in range(3, -1, -1):
+                for k in range(m + 1, 4):
+                    v = inner[head, k, m]
+                    for j in range(TILE):
+                        four[m, j] -= v * four[k, j]
+                for j in range(TILE):
+                    solved[i - top + m, j] = four[m, j]
+        else:
+            i -= 1
+            for j in range(TILE):
+                four[0, j] = solved[i - top, j] * pivots[i]
+            _eliminate(four, 0, solved, starts[i], starts[i + 1], rows, values)
+            for j in range(TILE):
+                solved[i - top, j] = four[0, j]
+
+
+@njit(cache=True, nogil=True)
+def _solve_panels(begin, end, ranges, lower, upper, quads, pivots, slots, first, second, r, out):
     widest = 0
     for block in range(len(ranges)):
         widest = max(widest, ranges[block, 1] - ranges[block, 0])
     solved = np.empty((widest, TILE), first.dtype)
-    row, turned = np.empty(TILE, first.dtype), np.empty((TILE, TILE), first.dtype)
+    four, turned = np.empty((4, TILE), first.dtype), np.empty((TILE, TILE), first.dtype)
+    heads = quads[0]
     for panel in range(begin, end):
         total = 0.0
+        head = 0
         for block in range(len(ranges)):
             top, bottom = ranges[block]
             if not _load(panel, top, bottom, slots, first, second, solved, 0):
                 continue
-            starts, indices, data = lower
+            while head < len(heads) and heads[head] < top:
+                head += 1
+            head = _forward(top, bottom, head, solved, four, lower, quads)
+            _backward(top, bottom, head, solved, four, upper, quads, pivots)
             for i in range(bottom - top):
-                row[:] = solved[i]
-                _eliminate(row, solved, starts[top + i], starts[top + i + 1], indices, data)
-                solved[i] = row
-            starts, indices, data = upper
-            for k in range(bottom - top):
-                i = bottom - top - 1 - k
-                for column in range(TILE):
-                    row[column] = solved[i, column] * pivots[top + i]
-                _eliminate(row, solved, starts[top + i], starts[top + i + 1], indices, data)
-                solved[i] = row
-            for i in range(bottom - top):
-                for column in range(TILE):
-                    solved[i, column] /= r[top + i]
+                share = 1 / r[top + i]
+                for j in range(TILE):
+                    solved[i, j] *= share
             total += _settle(panel, top, bottom, slots, first, second, solved, 0, r, turned)
         out[panel] = total
 
@@ -301,6 +403,7 @@ def solve_factorised(
     ranges: NDArray[np.int64],
     lower: Triangle,
     upper: Triangle,
+    quads: Quads,
     pivots: Numbers,
     slots: NDArray[np.int32],
     first: Numbers,
@@ -309,13 +412,13 @@ def solve_factorised(
 ) -> float:
     """Step 2 on ranges of positions, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
 
-    ``lower`` and ``upper`` are the rows of the unit triangular factor of R K and of its transpose
-    without their diagonals (starts, columns within the range, values).
+    ``lower``, ``upper`` and ``quads`` as in :class:`Factorised`; ``pivots`` is one over D.
     """
     out = np.empty(len(slots))
     over_rows(
-        _solve_panels, ranges, lower, upper, pivots, slots, first, second, r, out, height=TILE
-    )
+        _solve_panels, ranges, lower, upper, quads, pivots, slots, first, second, r, out,
+        height=TILE,
+    )  # fmt: skip
     return float(out.sum())
 
 

@@ -21,7 +21,7 @@ from coterie.core.budget import GRANTED
 from coterie.core.types import FloatArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
-from coterie.evidence.enhancement.tiles import TILE, Layout, Numbers, Tiles, Triangle
+from coterie.evidence.enhancement.tiles import TILE, Layout, Numbers, Quads, Tiles, Triangle
 from coterie.evidence.given import chosen_similarity
 from coterie.evidence.trajectories import TRAJECTORY_BYTES
 
@@ -31,6 +31,8 @@ Precision = Literal["double", "single"]
 PANEL_BYTES = 1 << 22
 # a factor with a larger share of a block's entries is slower than the inverse
 SPARSE_SHARE = 0.1
+# zeros that may be added to take four columns of a factor together, as a share of their entries
+PADDING = 0.3
 # blocks up to this size are solved together, in batches that fit into cache
 SMALL_BLOCK, BATCH_ROWS = 64, 1024
 # bytes per pair of microclusters while the matrix is learned
@@ -93,7 +95,10 @@ class Factorised:
         A connected block, or several small ones: first position, and the one after the last.
     lower, upper : tuple of ndarray
         Rows of L and of its transpose without their unit diagonals: starts by position, columns
-        within the range, values.
+        within the range, values. Without the columns of L in ``quads``.
+    quads : tuple of ndarray
+        Four columns of L in a row with entries in nearly the same rows: first position, starts, rows
+        within the range, values, and the four by four entries on the diagonal.
     inverse_pivots : ndarray
         One over D, by position.
     """
@@ -101,6 +106,7 @@ class Factorised:
     ranges: NDArray[np.int64]
     lower: Triangle
     upper: Triangle
+    quads: Quads
     inverse_pivots: Numbers
 
     def solve(self, X: Tiles, r: Numbers) -> float:
@@ -108,7 +114,7 @@ class Factorised:
         from coterie.evidence.enhancement.kernels import solve_factorised
 
         return solve_factorised(
-            self.ranges, self.lower, self.upper, self.inverse_pivots,
+            self.ranges, self.lower, self.upper, self.quads, self.inverse_pivots,
             X.layout.slots, X.first, X.second, r,
         )  # fmt: skip
 
@@ -322,26 +328,69 @@ def _factorised(
     precision: np.dtype[Any],
 ) -> Factorised:
     pivots = np.ones(size)
+    singles, heads, lengths = [], [], []
+    rows_of_quads = [np.empty(0, dtype=np.uint32)]
+    values_of_quads, inner = [np.empty((0, 4))], [np.empty((0, 4, 4))]
+    for (begin, end), lower, found in factors:
+        pivots[begin:end] = found
+        lower = sparse.csc_array(lower)
+        single = np.ones(end - begin, dtype=np.bool_)
+        for head in _quads(lower):
+            four = lower[:, head : head + 4].tocsr()
+            rows = np.flatnonzero(np.diff(four.indptr))
+            rows = rows[rows >= head + 4]
+            single[head : head + 4] = False
+            heads.append(begin + head)
+            lengths.append(len(rows))
+            rows_of_quads.append(rows.astype(np.uint32))
+            values_of_quads.append(four[rows].toarray())
+            inner.append(four[head : head + 4].toarray()[None])
+        singles.append(sparse.csr_array(lower @ sparse.diags_array(single.astype(float))))
     triangles = []
-    for begin_end, _, found in factors:
-        pivots[slice(*begin_end)] = found
     for turned in (False, True):
         counts = np.zeros(size + 1, dtype=np.int64)
         columns, values = [], []
-        for (begin, end), lower, _ in factors:
+        for ((begin, end), _, _), lower in zip(factors, singles, strict=True):
             triangle = sparse.csr_array(lower.T) if turned else lower
+            triangle.eliminate_zeros()
             counts[begin + 1 : end + 1] = np.diff(triangle.indptr)
-            columns.append(triangle.indices.astype(np.int32))
+            columns.append(triangle.indices.astype(np.uint32))
             values.append(triangle.data.astype(precision))
-        triangles.append(
-            (np.cumsum(counts), np.concatenate(columns), np.concatenate(values))
-        )
+        triangles.append((np.cumsum(counts), np.concatenate(columns), np.concatenate(values)))
     return Factorised(
         ranges=np.array([begin_end for begin_end, _, _ in factors]),
         lower=triangles[0],
         upper=triangles[1],
+        quads=(
+            np.array(heads, dtype=np.int64),
+            np.cumsum([0, *lengths]),
+            np.concatenate(rows_of_quads),
+            np.concatenate(values_of_quads).astype(precision),
+            np.concatenate(inner).astype(precision),
+        ),
         inverse_pivots=(1.0 / pivots).astype(precision),
     )
+
+
+def _quads(lower: sparse.csc_array) -> list[int]:
+    """Where four columns of L in a row have entries in nearly the same rows.
+
+    If the first entry of column j is in row j + 1, then its other entries are in rows in which column
+    j + 1 has entries, too.
+    """
+    counts = np.diff(lower.indptr)
+    heads = []
+    j = 0
+    while j + 4 <= len(counts):
+        chained = all(
+            counts[k] > 0 and lower.indices[lower.indptr[k]] == k + 1 for k in range(j, j + 3)
+        )
+        if chained and 4 * counts[j + 3] + 6 <= (1.0 + PADDING) * counts[j : j + 4].sum():
+            heads.append(j)
+            j += 4
+        else:
+            j += 1
+    return heads
 
 
 def _block_inverse(high: FloatArray, weights: FloatArray, degrees: FloatArray) -> FloatArray:
