@@ -12,7 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
-from coterie.evidence.enhancement.tiles import TILE, Numbers, Quads, Triangle
+from coterie.evidence.enhancement.factors import Factor
+from coterie.evidence.enhancement.tiles import TILE, Numbers
 from coterie.numerics.row_ranges import over_rows
 
 # five squared changes, then five squared norms
@@ -23,7 +24,7 @@ N_SUMS = 10
 
 
 @njit(cache=True, nogil=True)
-def _load(panel, begin, end, slots, first, second, buffer, left):
+def _load(panel, begin, end, slots, first, second, buffer):
     """Copy rows ``begin`` to ``end`` of a tile's columns; return whether any pair of tiles is there."""
     present = False
     for stripe in range(begin // TILE, (end - 1) // TILE + 1):
@@ -35,21 +36,22 @@ def _load(panel, begin, end, slots, first, second, buffer, left):
         if slot < 0:
             for i in range(low, high):
                 for j in range(TILE):
-                    buffer[shift + i, left + j] = 0
+                    buffer[shift + i, j] = 0
         elif stripe <= panel:
             for i in range(low, high):
                 for j in range(TILE):
-                    buffer[shift + i, left + j] = first[slot, i, j]
+                    buffer[shift + i, j] = first[slot, i, j]
         else:
             for j in range(TILE):
                 for i in range(low, high):
-                    buffer[shift + i, left + j] = second[slot, j, i]
+                    buffer[shift + i, j] = second[slot, j, i]
     return present
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
-    """Overwrite X with C from ``buffer``; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+def _settle(panel, begin, end, slots, first, second, buffer, r, turned):
+    """Overwrite X with C, which is ``buffer`` by r; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
+    zero, one = first.dtype.type(0.0), first.dtype.type(1.0)
     total = 0.0
     right = panel * TILE
     for stripe in range(begin // TILE, (end - 1) // TILE + 1):
@@ -61,18 +63,19 @@ def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
         shift = top - begin
         if stripe <= panel:
             for i in range(low, high):
-                row_total = first.dtype.type(0.0)
+                row_total, share = zero, one / r[top + i]
                 for j in range(TILE):
-                    c = buffer[shift + i, left + j]
+                    c = share * buffer[shift + i, j]
                     row_total += r[right + j] * c * (first[slot, i, j] - (c + c))
                     first[slot, i, j] = c
                 total += r[top + i] * row_total
         else:
             for i in range(low, high):
+                share = one / r[top + i]
                 for j in range(TILE):
-                    turned[j, i] = buffer[shift + i, left + j]
+                    turned[j, i] = share * buffer[shift + i, j]
             for j in range(TILE):
-                row_total = first.dtype.type(0.0)
+                row_total = zero
                 for i in range(low, high):
                     c = turned[j, i]
                     row_total += r[top + i] * c * (second[slot, j, i] - (c + c))
@@ -81,178 +84,124 @@ def _settle(panel, begin, end, slots, first, second, buffer, left, r, turned):
     return total
 
 
-@njit(cache=True, nogil=True)
-def _load_panels(begin, end, group, rows, slots, first, second, buffer, out):
-    for k in range(begin, end):
-        _load(group + k, rows[0], rows[1], slots, first, second, buffer, k * TILE)
-
-
-@njit(cache=True, nogil=True)
-def _settle_panels(begin, end, group, rows, slots, first, second, buffer, r, out):
-    turned = np.empty((TILE, TILE), first.dtype)
-    for k in range(begin, end):
-        out[k] = _settle(
-            group + k, rows[0], rows[1], slots, first, second, buffer, k * TILE, r, turned
-        )
-
-
 # ---------------------------------------------------------------- (9) by factors
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _eliminate(target, row, sources, begin, end, columns, values):
-    """Subtract multiples of some sources from one row, four per loop to save loads and stores."""
-    entry = begin
-    while (end - entry) % 4 != 0:
-        k, v = columns[entry], values[entry]
+def _forward(solved, four, begin, end, corners, starts, rows, values):
+    """Multiply by the inverse of L: each row of a quad, then subtract them from the rows below."""
+    for quad in range(begin, end):
+        top = 4 * (quad - begin)
+        l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
+        l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
         for j in range(TILE):
-            target[row, j] -= v * sources[k, j]
-        entry += 1
-    while entry < end:
-        k_0, k_1, k_2, k_3 = (
-            columns[entry], columns[entry + 1], columns[entry + 2], columns[entry + 3]
-        )  # fmt: skip
-        v_0, v_1, v_2, v_3 = values[entry], values[entry + 1], values[entry + 2], values[entry + 3]
-        for j in range(TILE):
-            target[row, j] -= (
-                v_0 * sources[k_0, j] + v_1 * sources[k_1, j]
-                + v_2 * sources[k_2, j] + v_3 * sources[k_3, j]
+            f_0 = solved[top, j]
+            f_1 = solved[top + 1, j] - l_10 * f_0
+            f_2 = solved[top + 2, j] - l_20 * f_0 - l_21 * f_1
+            f_3 = solved[top + 3, j] - l_30 * f_0 - l_31 * f_1 - l_32 * f_2
+            four[0, j], four[1, j], four[2, j], four[3, j] = f_0, f_1, f_2, f_3
+            solved[top + 1, j], solved[top + 2, j], solved[top + 3, j] = f_1, f_2, f_3
+        entry, last = starts[quad], starts[quad + 1]
+        if (last - entry) % 2 != 0:
+            k = rows[entry]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
             )  # fmt: skip
-        entry += 4
+            for j in range(TILE):
+                solved[k, j] -= (
+                    a_0 * four[0, j] + a_1 * four[1, j] + a_2 * four[2, j] + a_3 * four[3, j]
+                )
+            entry += 1
+        # two at a time, because the loop is bound by loads and stores
+        while entry < last:
+            k, m = rows[entry], rows[entry + 1]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            entry += 1
+            b_0, b_1, b_2, b_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            entry += 1
+            for j in range(TILE):
+                f_0, f_1, f_2, f_3 = four[0, j], four[1, j], four[2, j], four[3, j]
+                solved[k, j] -= a_0 * f_0 + a_1 * f_1 + a_2 * f_2 + a_3 * f_3
+                solved[m, j] -= b_0 * f_0 + b_1 * f_1 + b_2 * f_2 + b_3 * f_3
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _scatter(solved, four, begin, end, rows, values):
-    """Subtract multiples of four rows from other rows, two per loop."""
-    entry = begin
-    if (end - entry) % 2 != 0:
-        k = rows[entry]
-        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+def _backward(solved, four, begin, end, corners, starts, rows, values, pivots):
+    """Multiply by the inverse of D, and by that of L': subtract the rows below from those of a quad."""
+    for quad in range(end - 1, begin - 1, -1):
+        top = 4 * (quad - begin)
+        p_0, p_1, p_2, p_3 = pivots[quad, 0], pivots[quad, 1], pivots[quad, 2], pivots[quad, 3]
         for j in range(TILE):
-            solved[k, j] -= (
-                a_0 * four[0, j] + a_1 * four[1, j] + a_2 * four[2, j] + a_3 * four[3, j]
-            )
-        entry += 1
-    while entry < end:
-        k, m = rows[entry], rows[entry + 1]
-        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
-        entry += 1
-        b_0, b_1, b_2, b_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
-        entry += 1
-        for j in range(TILE):
-            f_0, f_1, f_2, f_3 = four[0, j], four[1, j], four[2, j], four[3, j]
-            solved[k, j] -= a_0 * f_0 + a_1 * f_1 + a_2 * f_2 + a_3 * f_3
-            solved[m, j] -= b_0 * f_0 + b_1 * f_1 + b_2 * f_2 + b_3 * f_3
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _gather(four, solved, begin, end, rows, values):
-    """Subtract multiples of other rows, two per loop, from four rows."""
-    entry = begin
-    if (end - entry) % 2 != 0:
-        k = rows[entry]
-        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
-        for j in range(TILE):
-            s = solved[k, j]
-            four[0, j] -= a_0 * s
-            four[1, j] -= a_1 * s
-            four[2, j] -= a_2 * s
-            four[3, j] -= a_3 * s
-        entry += 1
-    while entry < end:
-        k, m = rows[entry], rows[entry + 1]
-        a_0, a_1, a_2, a_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
-        entry += 1
-        b_0, b_1, b_2, b_3 = values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
-        entry += 1
-        for j in range(TILE):
-            s, u = solved[k, j], solved[m, j]
-            four[0, j] -= a_0 * s + b_0 * u
-            four[1, j] -= a_1 * s + b_1 * u
-            four[2, j] -= a_2 * s + b_2 * u
-            four[3, j] -= a_3 * s + b_3 * u
-
-
-@njit(cache=True, nogil=True)
-def _forward(top, bottom, fours, solved, four, rows_of_l, quads):
-    """Multiply by the inverse of L."""
-    starts, columns, values = rows_of_l
-    heads, quad_starts, quad_rows, quad_values, inner = quads
-    i, head = top, fours
-    while i < bottom:
-        size = 4 if head < len(heads) and heads[head] == i else 1
-        for k in range(i, i + size):
-            _eliminate(solved, k - top, solved, starts[k], starts[k + 1], columns, values)
-        if size == 4:
-            for k in range(4):
-                for m in range(k):
-                    v = inner[head, k, m]
-                    for j in range(TILE):
-                        solved[i - top + k, j] -= v * solved[i - top + m, j]
-                for j in range(TILE):
-                    four[k, j] = solved[i - top + k, j]
-            _scatter(
-                solved, four, quad_starts[head], quad_starts[head + 1], quad_rows, quad_values
-            )
-            head += 1
-        i += size
-    return head
-
-
-@njit(cache=True, nogil=True)
-def _backward(top, bottom, fours, solved, four, columns_of_l, quads, pivots):
-    """Multiply by the inverse of D, and by that of L'; ``fours`` is after the last group of four."""
-    starts, rows, values = columns_of_l
-    heads, quad_starts, quad_rows, quad_values, inner = quads
-    i, head = bottom, fours
-    while i > top:
-        if head > 0 and heads[head - 1] == i - 4:
-            head -= 1
-            i -= 4
-            for k in range(4):
-                for j in range(TILE):
-                    four[k, j] = solved[i - top + k, j] * pivots[i + k]
-            _gather(four, solved, quad_starts[head], quad_starts[head + 1], quad_rows, quad_values)
-            for m in range(3, -1, -1):
-                for k in range(m + 1, 4):
-                    v = inner[head, k, m]
-                    for j in range(TILE):
-                        four[m, j] -= v * four[k, j]
-                for j in range(TILE):
-                    solved[i - top + m, j] = four[m, j]
-        else:
-            i -= 1
+            four[0, j] = p_0 * solved[top, j]
+            four[1, j] = p_1 * solved[top + 1, j]
+            four[2, j] = p_2 * solved[top + 2, j]
+            four[3, j] = p_3 * solved[top + 3, j]
+        entry, last = starts[quad], starts[quad + 1]
+        if (last - entry) % 2 != 0:
+            k = rows[entry]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
             for j in range(TILE):
-                four[0, j] = solved[i - top, j] * pivots[i]
-            _eliminate(four, 0, solved, starts[i], starts[i + 1], rows, values)
+                s = solved[k, j]
+                four[0, j] -= a_0 * s
+                four[1, j] -= a_1 * s
+                four[2, j] -= a_2 * s
+                four[3, j] -= a_3 * s
+            entry += 1
+        while entry < last:
+            k, m = rows[entry], rows[entry + 1]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            entry += 1
+            b_0, b_1, b_2, b_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            entry += 1
             for j in range(TILE):
-                solved[i - top, j] = four[0, j]
+                s, u = solved[k, j], solved[m, j]
+                four[0, j] -= a_0 * s + b_0 * u
+                four[1, j] -= a_1 * s + b_1 * u
+                four[2, j] -= a_2 * s + b_2 * u
+                four[3, j] -= a_3 * s + b_3 * u
+        l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
+        l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
+        for j in range(TILE):
+            f_3 = four[3, j]
+            f_2 = four[2, j] - l_32 * f_3
+            f_1 = four[1, j] - l_31 * f_3 - l_21 * f_2
+            f_0 = four[0, j] - l_30 * f_3 - l_20 * f_2 - l_10 * f_1
+            solved[top, j], solved[top + 1, j] = f_0, f_1
+            solved[top + 2, j], solved[top + 3, j] = f_2, f_3
 
 
 @njit(cache=True, nogil=True)
-def _solve_panels(begin, end, ranges, lower, upper, quads, pivots, slots, first, second, r, out):
+def _solve_panels(
+    begin, end, ranges, quads, corners, starts, rows, values, pivots, slots, first, second, r, out
+):
     widest = 0
     for block in range(len(ranges)):
-        widest = max(widest, ranges[block, 1] - ranges[block, 0])
-    solved = np.empty((widest, TILE), first.dtype)
+        widest = max(widest, quads[block + 1] - quads[block])
+    solved = np.empty((4 * widest, TILE), first.dtype)
     four, turned = np.empty((4, TILE), first.dtype), np.empty((TILE, TILE), first.dtype)
-    heads = quads[0]
     for panel in range(begin, end):
         total = 0.0
-        head = 0
         for block in range(len(ranges)):
             top, bottom = ranges[block]
-            if not _load(panel, top, bottom, slots, first, second, solved, 0):
+            if not _load(panel, top, bottom, slots, first, second, solved):
                 continue
-            while head < len(heads) and heads[head] < top:
-                head += 1
-            head = _forward(top, bottom, head, solved, four, lower, quads)
-            _backward(top, bottom, head, solved, four, upper, quads, pivots)
-            for i in range(bottom - top):
-                share = 1 / r[top + i]
+            low, high = quads[block], quads[block + 1]
+            for i in range(bottom - top, 4 * (high - low)):
                 for j in range(TILE):
-                    solved[i, j] *= share
-            total += _settle(panel, top, bottom, slots, first, second, solved, 0, r, turned)
+                    solved[i, j] = 0
+            _forward(solved, four, low, high, corners, starts, rows, values)
+            _backward(solved, four, low, high, corners, starts, rows, values, pivots)
+            total += _settle(panel, top, bottom, slots, first, second, solved, r, turned)
         out[panel] = total
 
 
@@ -399,48 +348,11 @@ def _sweep(begin, end, corners, r, lam, A, pinned, C, D, X, W, Z, Q, Y, S, clipp
 # ---------------------------------------------------------------- both halves on ranges of rows
 
 
-def solve_factorised(
-    ranges: NDArray[np.int64],
-    lower: Triangle,
-    upper: Triangle,
-    quads: Quads,
-    pivots: Numbers,
-    slots: NDArray[np.int32],
-    first: Numbers,
-    second: Numbers,
-    r: Numbers,
-) -> float:
-    """Step 2 on ranges of positions, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
-
-    ``lower``, ``upper`` and ``quads`` as in :class:`Factorised`; ``pivots`` is one over D.
-    """
+def solve(factor: Factor, slots: NDArray[np.int32], first: Numbers, second: Numbers, r: Numbers) -> float:
+    """Step 2, overwriting X with C; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
     out = np.empty(len(slots))
-    over_rows(
-        _solve_panels, ranges, lower, upper, quads, pivots, slots, first, second, r, out,
-        height=TILE,
-    )  # fmt: skip
+    over_rows(_solve_panels, *factor, slots, first, second, r, out, height=TILE)
     return float(out.sum())
-
-
-def multiply(
-    rows: tuple[int, int],
-    inverse: Numbers,
-    slots: NDArray[np.int32],
-    first: Numbers,
-    second: Numbers,
-    r: Numbers,
-    most: int,
-) -> float:
-    """Step 2 on one range of positions by the inverse of K; ``most`` panels are solved together."""
-    total = 0.0
-    for group in range(0, len(slots), most):
-        out = np.empty(min(most, len(slots) - group))
-        panels = np.empty((rows[1] - rows[0], len(out) * TILE), first.dtype)
-        over_rows(_load_panels, group, rows, slots, first, second, panels, out, height=TILE)
-        panels = inverse @ panels
-        over_rows(_settle_panels, group, rows, slots, first, second, panels, r, out, height=TILE)
-        total += float(out.sum())
-    return total
 
 
 def sweep(

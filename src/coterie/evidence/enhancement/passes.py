@@ -274,6 +274,8 @@ def _symmetric_part(problem: Problem, first: Numbers, second: Numbers) -> FloatA
 
 def propagate(problem: Problem, state: State) -> float:
     """Step 2, which overwrites X with C; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
+    from coterie.evidence.enhancement.kernels import solve
+
     t, X, layout = problem.degrees, state.target, problem.layout
     r = problem.weights[layout.order]
     diagonal = layout.diagonal
@@ -282,9 +284,7 @@ def propagate(problem: Problem, state: State) -> float:
     X.first[diagonal] = raised = before + surplus / r
     # the positions that fill up the last tile count as samples with zeros
     padded = layout.by_position(problem.weights.astype(X.first.dtype), 0.0)
-    twice_smoothness = 0.0
-    for block in problem.blocks:
-        twice_smoothness += block.solve(X, padded)
+    twice_smoothness = solve(problem.factor, layout.slots, X.first, X.second, padded)
     solved_diagonal = X.first[diagonal]
     X.first[diagonal] = after = solved_diagonal - surplus / (r * t)
     own = after + surplus / t

@@ -18,11 +18,6 @@ from numpy.typing import NDArray
 
 # arrays in the precision of the evidence
 Numbers = NDArray[Any]
-# starts of the rows, columns, values
-Triangle = tuple[NDArray[np.int64], NDArray[np.uint32], Numbers]
-# first positions, starts of the lists, rows, values (n, 4), values among the four (n_quads, 4, 4)
-Quads = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32], Numbers, Numbers]
-
 # side of a tile; the ten arrays of a pair of tiles fit into cache together
 TILE = 64
 

@@ -1,0 +1,162 @@
+"""The factors of the systems (9), which no sum of the passes changes: blocks, order of elimination, L and D.
+
+A factor is stored in quads: four columns of L in a row, with one list of the rows below in which any of
+them has an entry. The entries of a list are used for four rows at once, which is worth the added zeros:
+on seven pools a quad of a sparse factor has two thirds more entries than its columns, and takes a third of
+the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
+
+from coterie.core.types import FloatArray
+from coterie.evidence.enhancement.tiles import Numbers
+
+# with a larger share of its entries, a block is factorised as a dense matrix
+SPARSE_SHARE = 0.1
+# blocks up to this size are solved together, in batches that fit into cache
+SMALL_BLOCK, BATCH_ROWS = 64, 1024
+
+
+class Factor(NamedTuple):
+    """L D L' = R K on ranges of positions, each a connected block or several small ones.
+
+    Attributes
+    ----------
+    ranges : ndarray, shape (n_ranges, 2)
+        First position, and the one after the last.
+    quads : ndarray, shape (n_ranges + 1,)
+        First quad of each range.
+    corners : ndarray, shape (n_quads, 4, 4)
+        L on the four positions of a quad; its diagonal is not used.
+    starts : ndarray, shape (n_quads + 1,)
+        Where the lists of the quads begin.
+    rows : ndarray
+        Rows below a quad, counted from the first position of the range.
+    values : ndarray, shape (len(rows), 4)
+        L in these rows.
+    inverse_pivots : ndarray, shape (n_quads, 4)
+        One over D.
+    """
+
+    ranges: NDArray[np.int64]
+    quads: NDArray[np.int64]
+    corners: Numbers
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    values: Numbers
+    inverse_pivots: Numbers
+
+
+def factorised(
+    confident: sparse.csr_array,
+    groups: NDArray[np.int32],
+    parts: NDArray[np.int32],
+    r: FloatArray,
+    degrees: FloatArray,
+    precision: np.dtype[Any],
+) -> tuple[NDArray[np.int64], Factor]:
+    """The order of the microclusters, and the factor of R K = diag(t / r) - 2 H in that order.
+
+    Groups of a part are next to each other, as are the microclusters of a group.
+    """
+    sizes = np.bincount(groups)
+    # the largest group of a part first
+    order = np.lexsort((groups, -sizes[groups], parts))
+    ranges = _ranges(sizes, groups[order])
+    pieces = []
+    for begin, end in ranges:
+        rows = order[begin:end]
+        system = sparse.csc_array(
+            sparse.diags_array(degrees[rows] / r[rows]) - 2.0 * confident[rows][:, rows]
+        )
+        lone = begin + sizes[groups[rows[0]]] == end
+        if lone and system.nnz > SPARSE_SHARE * len(rows) ** 2:
+            lower, pivots = _dense_factor(system.toarray())
+        else:
+            eliminated, lower, pivots = _sparse_factor(system, groups[rows])
+            order[begin:end] = rows[eliminated]
+        pieces.append(_in_quads(lower, pivots))
+    lengths, corners, rows_below, values, inverse_pivots = zip(*pieces, strict=True)
+    factor = Factor(
+        ranges=np.array(ranges),
+        quads=np.cumsum([0, *map(len, lengths)]),
+        corners=np.concatenate(corners).astype(precision),
+        starts=np.cumsum(np.concatenate([[0], *lengths])),
+        rows=np.concatenate(rows_below),
+        values=np.concatenate(values).astype(precision),
+        inverse_pivots=np.concatenate(inverse_pivots).astype(precision),
+    )
+    return order, factor
+
+
+def _ranges(sizes: NDArray[np.int64], groups: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """A range for each large group, and for as many small ones in a row as fit into a batch."""
+    ranges: list[tuple[int, int]] = []
+    begin, open_ended = 0, False
+    while begin < len(groups):
+        end = begin + int(sizes[groups[begin]])
+        small = end - begin <= SMALL_BLOCK
+        if small and open_ended and end - ranges[-1][0] <= BATCH_ROWS:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((begin, end))
+        begin, open_ended = end, small
+    return ranges
+
+
+def _sparse_factor(
+    system: sparse.csc_array, groups: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], sparse.csc_array, FloatArray]:
+    """An order of elimination that keeps groups together, L and D."""
+    # diagonally dominant after scaling its columns, so pivot on the diagonal only: then rows and columns
+    # keep the same order
+    factors = splu(
+        system,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    eliminated = np.argsort(factors.perm_c)
+    # groups have no entries in common, so only the order within a group matters
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    kept = np.argsort(first[group][eliminated], kind="stable")
+    lower = sparse.csc_array(factors.L)[:, kept][kept]
+    return eliminated[kept], lower, factors.U.diagonal()[kept]
+
+
+def _dense_factor(system: FloatArray) -> tuple[sparse.csc_array, FloatArray]:
+    lower = linalg.cholesky(system, lower=True, overwrite_a=True)
+    roots = np.diag(lower).copy()
+    lower /= roots
+    return sparse.csc_array(lower), roots**2
+
+
+def _in_quads(
+    lower: sparse.csc_array, pivots: FloatArray
+) -> tuple[
+    NDArray[np.int64], FloatArray, NDArray[np.uint32], FloatArray, FloatArray
+]:
+    """Lengths of the lists, corners, rows and values of a factor, and one over its pivots."""
+    size = len(pivots)
+    n_quads = -(-size // 4)
+    entries = lower.tocoo()
+    row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
+    quad = column // 4
+    inside = row // 4 == quad
+    corners = np.zeros((n_quads, 4, 4))
+    corners[quad[inside], row[inside] % 4, column[inside] % 4] = entries.data[inside]
+    row, column, quad, data = (part[~inside] for part in (row, column, quad, entries.data))
+    lists, position = np.unique(quad * size + row, return_inverse=True)
+    values = np.zeros((len(lists), 4))
+    values[position, column % 4] = data
+    inverse_pivots = np.ones((n_quads, 4))
+    inverse_pivots.ravel()[:size] = 1.0 / pivots
+    lengths = np.bincount(lists // size, minlength=n_quads)
+    return lengths, corners, (lists % size).astype(np.uint32), values, inverse_pivots
