@@ -1,4 +1,4 @@
-"""The factors of the systems (9), which no sum of the passes changes: blocks, order of elimination, L and D.
+"""The systems (9), which are the same in all passes: blocks, order of elimination, factors.
 
 A factor is stored in quads: four columns of L in a row, with one list of the rows below in which any of
 them has an entry. The entries of a list are used for four rows at once, which is worth the added zeros:
@@ -25,32 +25,31 @@ SMALL_BLOCK, BATCH_ROWS = 64, 1024
 
 
 class Factor(NamedTuple):
-    """L D L' = R K on ranges of positions, each a connected block or several small ones.
+    """K = L U on ranges of positions, each a connected block or several small ones.
 
     Attributes
     ----------
-    ranges : ndarray, shape (n_ranges, 2)
-        First position, and the one after the last.
     quads : ndarray, shape (n_ranges + 1,)
-        First quad of each range.
-    corners : ndarray, shape (n_quads, 4, 4)
-        L on the four positions of a quad; its diagonal is not used.
+        First quad of each range. Quad q takes the positions from 4 q on.
     starts : ndarray, shape (n_quads + 1,)
         Where the lists of the quads begin.
     rows : ndarray
-        Rows below a quad, counted from the first position of the range.
-    values : ndarray, shape (len(rows), 4)
-        L in these rows.
+        Positions below a quad.
+    lower, upper : ndarray, shape (len(rows), 4)
+        L in these rows, and the transpose of U, which has the ones on its diagonal.
+    lower_corners, upper_corners : ndarray, shape (n_quads, 4, 4)
+        The same on the four positions of a quad, below the diagonal.
     inverse_pivots : ndarray, shape (n_quads, 4)
-        One over D.
+        One over what multiplies between them.
     """
 
-    ranges: NDArray[np.int64]
     quads: NDArray[np.int64]
-    corners: Numbers
     starts: NDArray[np.int64]
     rows: NDArray[np.uint32]
-    values: Numbers
+    lower: Numbers
+    upper: Numbers
+    lower_corners: Numbers
+    upper_corners: Numbers
     inverse_pivots: Numbers
 
 
@@ -62,16 +61,16 @@ def factorised(
     degrees: FloatArray,
     precision: np.dtype[Any],
 ) -> tuple[NDArray[np.int64], Factor]:
-    """The order of the microclusters, and the factor of R K = diag(t / r) - 2 H in that order.
+    """The positions of the microclusters, and the factor of K = diag(t) - 2 H R in that order.
 
     Groups of a part are next to each other, as are the microclusters of a group.
     """
     sizes = np.bincount(groups)
     # the largest group of a part first
     order = np.lexsort((groups, -sizes[groups], parts))
-    ranges = _ranges(sizes, groups[order])
-    pieces = []
-    for begin, end in ranges:
+    positions = np.empty_like(order)
+    pieces, quads = [], [0]
+    for begin, end in _ranges(sizes, groups[order]):
         rows = order[begin:end]
         system = sparse.csc_array(
             sparse.diags_array(degrees[rows] / r[rows]) - 2.0 * confident[rows][:, rows]
@@ -81,19 +80,14 @@ def factorised(
             lower, pivots = _dense_factor(system.toarray())
         else:
             eliminated, lower, pivots = _sparse_factor(system, groups[rows])
-            order[begin:end] = rows[eliminated]
-        pieces.append(_in_quads(lower, pivots))
-    lengths, corners, rows_below, values, inverse_pivots = zip(*pieces, strict=True)
-    factor = Factor(
-        ranges=np.array(ranges),
-        quads=np.cumsum([0, *map(len, lengths)]),
-        corners=np.concatenate(corners).astype(precision),
-        starts=np.cumsum(np.concatenate([[0], *lengths])),
-        rows=np.concatenate(rows_below),
-        values=np.concatenate(values).astype(precision),
-        inverse_pivots=np.concatenate(inverse_pivots).astype(precision),
-    )
-    return order, factor
+            rows = rows[eliminated]
+        positions[rows] = 4 * quads[-1] + np.arange(len(rows))
+        pieces.append(_in_quads(lower, pivots, r[rows], quads[-1]))
+        quads.append(quads[-1] + len(pieces[-1][0]))
+    lengths, below, *values = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
+    starts = np.cumsum(np.concatenate([[0], lengths]))
+    numbers = [value.astype(precision) for value in values]
+    return positions, Factor(np.array(quads), starts, below, *numbers)
 
 
 def _ranges(sizes: NDArray[np.int64], groups: NDArray[np.int32]) -> list[tuple[int, int]]:
@@ -139,24 +133,27 @@ def _dense_factor(system: FloatArray) -> tuple[sparse.csc_array, FloatArray]:
 
 
 def _in_quads(
-    lower: sparse.csc_array, pivots: FloatArray
-) -> tuple[
-    NDArray[np.int64], FloatArray, NDArray[np.uint32], FloatArray, FloatArray
-]:
-    """Lengths of the lists, corners, rows and values of a factor, and one over its pivots."""
+    lower: sparse.csc_array, pivots: FloatArray, r: FloatArray, first: int
+) -> tuple[NDArray[Any], ...]:
+    """A factor L D L' of R K as lengths of the lists, rows, and the numbers of :class:`Factor`."""
     size = len(pivots)
     n_quads = -(-size // 4)
     entries = lower.tocoo()
     row, column = entries.row.astype(np.int64), entries.col.astype(np.int64)
+    # K C = X is R K (R C) / R = X: the last factor takes the scales, so that C comes out
+    values = np.stack([entries.data, entries.data * (r[row] / r[column])], axis=1)
     quad = column // 4
     inside = row // 4 == quad
-    corners = np.zeros((n_quads, 4, 4))
-    corners[quad[inside], row[inside] % 4, column[inside] % 4] = entries.data[inside]
-    row, column, quad, data = (part[~inside] for part in (row, column, quad, entries.data))
+    corners = np.zeros((n_quads, 4, 4, 2))
+    corners[quad[inside], row[inside] % 4, column[inside] % 4] = values[inside]
+    row, column, quad, values = (part[~inside] for part in (row, column, quad, values))
     lists, position = np.unique(quad * size + row, return_inverse=True)
-    values = np.zeros((len(lists), 4))
-    values[position, column % 4] = data
+    listed = np.zeros((len(lists), 4, 2))
+    listed[position, column % 4] = values
     inverse_pivots = np.ones((n_quads, 4))
-    inverse_pivots.ravel()[:size] = 1.0 / pivots
+    inverse_pivots.ravel()[:size] = 1.0 / (pivots * r)
     lengths = np.bincount(lists // size, minlength=n_quads)
-    return lengths, corners, (lists % size).astype(np.uint32), values, inverse_pivots
+    rows = (lists % size + 4 * first).astype(np.uint32)
+    return (
+        lengths, rows, listed[..., 0], listed[..., 1], corners[..., 0], corners[..., 1], inverse_pivots
+    )  # fmt: skip

@@ -16,82 +16,18 @@ from coterie.evidence.enhancement.factors import Factor
 from coterie.evidence.enhancement.tiles import TILE, Numbers
 from coterie.numerics.row_ranges import over_rows
 
-# five squared changes, then five squared norms
-N_SUMS = 10
-
-
-# ---------------------------------------------------------------- columns of a matrix, on some rows
-
-
-@njit(cache=True, nogil=True)
-def _load(panel, begin, end, slots, first, second, buffer):
-    """Copy rows ``begin`` to ``end`` of a tile's columns; return whether any pair of tiles is there."""
-    present = False
-    for stripe in range(begin // TILE, (end - 1) // TILE + 1):
-        top = stripe * TILE
-        low, high = max(begin, top) - top, min(end, top + TILE) - top
-        slot = slots[min(stripe, panel), max(stripe, panel)]
-        present |= slot >= 0
-        shift = top - begin
-        if slot < 0:
-            for i in range(low, high):
-                for j in range(TILE):
-                    buffer[shift + i, j] = 0
-        elif stripe <= panel:
-            for i in range(low, high):
-                for j in range(TILE):
-                    buffer[shift + i, j] = first[slot, i, j]
-        else:
-            for j in range(TILE):
-                for i in range(low, high):
-                    buffer[shift + i, j] = second[slot, j, i]
-    return present
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _settle(panel, begin, end, slots, first, second, buffer, r, turned):
-    """Overwrite X with C, which is ``buffer`` by r; return the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
-    zero, one = first.dtype.type(0.0), first.dtype.type(1.0)
-    total = 0.0
-    right = panel * TILE
-    for stripe in range(begin // TILE, (end - 1) // TILE + 1):
-        slot = slots[min(stripe, panel), max(stripe, panel)]
-        if slot < 0:
-            continue
-        top = stripe * TILE
-        low, high = max(begin, top) - top, min(end, top + TILE) - top
-        shift = top - begin
-        if stripe <= panel:
-            for i in range(low, high):
-                row_total, share = zero, one / r[top + i]
-                for j in range(TILE):
-                    c = share * buffer[shift + i, j]
-                    row_total += r[right + j] * c * (first[slot, i, j] - (c + c))
-                    first[slot, i, j] = c
-                total += r[top + i] * row_total
-        else:
-            for i in range(low, high):
-                share = one / r[top + i]
-                for j in range(TILE):
-                    turned[j, i] = share * buffer[shift + i, j]
-            for j in range(TILE):
-                row_total = zero
-                for i in range(low, high):
-                    c = turned[j, i]
-                    row_total += r[top + i] * c * (second[slot, j, i] - (c + c))
-                    second[slot, j, i] = c
-                total += r[right + j] * row_total
-    return total
+# five squared changes, five squared norms, 2 tr(C' Phi C)
+N_SUMS = 11
 
 
 # ---------------------------------------------------------------- (9) by factors
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _forward(solved, four, begin, end, corners, starts, rows, values):
+def _forward(solved, four, begin, end, starts, rows, values, corners):
     """Multiply by the inverse of L: each row of a quad, then subtract them from the rows below."""
     for quad in range(begin, end):
-        top = 4 * (quad - begin)
+        top = 4 * quad
         l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
         l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
         for j in range(TILE):
@@ -130,10 +66,10 @@ def _forward(solved, four, begin, end, corners, starts, rows, values):
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _backward(solved, four, begin, end, corners, starts, rows, values, pivots):
-    """Multiply by the inverse of D, and by that of L': subtract the rows below from those of a quad."""
+def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
+    """Multiply by the inverses of D and U: subtract the rows below from those of a quad."""
     for quad in range(end - 1, begin - 1, -1):
-        top = 4 * (quad - begin)
+        top = 4 * quad
         p_0, p_1, p_2, p_3 = pivots[quad, 0], pivots[quad, 1], pivots[quad, 2], pivots[quad, 3]
         for j in range(TILE):
             four[0, j] = p_0 * solved[top, j]
@@ -182,27 +118,19 @@ def _backward(solved, four, begin, end, corners, starts, rows, values, pivots):
 
 @njit(cache=True, nogil=True)
 def _solve_panels(
-    begin, end, ranges, quads, corners, starts, rows, values, pivots, slots, first, second, r, out
+    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, panels
 ):
-    widest = 0
-    for block in range(len(ranges)):
-        widest = max(widest, quads[block + 1] - quads[block])
-    solved = np.empty((4 * widest, TILE), first.dtype)
-    four, turned = np.empty((4, TILE), first.dtype), np.empty((TILE, TILE), first.dtype)
+    four = np.empty((4, TILE), panels.dtype)
     for panel in range(begin, end):
-        total = 0.0
-        for block in range(len(ranges)):
-            top, bottom = ranges[block]
-            if not _load(panel, top, bottom, slots, first, second, solved):
-                continue
+        for block in range(len(quads) - 1):
             low, high = quads[block], quads[block + 1]
-            for i in range(bottom - top, 4 * (high - low)):
-                for j in range(TILE):
-                    solved[i, j] = 0
-            _forward(solved, four, low, high, corners, starts, rows, values)
-            _backward(solved, four, low, high, corners, starts, rows, values, pivots)
-            total += _settle(panel, top, bottom, slots, first, second, solved, r, turned)
-        out[panel] = total
+            present = False
+            for stripe in range(4 * low // TILE, (4 * high - 1) // TILE + 1):
+                present |= slots[min(stripe, panel), max(stripe, panel)] >= 0
+            if present:
+                solved = panels[panel]
+                _forward(solved, four, low, high, starts, rows, lower, lower_corners)
+                _backward(solved, four, low, high, starts, rows, upper, upper_corners, pivots)
 
 
 # ---------------------------------------------------------------- (11), (13), (14) and the next X
@@ -226,7 +154,7 @@ def _inside(c_1, c_2):
 
 # the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
+def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
     """One pair of tiles; ``x_1`` and ``x_2`` hold the old C on the way in.
 
     ``s`` is None where no bound of F is active, neither now nor before.
@@ -234,7 +162,7 @@ def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
     zero, half, one = c_1.dtype.type(0.0), c_1.dtype.type(0.5), c_1.dtype.type(1.0)
     change_c, change_e, change_f, change_y, change_p = zero, zero, zero, zero, zero
     norm_c, norm_e, norm_f, norm_y, norm_p = zero, zero, zero, zero, zero
-    active = zero
+    twice_smoothness, active = zero, zero
     inverse = one / (one + lam)
     for k in range(len(weight)):
         w = weight[k]
@@ -243,17 +171,18 @@ def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
         if s is None:
             f_was = half * (c_was + d_was)
             f = half * (c + d)
-            excess = zero
+            excess_was, excess = zero, zero
         else:
             f_was = _unit(s[k], zero, one)
-            excess = s[k] - f_was
-            shifted = half * (c + d) + excess
-            active = max(active, abs(excess))
+            excess_was = s[k] - f_was
+            shifted = half * (c + d) + excess_was
+            active = max(active, abs(excess_was))
             f = _unit(shifted, zero, one)
             excess = shifted - f
             active = max(active, abs(excess))
             s[k] = shifted
-        turned = y[k] + half * (c - d)
+        turned_was = y[k]
+        turned = turned_was + half * (c - d)
         y[k] = turned
         held = pinned[k]
         rate = one if held else lam
@@ -263,11 +192,16 @@ def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
         z_now = gain * (a[k] - c + rate * z)
         q_now = gain * (a[k] - d + rate * q)
         z_1[k], z_2[k] = z_now, q_now
-        # Y1 - E
+        # in Y1 - E, where E is zero at first
         past = zero if held else one
         common = a[k] + f - excess
         x_1[k] = common + (rate - past) * z_now - turned
         x_2[k] = common + (rate - past) * q_now + turned
+        # C is the solution for this X
+        common_was = a[k] + f_was - excess_was
+        x_was = common_was + (rate - past * begun) * z - turned_was
+        y_was = common_was + (rate - past * begun) * q + turned_was
+        twice_smoothness += w * (c * (x_was - (c + c)) + d * (y_was - (d + d)))
         square_z = z_now * z_now + q_now * q_now
         square_dz = (z_now - z) * (z_now - z) + (q_now - q) * (q_now - q)
         change_c += w * ((c - c_was) * (c - c_was) + (d - d_was) * (d - d_was))
@@ -290,19 +224,20 @@ def _relax(weight, a, pinned, lam, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
     sums[7] = 2.0 * norm_f
     sums[8] = norm_y
     sums[9] = 2.0 * norm_p
+    sums[10] = twice_smoothness
     return active > zero
 
 
 @njit(cache=True, nogil=True)
-def _turn(tile, turned):
+def _turn(square, flat):
     for i in range(TILE):
         for j in range(TILE):
-            turned[j * TILE + i] = tile[i * TILE + j]
+            flat[j * TILE + i] = square[i, j]
 
 
 @njit(cache=True, nogil=True)
 def _weigh(stripe, panel, r, weight):
-    """Pairs of samples behind each entry; both entries of a diagonal tile's pairs are visited twice."""
+    """Pairs of samples behind each entry; on a diagonal tile every pair of entries is visited twice."""
     for i in range(TILE):
         for j in range(TILE):
             weight[i * TILE + j] = r[stripe * TILE + i] * r[panel * TILE + j]
@@ -315,61 +250,74 @@ def _weigh(stripe, panel, r, weight):
 
 
 @njit(cache=True, nogil=True)
-def _sweep(begin, end, corners, r, lam, A, pinned, C, D, X, W, Z, Q, Y, S, clipped, out):
-    dtype = A.dtype
-    weight = np.empty(TILE * TILE, dtype)
-    d_turned, w_turned, q_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
+def _sweep(
+    begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored_E, turned, shifted, clipped, out
+):
+    weight = np.empty(TILE * TILE, A.dtype)
+    c_2, x_2, z_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
     for slot in range(begin, end):
         stripe, panel = corners[slot]
+        top, left = stripe * TILE, panel * TILE
         _weigh(stripe, panel, r, weight)
-        d, w, q = D[slot], W[slot], Q[slot]
+        c_1 = C[panel, top : top + TILE].ravel()
+        x_1 = X[panel, top : top + TILE].ravel()
+        _turn(C[stripe, left : left + TILE], c_2)
+        _turn(X[stripe, left : left + TILE], x_2)
+        z_1, z_2 = E[slot], mirrored_E[slot]
         if stripe == panel:
-            d, w, q = d_turned, w_turned, q_turned
-            _turn(C[slot], d)
-            _turn(X[slot], w)
-            _turn(Z[slot], q)
+            z_2 = z_turned
+            _turn(z_1.reshape((TILE, TILE)), z_2)
         if not clipped[slot]:
-            clipped[slot] = not _inside(C[slot], d)
+            clipped[slot] = not _inside(c_1, c_2)
             if clipped[slot]:
                 for k in range(TILE * TILE):
-                    S[slot, k] = (X[slot, k] + w[k]) / 2
+                    shifted[slot, k] = (x_1[k] + x_2[k]) / 2
         if clipped[slot]:
             clipped[slot] = _relax(
-                weight, A[slot], pinned[slot], lam, C[slot], d, X[slot], w, Z[slot], q, Y[slot],
-                S[slot], out[slot],
+                weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2,
+                turned[slot], shifted[slot], out[slot],
             )  # fmt: skip
         else:
             _relax(
-                weight, A[slot], pinned[slot], lam, C[slot], d, X[slot], w, Z[slot], q, Y[slot],
-                None, out[slot],
+                weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2,
+                turned[slot], None, out[slot],
             )  # fmt: skip
+        if stripe < panel:
+            for i in range(TILE):
+                for j in range(TILE):
+                    X[stripe, left + j, i] = x_2[i * TILE + j]
 
 
 # ---------------------------------------------------------------- both halves on ranges of rows
 
 
-def solve(factor: Factor, slots: NDArray[np.int32], first: Numbers, second: Numbers, r: Numbers) -> float:
-    """Step 2, overwriting X with C; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij)."""
-    out = np.empty(len(slots))
-    over_rows(_solve_panels, *factor, slots, first, second, r, out, height=TILE)
-    return float(out.sum())
+def solve(factor: Factor, slots: NDArray[np.int32], X: Numbers) -> None:
+    """Step 2, which overwrites X with C."""
+    over_rows(_solve_panels, *factor, slots, X, height=TILE)
 
 
 def sweep(
     corners: NDArray[np.int32],
     r: Numbers,
     lam: float,
+    begun: float,
     A: Numbers,
     pinned: NDArray[np.bool_],
-    *halves: Numbers,
+    C: Numbers,
+    X: Numbers,
+    E: Numbers,
+    mirrored_E: Numbers,
+    turned: Numbers,
+    shifted: Numbers,
     clipped: NDArray[np.bool_],
 ) -> FloatArray:
-    """Step 3 over all pairs; returns the ten sums, which do not depend on the threads.
+    """Step 3 over all pairs; returns the sums, which do not depend on the threads.
 
-    ``halves`` are both halves of C, of the old C, which become those of X, and of Z, then the
-    antisymmetric part of Y2, and the symmetric part of P where it is clipped.
+    ``X`` is the old C on the way in, and ``begun`` 0 in the first pass, in which E is not yet in X.
     """
     out = np.empty((len(corners), N_SUMS))
-    flat = [array.reshape(len(corners), -1) for array in (A, pinned, *halves)]
-    over_rows(_sweep, corners, r, lam, *flat, clipped, out, height=TILE)
+    over_rows(
+        _sweep, corners, r, lam, begun, A, pinned, C, X, E, mirrored_E, turned, shifted, clipped, out,
+        height=TILE,
+    )  # fmt: skip
     return np.asarray(out.sum(axis=0))

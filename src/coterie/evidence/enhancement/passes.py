@@ -37,7 +37,7 @@ from coterie.evidence.enhancement.problem import (
     bytes_per_pair,
     confident_pairs,
 )
-from coterie.evidence.enhancement.tiles import Numbers, Tiles
+from coterie.evidence.enhancement.tiles import Numbers
 from coterie.evidence.given import checked_similarity
 from coterie.evidence.reliability import reliability_for
 
@@ -172,6 +172,22 @@ def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> Floa
 
 
 @dataclass
+class Matrix:
+    """An n x n matrix: values of pairs of different samples, and of samples with themselves.
+
+    Attributes
+    ----------
+    between : ndarray
+        Of two microclusters; on the diagonal, of two samples of the same one.
+    own : ndarray, shape (N,)
+        Of a sample with itself.
+    """
+
+    between: Numbers
+    own: Numbers
+
+
+@dataclass
 class State:
     """The variables of the iteration.
 
@@ -180,25 +196,28 @@ class State:
 
     Attributes
     ----------
-    learned, target : Tiles
-        C, and the X that it overwrites; the next X then overwrites the old C.
-    error : Tiles
-        E outside Omega, Y1 inside.
-    turned : ndarray, shape (S, TILE, TILE)
-        Antisymmetric part of Y2, for the first of the two halves.
-    shifted : ndarray, shape (S, TILE, TILE)
+    learned, target : Matrix
+        C, and the X that it overwrites; the next X then overwrites the old C. In panels.
+    error : Matrix
+        E outside Omega, Y1 inside, by pairs of tiles.
+    mirrored : ndarray, shape (S, TILE ** 2)
+        The same for the mirror image of each pair, transposed; not used on the diagonal.
+    turned : ndarray, shape (S, TILE ** 2)
+        Antisymmetric part of Y2.
+    shifted : ndarray, shape (S, TILE ** 2)
         Symmetric part of P, in the pairs of tiles in which something was clipped.
     clipped : ndarray of bool, shape (S,)
         Which pairs of tiles these are.
     own_shifted : ndarray, shape (N,)
-        P of a sample with itself, by position.
+        P of a sample with itself.
     norms : ndarray, shape (5,)
         Of C, E, F, Y1 and Y2.
     """
 
-    learned: Tiles
-    target: Tiles
-    error: Tiles
+    learned: Matrix
+    target: Matrix
+    error: Matrix
+    mirrored: Numbers
     turned: Numbers
     shifted: Numbers
     clipped: NDArray[np.bool_]
@@ -208,17 +227,18 @@ class State:
     @classmethod
     def at_start(cls, problem: Problem) -> Self:
         """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
-        A, layout = problem.evidence, problem.layout
-        # two of them are only written to where they are used, so they must not share memory
-        halves = [np.zeros_like(A) for _ in range(2)]
+        A, own, layout = problem.evidence, problem.own, problem.layout
+        twice = layout.panels_of_pairs(A)
+        twice *= 2.0
         return cls(
-            learned=Tiles.zeros(layout, A.dtype),
-            target=Tiles(layout, 2.0 * A, 2.0 * A, 2.0 * problem.own),
-            error=Tiles.zeros(layout, A.dtype),
-            turned=halves[0],
-            shifted=halves[1],
+            learned=Matrix(np.zeros_like(twice), np.zeros_like(own)),
+            target=Matrix(twice, 2.0 * own),
+            error=Matrix(np.zeros_like(A), np.zeros_like(own)),
+            mirrored=np.zeros_like(A),
+            turned=np.zeros_like(A),
+            shifted=np.zeros_like(A),
             clipped=np.zeros(len(A), dtype=np.bool_),
-            own_shifted=np.zeros_like(problem.own),
+            own_shifted=np.zeros_like(own),
             norms=np.array([0.0, 0.0, 0.0, problem.scale, 0.0]),
         )
 
@@ -239,108 +259,94 @@ def minimise(
     least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * problem.scale
     converged = settled = False
     while not converged and len(history) < max_iter:
-        first = not history
-        objective, changes = propagate(problem, state), np.zeros(5)  # 2
-        # in the first pass C = (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the
-        # optimum
-        settled = first and objective <= least**2
+        propagate(problem, state)  # 2
+        objective, changes = relax(problem, state, lam, least, first=not history)  # 3
+        # the first C is (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the optimum
+        settled = not history and objective - lam / 2.0 * state.norms[1] ** 2 <= least**2
         if settled:
-            objective = 0.0
-        else:
-            changes, error = relax(problem, state, lam, least, first)  # 3
-            objective += lam / 2.0 * error
+            objective, changes = 0.0, np.zeros(5)
         if not np.isfinite(objective + changes.sum()):
             raise FloatingPointError(f"EC-CMS: pass {len(history) + 1} gave non-finite numbers")
         history.append(_record(len(history) + 1, objective, changes))
         if callback is not None:
             callback(history[-1])
         converged = settled or bool(changes.max() < tol)  # 4
-    A = problem.evidence
-    halves = (A, A) if settled else (state.learned.first, state.learned.second)
-    # free all but C before the symmetric part is allocated
-    del state
-    return _symmetric_part(problem, *halves), tuple(history), converged
+    if settled:
+        del state
+        learned = problem.layout.panels_of_pairs(problem.evidence)
+    else:
+        learned = state.learned.between
+        # free all but C before the symmetric part is allocated
+        del state
+    return _symmetric_part(problem, learned), tuple(history), converged
 
 
-def _symmetric_part(problem: Problem, first: Numbers, second: Numbers) -> FloatArray:
-    learned = problem.layout.symmetric(first, second)
+def _symmetric_part(problem: Problem, panels: Numbers) -> FloatArray:
+    learned = problem.layout.symmetric_part(panels)
     np.clip(learned, 0.0, 1.0, out=learned)
     # no pair inside a microcluster of one sample: its diagonal is the sample with itself
-    order = problem.layout.order
-    lone = problem.weights[order] <= 1.0
-    learned[order[lone], order[lone]] = problem.own[lone]
+    lone = np.flatnonzero(problem.weights <= 1.0)
+    learned[lone, lone] = problem.own[lone]
     return learned
 
 
-def propagate(problem: Problem, state: State) -> float:
-    """Step 2, which overwrites X with C; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
+def propagate(problem: Problem, state: State) -> None:
+    """Step 2, which overwrites X with C."""
     from coterie.evidence.enhancement.kernels import solve
 
-    t, X, layout = problem.degrees, state.target, problem.layout
-    r = problem.weights[layout.order]
-    diagonal = layout.diagonal
-    before = X.first[diagonal]
-    surplus = X.own - before
-    X.first[diagonal] = raised = before + surplus / r
-    # the positions that fill up the last tile count as samples with zeros
-    padded = layout.by_position(problem.weights.astype(X.first.dtype), 0.0)
-    twice_smoothness = solve(problem.factor, layout.slots, X.first, X.second, padded)
-    solved_diagonal = X.first[diagonal]
-    X.first[diagonal] = after = solved_diagonal - surplus / (r * t)
-    own = after + surplus / t
-    # the blocks counted the raised diagonal r^2 times; there are r (r - 1) pairs and r samples
-    twice_smoothness += float(
-        np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
-        - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))
-    )
-    X.own = own.astype(X.own.dtype, copy=False)
+    r, t, X, diagonal = problem.weights, problem.degrees, state.target, problem.layout.diagonal
+    surplus = X.own - X.between[diagonal]
+    X.between[diagonal] += surplus / r
+    solve(problem.factor, problem.layout.slots, X.between)
+    X.between[diagonal] -= surplus / (r * t)
+    X.own = (X.between[diagonal] + surplus / t).astype(X.own.dtype)
     state.learned, state.target = X, state.learned
-    return max(twice_smoothness / 2.0, 0.0)
 
 
 def relax(
     problem: Problem, state: State, lam: float, least: float, first: bool
-) -> tuple[FloatArray, float]:
-    """Step 3; returns the five relative changes and |E|^2."""
+) -> tuple[float, FloatArray]:
+    """Step 3; returns the objective and the five relative changes."""
     from coterie.evidence.enhancement.kernels import sweep
 
-    A, C, X, Z, layout = (
-        problem.evidence, state.learned, state.target, state.error, problem.layout
-    )  # fmt: skip
+    A, Z, layout = problem.evidence, state.error, problem.layout
     precision = A.dtype
-    r, penalty = layout.by_position(problem.weights.astype(precision), 0.0), precision.type(lam)
+    penalty, begun = precision.type(lam), precision.type(not first)
     if first:
-        # Y1 = A, which is lambda times E outside of Omega
-        Z.first[:] = Z.second[:] = np.where(problem.pinned, A, A / penalty)
+        # Y1 = A, which is lambda E outside of Omega
+        np.divide(A, penalty, out=Z.between, where=~problem.pinned)
+        np.copyto(Z.between, A, where=problem.pinned)
+        np.copyto(state.mirrored, Z.between)
     sums = sweep(
-        layout.corners, r, penalty, A, problem.pinned, C.first, C.second, X.first, X.second,
-        Z.first, Z.second, state.turned, state.shifted, clipped=state.clipped,
+        layout.corners, layout.padded(problem.weights, precision), penalty, begun, A, problem.pinned,
+        state.learned.between, state.target.between, Z.between, state.mirrored, state.turned,
+        state.shifted, state.clipped,
     )  # fmt: skip
     sums += _relax_own(problem, state, lam, first)
     if first:
-        # but E was zero
+        # E was zero, whatever stands for Y1
         sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
-    state.norms = np.sqrt(sums[5:])
-    return changes, float(sums[6])
+    state.norms = np.sqrt(sums[5:10])
+    return max(float(sums[10]) / 2.0, 0.0) + lam / 2.0 * float(sums[6]), changes
 
 
 def _relax_own(problem: Problem, state: State, lam: float, first: bool) -> FloatArray:
     """Step 3 for the pairs of a sample with itself, which are never in Omega."""
     a, c, c_was = problem.own, state.learned.own, state.target.own
     p, e_was = state.own_shifted, state.error.own
+    y_was = a if first else lam * e_was
     f_was = np.clip(p, 0.0, 1.0)
     shifted = c + p - f_was
     f = np.clip(shifted, 0.0, 1.0)
-    y_was = a if first else lam * e_was
     e = (a - c + y_was) / (1.0 + lam)
     y = lam * e
+    x_was = a - e_was + y_was + 2.0 * f_was - p
     state.target.own = (a - e + y + 2.0 * f - shifted).astype(a.dtype)
     state.error.own, state.own_shifted = e.astype(a.dtype), shifted.astype(a.dtype)
-    squares = np.array(
-        [c - c_was, e - e_was, f - f_was, y - y_was, c - f, c, e, f, y, shifted - f]
-    )
-    return squares**2 @ problem.weights[problem.layout.order]
+    changes = [c - c_was, e - e_was, f - f_was, y - y_was, c - f]
+    squares = np.array([*changes, c, e, f, y, shifted - f], dtype=np.float64) ** 2
+    return np.vstack([squares, c * (x_was - 2.0 * c)]) @ problem.weights
 
 
 def _record(number: int, objective: float, changes: FloatArray) -> Pass:

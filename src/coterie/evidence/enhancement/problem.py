@@ -61,12 +61,12 @@ class Problem:
 
     Attributes
     ----------
-    evidence : ndarray, shape (S, TILE, TILE)
-        A, of which only one half is stored.
+    evidence : ndarray, shape (S, TILE ** 2)
+        A by pairs of tiles.
     own : ndarray, shape (N,)
-        A of a sample with itself, by position.
-    pinned : ndarray of bool, shape (S, TILE, TILE)
-        Omega; a sample with itself is never in it.
+        A of a sample with itself.
+    pinned : ndarray of bool, shape (S, TILE ** 2)
+        Omega by pairs of tiles; a sample with itself is never in it.
     scale : float
         Norm of A.
     weights : ndarray, shape (N,)
@@ -75,7 +75,7 @@ class Problem:
         Connected block of each microcluster in H.
     layout : Layout
     degrees : ndarray, shape (N,)
-        t = 2 H r + 2, by position.
+        t = 2 H r + 2.
     factor : Factor
     """
 
@@ -140,20 +140,20 @@ class Problem:
             joined, joins = sparse.csr_array(confident.shape), np.arange(len(weights))
         degrees = 2.0 * (joined @ weights) + 2.0
         parts, linked = _parts(evidence.between, joins)
-        order, factor = factorised(joined, joins, parts, weights, degrees, dtype)
-        layout = Layout.of(order, linked)
+        positions, factor = factorised(joined, joins, parts, weights, degrees, dtype)
+        layout = Layout.of(positions, linked)
         pinned = np.zeros(confident.shape, dtype=np.bool_)
         if keep_confident:
             pinned[confident.nonzero()] = True
         return cls(
-            evidence=layout.packed(evidence.between, dtype),
-            own=evidence.own[order].astype(dtype),
-            pinned=layout.packed(pinned, pinned.dtype),
+            evidence=layout.paired(evidence.between, dtype),
+            own=evidence.own.astype(dtype),
+            pinned=layout.paired(pinned, pinned.dtype),
             scale=evidence.norm(weights),
             weights=weights,
             groups=groups,
             layout=layout,
-            degrees=degrees[order],
+            degrees=degrees,
             factor=factor,
         )
 

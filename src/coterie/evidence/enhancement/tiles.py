@@ -1,11 +1,12 @@
-"""How EC-CMS stores its matrices: pairs of square tiles, in an order that keeps blocks together.
+"""How EC-CMS stores its matrices: tiles, in an order that keeps connected blocks together.
 
-C, E, F and the multipliers need an entry and its mirror image together. So both are stored at the same
-place of two arrays: entry (i, j) with i in an earlier tile than j in the first, and entry (j, i) in the
-second. A symmetric matrix needs only the first. On a diagonal tile the first array is complete.
+Systems are solved for all rows and some columns at a time, so C and X are stored as panels of TILE columns.
+F needs an entry and its mirror image together, so all else is updated in pairs of tiles that mirror each
+other. What only these updates need is stored by pair: A, Omega and the symmetric and antisymmetric part of
+Y2 need one array, and E needs two, the second of them transposed.
 
 Two connected blocks of certain pairs without any evidence between them stay at zero in all passes.
-Pairs of tiles that only such blocks meet in are not stored.
+Pairs of tiles in which only such blocks meet are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 # arrays in the precision of the evidence
 Numbers = NDArray[Any]
-# side of a tile; the ten arrays of a pair of tiles fit into cache together
+
+# side of a tile; what is updated for a pair of tiles fits into cache
 TILE = 64
 
 
@@ -28,101 +30,93 @@ class Layout:
 
     Attributes
     ----------
-    order : ndarray, shape (N,)
-        Microcluster at each position; those of a connected block are next to each other.
+    positions : ndarray, shape (N,)
+        Position of each microcluster; those of a connected block are next to each other. Positions
+        without a microcluster fill up tiles and blocks.
     slots : ndarray, shape (T, T)
-        Where the pair of tiles is stored, for T tiles per row; -1 below the diagonal, and if there is
-        nothing to store.
+        Where the pair of tiles is stored, for T tiles per row; -1 below the diagonal, and for pairs that
+        are left out.
     corners : ndarray, shape (S, 2)
         Row and column of the pair of tiles in each slot.
     """
 
-    order: NDArray[np.int64]
+    positions: NDArray[np.int64]
     slots: NDArray[np.int32]
     corners: NDArray[np.int32]
 
     @classmethod
-    def of(cls, order: NDArray[np.int64], linked: NDArray[np.bool_]) -> Self:
+    def of(cls, positions: NDArray[np.int64], linked: NDArray[np.bool_]) -> Self:
         """``linked`` says which pairs of microclusters may be other than zero."""
-        tops = np.arange(0, len(order), TILE)
-        by_tile = np.logical_or.reduceat(linked[order], tops, axis=0)
-        by_tile = np.logical_or.reduceat(by_tile[:, order], tops, axis=1)
-        corners = np.argwhere(np.triu(by_tile)).astype(np.int32)
-        slots = np.full(by_tile.shape, -1, dtype=np.int32)
+        n_tiles = int(positions.max()) // TILE + 1
+        tiles = positions // TILE
+        by_tile = np.zeros((n_tiles, len(tiles)), dtype=np.bool_)
+        np.logical_or.at(by_tile, tiles, linked)
+        slots = np.full((n_tiles, n_tiles), -1, dtype=np.int32)
+        rows, microclusters = np.nonzero(by_tile)
+        slots[rows, tiles[microclusters]] = 0
+        corners = np.argwhere(np.triu(slots == 0)).astype(np.int32)
+        slots[:] = -1
         slots[tuple(corners.T)] = np.arange(len(corners))
-        return cls(order, slots, corners)
+        return cls(positions, slots, corners)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Of an array that stores half of a matrix."""
-        return len(self.corners), TILE, TILE
+    def by_pair(self) -> tuple[int, int]:
+        """Shape of an array with a row for each pair of tiles."""
+        return len(self.corners), TILE * TILE
+
+    @property
+    def by_panel(self) -> tuple[int, int, int]:
+        """Shape of an array with a panel for each tile's columns."""
+        return len(self.slots), len(self.slots) * TILE, TILE
 
     @property
     def diagonal(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Indices of the diagonal of a matrix."""
-        tile, within = np.divmod(np.arange(len(self.order)), TILE)
-        return self.slots[tile, tile], within, within
+        """Indices of the diagonal of a matrix in panels."""
+        panel, column = np.divmod(self.positions, TILE)
+        return panel, self.positions, column
 
-    def by_position(self, values: Numbers, fill: float) -> Numbers:
-        """Numbers of the microclusters at their positions, padded to whole tiles."""
-        padded = np.full(len(self.slots) * TILE, fill, dtype=values.dtype)
-        padded[: len(values)] = values[self.order]
-        return padded
+    def padded(self, values: Numbers, precision: np.dtype[Any]) -> Numbers:
+        """Numbers of the microclusters at their positions, and zeros at the other positions."""
+        out = np.zeros(len(self.slots) * TILE, dtype=precision)
+        out[self.positions] = values
+        return out
 
-    def packed(self, matrix: NDArray[Any], precision: np.dtype[Any]) -> NDArray[Any]:
-        """Half of a symmetric N x N matrix."""
-        out = np.zeros(self.shape, dtype=precision)
-        size, n_tiles = len(self.order), len(self.slots)
-        for stripe in range(n_tiles):
-            rows = self.order[stripe * TILE : (stripe + 1) * TILE]
-            padded = np.zeros((TILE, n_tiles * TILE), dtype=matrix.dtype)
-            padded[: len(rows), :size] = matrix[rows][:, self.order]
-            tiles = padded.reshape(TILE, n_tiles, TILE).swapaxes(0, 1)
+    def paired(self, matrix: NDArray[Any], precision: np.dtype[Any]) -> NDArray[Any]:
+        """A symmetric N x N matrix, by pairs of tiles."""
+        out = np.zeros(self.by_pair, dtype=precision)
+        for stripe, rows in enumerate(self._microclusters):
+            tiles = np.zeros((TILE, len(self.slots) * TILE), dtype=precision)
+            at = self.positions[rows] - stripe * TILE
+            tiles[at[:, None], self.positions] = matrix[rows]
             kept = np.flatnonzero(self.slots[stripe] >= 0)
-            out[self.slots[stripe, kept]] = tiles[kept]
+            by_tile = tiles.reshape(TILE, -1, TILE).swapaxes(0, 1)[kept]
+            out[self.slots[stripe, kept]] = by_tile.reshape(len(kept), -1)
         return out
 
-    def symmetric(self, first: Numbers, second: Numbers) -> NDArray[np.float64]:
-        """The symmetric part of a matrix, N x N."""
-        size, n_tiles = len(self.order), len(self.slots)
+    def panels_of_pairs(self, pairs: Numbers) -> Numbers:
+        """A symmetric matrix in panels, from pairs of tiles."""
+        out = np.zeros(self.by_panel, dtype=pairs.dtype)
+        for (stripe, panel), tile in zip(self.corners.tolist(), pairs, strict=True):
+            square = tile.reshape(TILE, TILE)
+            out[panel, stripe * TILE : (stripe + 1) * TILE] = square
+            out[stripe, panel * TILE : (panel + 1) * TILE] = square.T
+        return out
+
+    def symmetric_part(self, panels: Numbers) -> NDArray[np.float64]:
+        """The symmetric part of a matrix in panels, N x N."""
+        size = len(self.positions)
         out = np.empty((size, size))
-        by_position = np.zeros((TILE, n_tiles, TILE))
-        for stripe in range(n_tiles):
-            rows = self.order[stripe * TILE : (stripe + 1) * TILE]
-            by_position[:] = 0.0
-            for panel in range(stripe, n_tiles):
-                slot = self.slots[stripe, panel]
-                if slot >= 0:
-                    mirror = first[slot].T if panel == stripe else second[slot]
-                    np.add(first[slot], mirror, out=by_position[:, panel], dtype=np.float64)
-            by_position /= 2.0
-            others = self.order[stripe * TILE :]
-            part = by_position[:, stripe:].reshape(TILE, -1)[: len(rows), : len(others)]
-            out[rows[:, None], others] = part
-            out[others[:, None], rows] = part.T
+        for stripe, rows in enumerate(self._microclusters):
+            at = self.positions[rows]
+            # the rows of a tile, and the columns of the same tile
+            out[rows] = panels[:, at].swapaxes(0, 1).reshape(len(rows), -1)[:, self.positions]
+            out[rows] += panels[stripe][self.positions][:, at - stripe * TILE].T
+        out /= 2.0
         return out
 
-
-@dataclass
-class Tiles:
-    """An n x n matrix: values of pairs of different samples, and of samples with themselves.
-
-    Attributes
-    ----------
-    layout : Layout
-    first, second : ndarray, shape (S, TILE, TILE)
-        Of two microclusters, in two halves; on the diagonal, of two samples of the same one.
-    own : ndarray, shape (N,)
-        Of a sample with itself, by position.
-    """
-
-    layout: Layout
-    first: Numbers
-    second: Numbers
-    own: Numbers
-
-    @classmethod
-    def zeros(cls, layout: Layout, precision: np.dtype[Any]) -> Self:
-        """All zero."""
-        own = np.zeros(len(layout.order), precision)
-        return cls(layout, np.zeros(layout.shape, precision), np.zeros(layout.shape, precision), own)
+    @property
+    def _microclusters(self) -> list[NDArray[np.int64]]:
+        """The microclusters of each tile, in the order of their positions."""
+        order = np.argsort(self.positions)
+        tiles = self.positions[order] // TILE
+        return np.split(order, np.searchsorted(tiles, np.arange(1, len(self.slots))))
