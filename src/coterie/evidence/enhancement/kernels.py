@@ -117,8 +117,18 @@ def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
 
 
 @njit(cache=True, nogil=True)
+def _fetch(solved, begin, end):
+    """Read rows once in order, which is faster than having them fetched in the order of elimination."""
+    total = 0.0
+    for i in range(begin, end):
+        for j in range(0, TILE, 8):
+            total += solved[i, j]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _solve_panels(
-    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, panels
+    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, panels, out
 ):
     four = np.empty((4, TILE), panels.dtype)
     for panel in range(begin, end):
@@ -129,6 +139,8 @@ def _solve_panels(
                 present |= slots[min(stripe, panel), max(stripe, panel)] >= 0
             if present:
                 solved = panels[panel]
+                # stored, because a compiler leaves out what is not used
+                out[panel] = _fetch(solved, 4 * low, 4 * high)
                 _forward(solved, four, low, high, starts, rows, lower, lower_corners)
                 _backward(solved, four, low, high, starts, rows, upper, upper_corners, pivots)
 
@@ -141,79 +153,60 @@ def _unit(value, zero, one):
     return min(max(value, zero), one)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _inside(c_1, c_2):
-    """Whether the symmetric part of C is in [0, 1] all over a pair of tiles."""
-    least, most = c_1[0] + c_2[0], c_1[0] + c_2[0]
-    for k in range(len(c_1)):
-        twice = c_1[k] + c_2[k]
-        least = min(least, twice)
-        most = max(most, twice)
-    return least >= 0 and most <= 2
-
-
 # the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, y, s, sums):
-    """One pair of tiles; ``x_1`` and ``x_2`` hold the old C on the way in.
-
-    ``s`` is None where no bound of F is active, neither now nor before.
-    """
+def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, shifted, sums):
+    """One pair of tiles; ``x_1`` holds the old C on the way in."""
     zero, half, one = c_1.dtype.type(0.0), c_1.dtype.type(0.5), c_1.dtype.type(1.0)
     change_c, change_e, change_f, change_y, change_p = zero, zero, zero, zero, zero
     norm_c, norm_e, norm_f, norm_y, norm_p = zero, zero, zero, zero, zero
-    twice_smoothness, active = zero, zero
+    twice_smoothness = zero
     inverse = one / (one + lam)
     for k in range(len(weight)):
         w = weight[k]
         c, d = c_1[k], c_2[k]
-        c_was, d_was = x_1[k], x_2[k]
-        if s is None:
-            f_was = half * (c_was + d_was)
-            f = half * (c + d)
-            excess_was, excess = zero, zero
-        else:
-            f_was = _unit(s[k], zero, one)
-            excess_was = s[k] - f_was
-            shifted = half * (c + d) + excess_was
-            active = max(active, abs(excess_was))
-            f = _unit(shifted, zero, one)
-            excess = shifted - f
-            active = max(active, abs(excess))
-            s[k] = shifted
-        turned_was = y[k]
-        turned = turned_was + half * (c - d)
-        y[k] = turned
+        f_was = _unit(shifted[k], zero, one)
+        # what the bounds cut off, which is the symmetric part of Y2
+        cut_was = shifted[k] - f_was
+        now = half * (c + d) + cut_was
+        f = _unit(now, zero, one)
+        cut = now - f
+        shifted[k] = now
+        y_was = turned[k]
+        y = y_was + half * (c - d)
+        turned[k] = y
         held = pinned[k]
+        # Y1 is E by lambda outside of Omega
         rate = one if held else lam
         gain = one if held else inverse
         free = zero if held else w
-        z, q = z_1[k], z_2[k]
-        z_now = gain * (a[k] - c + rate * z)
+        p, q = z_1[k], z_2[k]
+        p_now = gain * (a[k] - c + rate * p)
         q_now = gain * (a[k] - d + rate * q)
-        z_1[k], z_2[k] = z_now, q_now
-        # in Y1 - E, where E is zero at first
-        past = zero if held else one
-        common = a[k] + f - excess
-        x_1[k] = common + (rate - past) * z_now - turned
-        x_2[k] = common + (rate - past) * q_now + turned
-        # C is the solution for this X
-        common_was = a[k] + f_was - excess_was
-        x_was = common_was + (rate - past * begun) * z - turned_was
-        y_was = common_was + (rate - past * begun) * q + turned_was
-        twice_smoothness += w * (c * (x_was - (c + c)) + d * (y_was - (d + d)))
-        square_z = z_now * z_now + q_now * q_now
-        square_dz = (z_now - z) * (z_now - z) + (q_now - q) * (q_now - q)
-        change_c += w * ((c - c_was) * (c - c_was) + (d - d_was) * (d - d_was))
-        change_e += free * square_dz
+        z_1[k], z_2[k] = p_now, q_now
+        # Y1 - E is this by E, but E is zero in the first X
+        step = rate - (zero if held else one)
+        step_was = rate - (zero if held else begun)
+        change_c += w * ((c - x_1[k]) * (c - x_1[k]))
+        both = a[k] + f - cut
+        x_1[k] = both + step * p_now - y
+        x_2[k] = both + step * q_now + y
+        # the X that C solves
+        both_was = a[k] + f_was - cut_was
+        x_was = both_was + step_was * p - y_was
+        x_was_mirrored = both_was + step_was * q + y_was
+        twice_smoothness += w * (c * (x_was - (c + c)) + d * (x_was_mirrored - (d + d)))
+        square = p_now * p_now + q_now * q_now
+        square_of_change = (p_now - p) * (p_now - p) + (q_now - q) * (q_now - q)
+        change_e += free * square_of_change
         change_f += w * ((f - f_was) * (f - f_was))
-        change_y += w * (rate * rate) * square_dz
+        change_y += w * (rate * rate) * square_of_change
         change_p += w * ((c - f) * (c - f) + (d - f) * (d - f))
         norm_c += w * (c * c + d * d)
-        norm_e += free * square_z
+        norm_e += free * square
         norm_f += w * (f * f)
-        norm_y += w * (rate * rate) * square_z
-        norm_p += w * (turned * turned + excess * excess)
+        norm_y += w * (rate * rate) * square
+        norm_p += w * (y * y + cut * cut)
     sums[0] = change_c
     sums[1] = change_e
     sums[2] = 2.0 * change_f
@@ -225,7 +218,6 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, y, s, su
     sums[8] = norm_y
     sums[9] = 2.0 * norm_p
     sums[10] = twice_smoothness
-    return active > zero
 
 
 @njit(cache=True, nogil=True)
@@ -235,57 +227,62 @@ def _turn(square, flat):
             flat[j * TILE + i] = square[i, j]
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _change(square, was, r_rows, r_columns):
+    """Weighted squares of the change of a tile."""
+    total = 0.0
+    for i in range(TILE):
+        of_row = square.dtype.type(0.0)
+        for j in range(TILE):
+            change = square[i, j] - was[i, j]
+            of_row += r_columns[j] * (change * change)
+        total += r_rows[i] * of_row
+    return total
+
+
 @njit(cache=True, nogil=True)
-def _weigh(stripe, panel, r, weight):
-    """Pairs of samples behind each entry; on a diagonal tile every pair of entries is visited twice."""
+def _weigh(r_rows, r_columns, weight):
     for i in range(TILE):
         for j in range(TILE):
-            weight[i * TILE + j] = r[stripe * TILE + i] * r[panel * TILE + j]
-    if stripe == panel:
-        for i in range(TILE):
-            many = r[stripe * TILE + i]
-            weight[i * TILE + i] = many * max(many - 1, 0)
-        for k in range(TILE * TILE):
-            weight[k] /= 2
+            weight[i * TILE + j] = r_rows[i] * r_columns[j]
 
 
 @njit(cache=True, nogil=True)
-def _sweep(
-    begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored_E, turned, shifted, clipped, out
-):
+def _sweep(begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored, turned, shifted, out):
     weight = np.empty(TILE * TILE, A.dtype)
     c_2, x_2, z_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
     for slot in range(begin, end):
         stripe, panel = corners[slot]
         top, left = stripe * TILE, panel * TILE
-        _weigh(stripe, panel, r, weight)
-        c_1 = C[panel, top : top + TILE].ravel()
-        x_1 = X[panel, top : top + TILE].ravel()
-        _turn(C[stripe, left : left + TILE], c_2)
-        _turn(X[stripe, left : left + TILE], x_2)
-        z_1, z_2 = E[slot], mirrored_E[slot]
-        if stripe == panel:
+        r_1, r_2 = r[top : top + TILE], r[left : left + TILE]
+        _weigh(r_1, r_2, weight)
+        c_1, x_1 = C[panel, top : top + TILE].ravel(), X[panel, top : top + TILE].ravel()
+        mirror, mirror_was = C[stripe, left : left + TILE], X[stripe, left : left + TILE]
+        _turn(mirror, c_2)
+        z_1, z_2 = E[slot], mirrored[slot]
+        change = 0.0
+        if stripe < panel:
+            change = _change(mirror, mirror_was, r_2, r_1)
+        else:
             z_2 = z_turned
             _turn(z_1.reshape((TILE, TILE)), z_2)
-        if not clipped[slot]:
-            clipped[slot] = not _inside(c_1, c_2)
-            if clipped[slot]:
-                for k in range(TILE * TILE):
-                    shifted[slot, k] = (x_1[k] + x_2[k]) / 2
-        if clipped[slot]:
-            clipped[slot] = _relax(
-                weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2,
-                turned[slot], shifted[slot], out[slot],
-            )  # fmt: skip
-        else:
-            _relax(
-                weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2,
-                turned[slot], None, out[slot],
-            )  # fmt: skip
+            for i in range(TILE):
+                # two samples of a microcluster are r (r - 1) pairs
+                weight[i * TILE + i] = r_1[i] * max(r_1[i] - 1, 0)
+        _relax(
+            weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned[slot],
+            shifted[slot], out[slot],
+        )  # fmt: skip
         if stripe < panel:
+            out[slot, 0] += change
             for i in range(TILE):
                 for j in range(TILE):
-                    X[stripe, left + j, i] = x_2[i * TILE + j]
+                    mirror_was[j, i] = x_2[i * TILE + j]
+        else:
+            # an entry and its mirror image are both in the tile, and both were counted twice, but for
+            # the change of C
+            for k in range(1, N_SUMS):
+                out[slot, k] /= 2
 
 
 # ---------------------------------------------------------------- both halves on ranges of rows
@@ -293,7 +290,7 @@ def _sweep(
 
 def solve(factor: Factor, slots: NDArray[np.int32], X: Numbers) -> None:
     """Step 2, which overwrites X with C."""
-    over_rows(_solve_panels, *factor, slots, X, height=TILE)
+    over_rows(_solve_panels, *factor, slots, X, np.empty(len(X)), height=TILE)
 
 
 def sweep(
@@ -306,10 +303,9 @@ def sweep(
     C: Numbers,
     X: Numbers,
     E: Numbers,
-    mirrored_E: Numbers,
+    mirrored: Numbers,
     turned: Numbers,
     shifted: Numbers,
-    clipped: NDArray[np.bool_],
 ) -> FloatArray:
     """Step 3 over all pairs; returns the sums, which do not depend on the threads.
 
@@ -317,7 +313,7 @@ def sweep(
     """
     out = np.empty((len(corners), N_SUMS))
     over_rows(
-        _sweep, corners, r, lam, begun, A, pinned, C, X, E, mirrored_E, turned, shifted, clipped, out,
+        _sweep, corners, r, lam, begun, A, pinned, C, X, E, mirrored, turned, shifted, out,
         height=TILE,
     )  # fmt: skip
     return np.asarray(out.sum(axis=0))

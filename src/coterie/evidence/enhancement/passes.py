@@ -191,8 +191,8 @@ class Matrix:
 class State:
     """The variables of the iteration.
 
-    F is the symmetric part of P = C + Y2, clipped, and Y2 = P - F. So Y2 has the antisymmetric part of
-    P, and the symmetric part of P is that of C unless it was clipped, which is rare.
+    F is the symmetric part of P = C + Y2, clipped, and Y2 = P - F. So P and Y2 have the same antisymmetric
+    part, and one of each kind of part is enough for all three.
 
     Attributes
     ----------
@@ -205,9 +205,7 @@ class State:
     turned : ndarray, shape (S, TILE ** 2)
         Antisymmetric part of Y2.
     shifted : ndarray, shape (S, TILE ** 2)
-        Symmetric part of P, in the pairs of tiles in which something was clipped.
-    clipped : ndarray of bool, shape (S,)
-        Which pairs of tiles these are.
+        Symmetric part of P.
     own_shifted : ndarray, shape (N,)
         P of a sample with itself.
     norms : ndarray, shape (5,)
@@ -220,7 +218,6 @@ class State:
     mirrored: Numbers
     turned: Numbers
     shifted: Numbers
-    clipped: NDArray[np.bool_]
     own_shifted: Numbers
     norms: FloatArray
 
@@ -237,7 +234,6 @@ class State:
             mirrored=np.zeros_like(A),
             turned=np.zeros_like(A),
             shifted=np.zeros_like(A),
-            clipped=np.zeros(len(A), dtype=np.bool_),
             own_shifted=np.zeros_like(own),
             norms=np.array([0.0, 0.0, 0.0, problem.scale, 0.0]),
         )
@@ -320,7 +316,7 @@ def relax(
     sums = sweep(
         layout.corners, layout.padded(problem.weights, precision), penalty, begun, A, problem.pinned,
         state.learned.between, state.target.between, Z.between, state.mirrored, state.turned,
-        state.shifted, state.clipped,
+        state.shifted,
     )  # fmt: skip
     sums += _relax_own(problem, state, lam, first)
     if first:
