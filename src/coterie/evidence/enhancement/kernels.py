@@ -38,31 +38,40 @@ def _forward(solved, four, begin, end, starts, rows, values, corners):
             four[0, j], four[1, j], four[2, j], four[3, j] = f_0, f_1, f_2, f_3
             solved[top + 1, j], solved[top + 2, j], solved[top + 3, j] = f_1, f_2, f_3
         entry, last = starts[quad], starts[quad + 1]
-        if (last - entry) % 2 != 0:
+        while (last - entry) % 4 != 0:
             k = rows[entry]
             a_0, a_1, a_2, a_3 = (
                 values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
             )  # fmt: skip
             for j in range(TILE):
-                solved[k, j] -= (
-                    a_0 * four[0, j] + a_1 * four[1, j] + a_2 * four[2, j] + a_3 * four[3, j]
-                )
+                solved[k, j] = (
+                    solved[k, j]
+                    - a_0 * four[0, j] - a_1 * four[1, j] - a_2 * four[2, j] - a_3 * four[3, j]
+                )  # fmt: skip
             entry += 1
-        # two at a time, because the loop is bound by loads and stores
+        # four at a time, because starting a loop takes as long as ten of its steps
         while entry < last:
-            k, m = rows[entry], rows[entry + 1]
+            k, m, n, o = rows[entry], rows[entry + 1], rows[entry + 2], rows[entry + 3]
             a_0, a_1, a_2, a_3 = (
                 values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
             )  # fmt: skip
-            entry += 1
             b_0, b_1, b_2, b_3 = (
-                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+                values[entry + 1, 0], values[entry + 1, 1], values[entry + 1, 2], values[entry + 1, 3]
             )  # fmt: skip
-            entry += 1
+            c_0, c_1, c_2, c_3 = (
+                values[entry + 2, 0], values[entry + 2, 1], values[entry + 2, 2], values[entry + 2, 3]
+            )  # fmt: skip
+            d_0, d_1, d_2, d_3 = (
+                values[entry + 3, 0], values[entry + 3, 1], values[entry + 3, 2], values[entry + 3, 3]
+            )  # fmt: skip
+            entry += 4
             for j in range(TILE):
                 f_0, f_1, f_2, f_3 = four[0, j], four[1, j], four[2, j], four[3, j]
-                solved[k, j] -= a_0 * f_0 + a_1 * f_1 + a_2 * f_2 + a_3 * f_3
-                solved[m, j] -= b_0 * f_0 + b_1 * f_1 + b_2 * f_2 + b_3 * f_3
+                # not a sum that is then subtracted, which would take one operation more
+                solved[k, j] = solved[k, j] - a_0 * f_0 - a_1 * f_1 - a_2 * f_2 - a_3 * f_3
+                solved[m, j] = solved[m, j] - b_0 * f_0 - b_1 * f_1 - b_2 * f_2 - b_3 * f_3
+                solved[n, j] = solved[n, j] - c_0 * f_0 - c_1 * f_1 - c_2 * f_2 - c_3 * f_3
+                solved[o, j] = solved[o, j] - d_0 * f_0 - d_1 * f_1 - d_2 * f_2 - d_3 * f_3
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -77,7 +86,7 @@ def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
             four[2, j] = p_2 * solved[top + 2, j]
             four[3, j] = p_3 * solved[top + 3, j]
         entry, last = starts[quad], starts[quad + 1]
-        if (last - entry) % 2 != 0:
+        while (last - entry) % 4 != 0:
             k = rows[entry]
             a_0, a_1, a_2, a_3 = (
                 values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
@@ -90,21 +99,26 @@ def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
                 four[3, j] -= a_3 * s
             entry += 1
         while entry < last:
-            k, m = rows[entry], rows[entry + 1]
+            k, m, n, o = rows[entry], rows[entry + 1], rows[entry + 2], rows[entry + 3]
             a_0, a_1, a_2, a_3 = (
                 values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
             )  # fmt: skip
-            entry += 1
             b_0, b_1, b_2, b_3 = (
-                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+                values[entry + 1, 0], values[entry + 1, 1], values[entry + 1, 2], values[entry + 1, 3]
             )  # fmt: skip
-            entry += 1
+            c_0, c_1, c_2, c_3 = (
+                values[entry + 2, 0], values[entry + 2, 1], values[entry + 2, 2], values[entry + 2, 3]
+            )  # fmt: skip
+            d_0, d_1, d_2, d_3 = (
+                values[entry + 3, 0], values[entry + 3, 1], values[entry + 3, 2], values[entry + 3, 3]
+            )  # fmt: skip
+            entry += 4
             for j in range(TILE):
-                s, u = solved[k, j], solved[m, j]
-                four[0, j] -= a_0 * s + b_0 * u
-                four[1, j] -= a_1 * s + b_1 * u
-                four[2, j] -= a_2 * s + b_2 * u
-                four[3, j] -= a_3 * s + b_3 * u
+                s, u, v, w = solved[k, j], solved[m, j], solved[n, j], solved[o, j]
+                four[0, j] = four[0, j] - a_0 * s - b_0 * u - c_0 * v - d_0 * w
+                four[1, j] = four[1, j] - a_1 * s - b_1 * u - c_1 * v - d_1 * w
+                four[2, j] = four[2, j] - a_2 * s - b_2 * u - c_2 * v - d_2 * w
+                four[3, j] = four[3, j] - a_3 * s - b_3 * u - c_3 * v - d_3 * w
         l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
         l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
         for j in range(TILE):
@@ -128,21 +142,31 @@ def _fetch(solved, begin, end):
 
 @njit(cache=True, nogil=True)
 def _solve_panels(
-    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, panels, out
-):
-    four = np.empty((4, TILE), panels.dtype)
+    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, r,
+    degrees, panels, own, read,
+):  # fmt: skip
+    four, surplus = np.empty((4, TILE), panels.dtype), np.zeros(TILE, panels.dtype)
     for panel in range(begin, end):
+        solved, left = panels[panel], panel * TILE
+        for j in range(TILE):
+            if r[left + j] > 0:
+                surplus[j] = own[left + j] - solved[left + j, j]
+                solved[left + j, j] += surplus[j] / r[left + j]
         for block in range(len(quads) - 1):
             low, high = quads[block], quads[block + 1]
             present = False
             for stripe in range(4 * low // TILE, (4 * high - 1) // TILE + 1):
                 present |= slots[min(stripe, panel), max(stripe, panel)] >= 0
             if present:
-                solved = panels[panel]
                 # stored, because a compiler leaves out what is not used
-                out[panel] = _fetch(solved, 4 * low, 4 * high)
+                read[panel] = _fetch(solved, 4 * low, 4 * high)
                 _forward(solved, four, low, high, starts, rows, lower, lower_corners)
                 _backward(solved, four, low, high, starts, rows, upper, upper_corners, pivots)
+        for j in range(TILE):
+            if r[left + j] > 0:
+                t = degrees[left + j]
+                solved[left + j, j] -= surplus[j] / (r[left + j] * t)
+                own[left + j] = solved[left + j, j] + surplus[j] / t
 
 
 # ---------------------------------------------------------------- (11), (13), (14) and the next X
@@ -288,9 +312,18 @@ def _sweep(begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored, tur
 # ---------------------------------------------------------------- both halves on ranges of rows
 
 
-def solve(factor: Factor, slots: NDArray[np.int32], X: Numbers) -> None:
-    """Step 2, which overwrites X with C."""
-    over_rows(_solve_panels, *factor, slots, X, np.empty(len(X)), height=TILE)
+def solve(
+    factor: Factor,
+    slots: NDArray[np.int32],
+    r: Numbers,
+    degrees: Numbers,
+    X: Numbers,
+    own: Numbers,
+) -> None:
+    """Step 2, which overwrites X and its own values with C; all by position."""
+    over_rows(
+        _solve_panels, *factor, slots, r, degrees, X, own, np.empty(len(X)), height=TILE
+    )
 
 
 def sweep(

@@ -256,9 +256,10 @@ def minimise(
     converged = settled = False
     while not converged and len(history) < max_iter:
         propagate(problem, state)  # 2
-        objective, changes = relax(problem, state, lam, least, first=not history)  # 3
+        smoothness, changes = relax(problem, state, lam, least, first=not history)  # 3
+        objective = smoothness + lam / 2.0 * float(state.norms[1]) ** 2
         # the first C is (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the optimum
-        settled = not history and objective - lam / 2.0 * state.norms[1] ** 2 <= least**2
+        settled = not history and smoothness <= least**2
         if settled:
             objective, changes = 0.0, np.zeros(5)
         if not np.isfinite(objective + changes.sum()):
@@ -290,19 +291,18 @@ def propagate(problem: Problem, state: State) -> None:
     """Step 2, which overwrites X with C."""
     from coterie.evidence.enhancement.kernels import solve
 
-    r, t, X, diagonal = problem.weights, problem.degrees, state.target, problem.layout.diagonal
-    surplus = X.own - X.between[diagonal]
-    X.between[diagonal] += surplus / r
-    solve(problem.factor, problem.layout.slots, X.between)
-    X.between[diagonal] -= surplus / (r * t)
-    X.own = (X.between[diagonal] + surplus / t).astype(X.own.dtype)
+    X, layout, dtype = state.target, problem.layout, problem.evidence.dtype
+    own = layout.padded(X.own, dtype)
+    r, t = layout.padded(problem.weights, dtype), layout.padded(problem.degrees, dtype)
+    solve(problem.factor, layout.slots, r, t, X.between, own)
+    X.own = own[layout.positions]
     state.learned, state.target = X, state.learned
 
 
 def relax(
     problem: Problem, state: State, lam: float, least: float, first: bool
 ) -> tuple[float, FloatArray]:
-    """Step 3; returns the objective and the five relative changes."""
+    """Step 3; returns tr(C' Phi C) and the five relative changes."""
     from coterie.evidence.enhancement.kernels import sweep
 
     A, Z, layout = problem.evidence, state.error, problem.layout
@@ -324,7 +324,8 @@ def relax(
         sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
     state.norms = np.sqrt(sums[5:10])
-    return max(float(sums[10]) / 2.0, 0.0) + lam / 2.0 * float(sums[6]), changes
+    # of X = 2 Phi C + 2 C
+    return max(float(sums[10]) / 2.0, 0.0), changes
 
 
 def _relax_own(problem: Problem, state: State, lam: float, first: bool) -> FloatArray:

@@ -69,12 +69,6 @@ class Layout:
         """Shape of an array with a panel for each tile's columns."""
         return len(self.slots), len(self.slots) * TILE, TILE
 
-    @property
-    def diagonal(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Indices of the diagonal of a matrix in panels."""
-        panel, column = np.divmod(self.positions, TILE)
-        return panel, self.positions, column
-
     def padded(self, values: Numbers, precision: np.dtype[Any]) -> Numbers:
         """Numbers of the microclusters at their positions, and zeros at the other positions."""
         out = np.zeros(len(self.slots) * TILE, dtype=precision)
