@@ -47,7 +47,7 @@ from coterie.solvers.methods import find_method
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS, CLUSTERS = 20, 10
 # largest allowed peak memory of each method, in N x N matrices of doubles
-ALLOWED = {"eccms": 6.0, "spce": 3.0, "trce": 3.0}
+ALLOWED = {"eccms": 5.0, "spce": 3.0, "trce": 3.0}
 
 
 @njit(parallel=True)

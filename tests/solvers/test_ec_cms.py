@@ -370,7 +370,9 @@ def test_threads_do_not_matter(monkeypatch):
         numba.set_num_threads(before)
 
 
-@pytest.mark.parametrize(("share", "largest_small", "batch"), [(0.0, 1, 1), (1.0, 1, 1), (1.0, 64, 9)])
+@pytest.mark.parametrize(
+    ("share", "largest_small", "batch"), [(0.0, 1, 1), (1.0, 1, 1), (1.0, 64, 9)]
+)
 def test_dense_and_sparse_factors_and_batches_do_the_same(monkeypatch, share, largest_small, batch):
     labels, _ = noisy(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=2)
     usual = fit_quietly(ECCMS(8), labels)
@@ -403,9 +405,7 @@ def test_groups_without_evidence_between_them_are_solved_as_if_alone():
     for part in range(3):
         inside = owner[mixed] == part
         alone = fit_quietly(ECCMS(4, tol=0.0, max_iter=30), labels[mixed][inside])
-        np.testing.assert_allclose(
-            joint[np.ix_(inside, inside)], at_samples(alone), atol=1e-10
-        )
+        np.testing.assert_allclose(joint[np.ix_(inside, inside)], at_samples(alone), atol=1e-10)
         np.testing.assert_array_equal(joint[np.ix_(inside, ~inside)], 0.0)
 
 
@@ -644,8 +644,6 @@ def test_memory_is_asked_for_first():
 
 
 def test_non_finite_numbers_are_raised(monkeypatch):
-    monkeypatch.setattr(
-        passes, "relax", lambda *given, **named: (np.nan, np.ones(5))
-    )
+    monkeypatch.setattr(passes, "relax", lambda *given, **named: (np.nan, np.ones(5)))
     with pytest.raises(FloatingPointError, match="pass 1"):
         ECCMS(4).fit(noisy(0)[0])

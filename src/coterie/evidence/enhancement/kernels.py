@@ -321,9 +321,7 @@ def solve(
     own: Numbers,
 ) -> None:
     """Step 2, which overwrites X and its own values with C; all by position."""
-    over_rows(
-        _solve_panels, *factor, slots, r, degrees, X, own, np.empty(len(X)), height=TILE
-    )
+    over_rows(_solve_panels, *factor, slots, r, degrees, X, own, np.empty(len(X)), height=TILE)
 
 
 def sweep(

@@ -28,7 +28,7 @@ from coterie.evidence.trajectories import TRAJECTORY_BYTES
 Precision = Literal["double", "single"]
 
 # bytes per pair of microclusters while the matrix is learned
-BYTES_PER_PAIR: Mapping[Precision, int] = {"double": 48, "single": 26}
+BYTES_PER_PAIR: Mapping[Precision, int] = {"double": 40, "single": 26}
 # far below the least difference of two shares of members, far above rounding
 SHARE_SLACK = 1e-9
 
@@ -179,7 +179,7 @@ def _parts(
     """Groups with evidence between them are linked: the connected parts, and the linked pairs."""
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
-    linked = np.logical_or.reduceat(evidence[order] != 0.0, starts, axis=0)
+    linked = np.logical_or.reduceat((evidence != 0.0)[order], starts, axis=0)
     linked = np.logical_or.reduceat(linked[:, order], starts, axis=1)
     linked |= linked.T
     linked[np.diag_indices(len(linked))] = True

@@ -47,13 +47,13 @@ class Layout:
     @classmethod
     def of(cls, positions: NDArray[np.int64], linked: NDArray[np.bool_]) -> Self:
         """``linked`` says which pairs of microclusters may be other than zero."""
-        n_tiles = int(positions.max()) // TILE + 1
-        tiles = positions // TILE
-        by_tile = np.zeros((n_tiles, len(tiles)), dtype=np.bool_)
-        np.logical_or.at(by_tile, tiles, linked)
-        slots = np.full((n_tiles, n_tiles), -1, dtype=np.int32)
-        rows, microclusters = np.nonzero(by_tile)
-        slots[rows, tiles[microclusters]] = 0
+        order = np.argsort(positions)
+        tiles = positions[order] // TILE
+        starts = np.flatnonzero(np.diff(tiles, prepend=-1))
+        by_tile = np.logical_or.reduceat(linked[order], starts, axis=0)
+        by_tile = np.logical_or.reduceat(by_tile[:, order], starts, axis=1)
+        slots = np.full((tiles[-1] + 1, tiles[-1] + 1), -1, dtype=np.int32)
+        slots[np.ix_(tiles[starts], tiles[starts])] = by_tile - 1
         corners = np.argwhere(np.triu(slots == 0)).astype(np.int32)
         slots[:] = -1
         slots[tuple(corners.T)] = np.arange(len(corners))
