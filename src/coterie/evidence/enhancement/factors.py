@@ -1,9 +1,8 @@
 """The systems (9), which are the same in all passes: blocks, order of elimination, factors.
 
 A factor is stored in quads: four columns of L in a row, with one list of the rows below in which any of
-them has an entry. The entries of a list are used for four rows at once, which is worth the added zeros:
-on seven pools a quad of a sparse factor has two thirds more entries than its columns, and takes a third of
-the time.
+them has an entry. The entries of a list are used for four rows at once. That is worth the added zeros
+(three quarters of the entries on the pool ls), because single entries take more than twice as long each.
 """
 
 from __future__ import annotations
