@@ -70,6 +70,8 @@ _OF = {
     "evidence.enhancement.passes": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.enhancement.problem": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.enhancement.kernels": "evidence/test_enhancement.py solvers/test_ec_cms.py",
+    "evidence.enhancement.factors": "evidence/test_enhancement.py solvers/test_ec_cms.py",
+    "evidence.enhancement.tiles": "evidence/test_enhancement.py solvers/test_ec_cms.py",
     "evidence.given": "evidence/test_given.py",
     "evidence.links": "evidence/test_links.py evidence/test_budget.py",
     "evidence.new_rows": "evidence/test_new_rows.py",

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -17,8 +16,9 @@ from sklearn.metrics import adjusted_rand_score
 from coterie import Ensemble, MemoryBudgetError, ParameterError
 from coterie.evidence import cluster_reliability, enhance
 from coterie.evidence.coassociation import coassociation
-from coterie.evidence.enhancement import passes
+from coterie.evidence.enhancement import factors, passes
 from coterie.evidence.enhancement import problem as posing
+from coterie.evidence.enhancement.tiles import TILE
 from coterie.evidence.given import chosen_similarity
 from coterie.numerics import row_ranges
 from coterie.solvers.ec_cms import ECCMS
@@ -29,6 +29,24 @@ from tests.strategies import label_matrices
 noisy = partial(noisy_members, n_classes=4, wrong=(0.05, 0.3), random_classes=True)
 
 CHANGES = ("change_C", "change_E", "change_F", "change_Y1", "change_Y2")
+
+
+def from_panels(layout, panels):
+    """N x N from panels of columns."""
+    by_position = np.concatenate(list(panels), axis=1)
+    return by_position[np.ix_(layout.positions, layout.positions)]
+
+
+def from_pairs(layout, pairs, mirrored):
+    """N x N from pairs of tiles, of which the second is transposed."""
+    size = len(layout.slots) * TILE
+    by_position = np.zeros((size, size))
+    for (stripe, panel), tile, mirror in zip(layout.corners, pairs, mirrored, strict=True):
+        rows, columns = (slice(at * TILE, (at + 1) * TILE) for at in (stripe, panel))
+        if stripe < panel:
+            by_position[columns, rows] = mirror.reshape(TILE, TILE).T
+        by_position[rows, columns] = tile.reshape(TILE, TILE)
+    return by_position[np.ix_(layout.positions, layout.positions)]
 
 
 def locally_weighted(ensemble):
@@ -188,14 +206,19 @@ def test_distance_to_the_optimum_never_grows():
             yield unpacked(state)
 
     def unpacked(state):
-        Z, P = state.error, state.shifted
-        E = np.where(problem.pinned, 0.0, Z.between)
-        Y1 = np.where(problem.pinned, Z.between, lam * Z.between)
-        F, own_F = np.clip((P.between + P.between.T) / 2, 0, 1), np.clip(P.own, 0, 1)
+        layout = problem.layout
+        pinned = from_pairs(layout, problem.pinned, problem.pinned) > 0
+        Z = from_pairs(layout, state.error.between, state.mirrored)
+        # one part of P and Y2 is symmetric, the other has the other sign on the other side
+        symmetric = from_pairs(layout, state.shifted, state.shifted)
+        turned = from_pairs(layout, state.turned, -state.turned)
+        own_Z, own_P = state.error.own, state.own_shifted
+        E, Y1 = np.where(pinned, 0.0, Z), np.where(pinned, Z, lam * Z)
+        F, own_F = np.clip(symmetric, 0, 1), np.clip(own_P, 0, 1)
         return [
             posing.SampleMatrix(*pair)
             for pair in (
-                (E, Z.own), (F, own_F), (Y1, lam * Z.own), (P.between - F, P.own - own_F)
+                (E, own_Z), (F, own_F), (Y1, lam * own_Z), (symmetric - F + turned, own_P - own_F)
             )
         ]  # fmt: skip
 
@@ -274,7 +297,8 @@ def test_only_the_lower_triangle_rule_separates_us_from_the_authors_on_spf(share
         for number in range(model.n_iter_):
             passes.propagate(problem, state)
             passes.relax(problem, state, 0.4, 1e-300, first=number == 0)
-        lower = np.tril(at_samples(model, state.learned.between), -1)
+        C = from_panels(problem.layout, state.learned.between)
+        lower = np.tril(at_samples(model, C), -1)
         labels = naive.average_link(lower + lower.T, 7)
         assert adjusted_rand_score(labels, authors) == 1.0
 
@@ -346,41 +370,43 @@ def test_threads_do_not_matter(monkeypatch):
         numba.set_num_threads(before)
 
 
-def test_blocks_whose_factors_fill_up_are_inverted():
-    rng = np.random.default_rng(0)
-    size = 300
-    chain = sparse.diags_array(np.full(size - 1, 0.9), offsets=1, shape=(size, size))
-    scattered = sparse.random_array((size, size), density=0.03, rng=rng)
-    kinds = []
-    for half in (chain, scattered):
-        high = sparse.csr_array(half + half.T)
-        degrees = 2.0 * high.sum(axis=1) + 2.0
-        kinds.append(
-            type(
-                posing._large_block(np.arange(size), high, np.ones(size), degrees, np.dtype(float))
-            )
-        )
-    assert kinds == [posing.Factorised, posing.Inverted]
-
-
-def test_factors_and_inverses_do_the_same(monkeypatch):
+@pytest.mark.parametrize(
+    ("share", "largest_small", "batch"), [(0.0, 1, 1), (1.0, 1, 1), (1.0, 64, 9)]
+)
+def test_dense_and_sparse_factors_and_batches_do_the_same(monkeypatch, share, largest_small, batch):
     labels, _ = noisy(12, n=400, n_members=10, n_classes=8, missing=0.1, repeats=2)
-    runs, posed, blocks_of = [], [], posing._blocks
-    monkeypatch.setattr(
-        posing, "_blocks", lambda *given: posed.append(blocks_of(*given)) or posed[-1]
-    )
-    for share, largest_small in ((1.0, 64), (0.0, 1), (1.0, 1)):
-        monkeypatch.setattr(posing, "SPARSE_SHARE", share)
-        monkeypatch.setattr(posing, "SMALL_BLOCK", largest_small)
-        runs.append(fit_quietly(ECCMS(8), labels))
-    kinds = [{type(block) for block in blocks} for blocks in posed]
-    assert posing.Factorised in kinds[0]
-    assert posing.Inverted in kinds[1]
-    assert posing.Factorised not in kinds[1]
-    for other in runs[1:]:
-        np.testing.assert_allclose(other.consensus_matrix_, runs[0].consensus_matrix_, atol=1e-12)
-        np.testing.assert_allclose(other.objective_, runs[0].objective_, rtol=1e-9)
-        np.testing.assert_array_equal(other.labels_, runs[0].labels_)
+    usual = fit_quietly(ECCMS(8), labels)
+    monkeypatch.setattr(factors, "SPARSE_SHARE", share)
+    monkeypatch.setattr(factors, "SMALL_BLOCK", largest_small)
+    monkeypatch.setattr(factors, "BATCH_ROWS", batch)
+    other = fit_quietly(ECCMS(8), labels)
+    np.testing.assert_allclose(other.consensus_matrix_, usual.consensus_matrix_, atol=1e-12)
+    np.testing.assert_allclose(other.objective_, usual.objective_, rtol=1e-9)
+    np.testing.assert_array_equal(other.labels_, usual.labels_)
+
+
+def test_groups_without_evidence_between_them_are_solved_as_if_alone():
+    """Samples that no member puts together with others change nothing, but their tiles are left out."""
+    rng = np.random.default_rng(4)
+    parts = [noisy(seed, n=150, n_members=8, n_classes=4)[0] for seed in range(3)]
+    labels = np.concatenate([part + 10 * at for at, part in enumerate(parts)])
+    owner = np.repeat(np.arange(3), 150)
+    mixed = rng.permutation(450)
+    run = fit_quietly(ECCMS(12, tol=0.0, max_iter=30), labels[mixed])
+    ensemble = run.ensemble_
+    problem = posing.Problem.pose(
+        locally_weighted(ensemble),
+        posing.confident_pairs(coassociation(ensemble), ensemble.weights, 0.8),
+        ensemble.sizes, True, True,
+    )  # fmt: skip
+    n_tiles = len(problem.layout.slots)
+    assert len(problem.layout.corners) < n_tiles * (n_tiles + 1) // 2
+    joint = at_samples(run)
+    for part in range(3):
+        inside = owner[mixed] == part
+        alone = fit_quietly(ECCMS(4, tol=0.0, max_iter=30), labels[mixed][inside])
+        np.testing.assert_allclose(joint[np.ix_(inside, inside)], at_samples(alone), atol=1e-10)
+        np.testing.assert_array_equal(joint[np.ix_(inside, ~inside)], 0.0)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.8])
@@ -416,18 +442,6 @@ def test_single_precision_gives_the_same_labels_on_pools(shared_data, name):
             for kind in ("double", "single")
         )
         np.testing.assert_array_equal(single.labels_, double.labels_)
-
-
-def test_panels_do_not_matter(monkeypatch):
-    # inverses are what panels are for
-    monkeypatch.setattr(posing, "SPARSE_SHARE", 0.0)
-    monkeypatch.setattr(posing, "SMALL_BLOCK", 1)
-    labels, _ = noisy(12, n=200, n_members=10)
-    whole = fit_quietly(ECCMS(4), labels)
-    monkeypatch.setattr(posing, "PANEL_BYTES", 1)
-    panels = fit_quietly(ECCMS(4), labels)
-    np.testing.assert_allclose(panels.consensus_matrix_, whole.consensus_matrix_, atol=1e-12)
-    np.testing.assert_allclose(panels.objective_, whole.objective_, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- degenerate inputs
@@ -630,6 +644,6 @@ def test_memory_is_asked_for_first():
 
 
 def test_non_finite_numbers_are_raised(monkeypatch):
-    monkeypatch.setattr(passes, "propagate", lambda problem, state: np.nan)
+    monkeypatch.setattr(passes, "relax", lambda *given, **named: (np.nan, np.ones(5)))
     with pytest.raises(FloatingPointError, match="pass 1"):
         ECCMS(4).fit(noisy(0)[0])

@@ -32,12 +32,14 @@ diagonal; the own values of C are its diagonal plus s/t. In norms a pair counts 
 entry r (r - 1) times and an own value r times. Iterates, norms and the number of passes are those of the
 n x n algorithm.
 
-Step 3 needs two matrices instead of four. By (14), Y1 = lambda E outside of Omega, and E = 0 inside. With
-P = C + Y2 from before (13), F is the symmetric part of P, clipped, and Y2 = P - F.
+Step 3 needs few numbers per pair. By (14), Y1 = lambda E outside of Omega, and E = 0 inside. With
+P = C + Y2 from before (13), F is the symmetric part of P, clipped, and Y2 = P - F. So P and Y2 have the same
+antisymmetric part, and two numbers for a pair and its mirror image are enough for F and Y2.
 
-Each row of H has few entries, so K is factorised as a sparse matrix; a block where that fails is inverted.
+Each row of H has few entries, so K is factorised as a sparse matrix, or as a dense one in a block with many.
+Two blocks without any evidence between them stay at zero, and are left out.
 Cost of a pass: the entries of the factors (about a hundredth of |block|^2) times N for step 2, and N^2 for
-step 3; 48 bytes per pair of microclusters, 26 in single precision.
+step 3; 40 bytes per pair of microclusters, 26 in single precision.
 
 Where paper and program differ
   - The paper prints squared norms in the stopping rule. The program and the published numbers use plain
@@ -144,7 +146,7 @@ class ECCMS(Method):
 
     about = MethodInfo(
         name="eccms",
-        cost="O(N^2 b) per pass for blocks of b confident microclusters, 48 bytes per pair",
+        cost="O(N^2 b) per pass for blocks of b confident microclusters, 40 bytes per pair",
         paper="Y. Jia, S. Tao, R. Wang, Y. Wang. Ensemble clustering via co-association matrix "
         "self-enhancement. IEEE Transactions on Neural Networks and Learning Systems, 2023.",
         scaling="quadratic",

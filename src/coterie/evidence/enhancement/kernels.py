@@ -1,7 +1,8 @@
-"""One fused pass of EC-CMS's alternating updates over all pairs, in place.
+"""The two halves of a pass of EC-CMS on pairs of tiles: solving for C, and all other updates in place.
 
-The matrices may have single precision. Then all numbers combined with them are single too, because one
-double would make the whole expression double. Sums over more than a tile or a panel are doubles.
+The matrices are stored as :mod:`coterie.evidence.enhancement.tiles` describes. They may have single
+precision. Then all numbers combined with them are single too, because one double would make the whole
+expression double. Sums over more than a tile are doubles.
 """
 
 from __future__ import annotations
@@ -11,97 +12,164 @@ from numba import njit
 from numpy.typing import NDArray
 
 from coterie.core.types import FloatArray
+from coterie.evidence.enhancement.factors import Factor
+from coterie.evidence.enhancement.tiles import TILE, Numbers
 from coterie.numerics.row_ranges import over_rows
 
-# side of the square tiles in which an entry and its transpose are read together; a tile fits into cache
-TILE = 128
-# columns for which a factorised system is solved together
-PANEL = 64
-# five squared changes, then five squared norms
-N_SUMS = 10
+# five squared changes, five squared norms, 2 tr(C' Phi C)
+N_SUMS = 11
+
+
+# ---------------------------------------------------------------- (9) by factors
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _eliminate(row, solved, begin, end, indices, data):
-    """Subtract multiples of rows of ``solved`` from ``row``, which is not one of them.
+def _forward(solved, four, begin, end, starts, rows, values, corners):
+    """Multiply by the inverse of L: each row of a quad, then subtract them from the rows below."""
+    for quad in range(begin, end):
+        top = 4 * quad
+        l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
+        l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
+        for j in range(TILE):
+            f_0 = solved[top, j]
+            f_1 = solved[top + 1, j] - l_10 * f_0
+            f_2 = solved[top + 2, j] - l_20 * f_0 - l_21 * f_1
+            f_3 = solved[top + 3, j] - l_30 * f_0 - l_31 * f_1 - l_32 * f_2
+            four[0, j], four[1, j], four[2, j], four[3, j] = f_0, f_1, f_2, f_3
+            solved[top + 1, j], solved[top + 2, j], solved[top + 3, j] = f_1, f_2, f_3
+        entry, last = starts[quad], starts[quad + 1]
+        while (last - entry) % 4 != 0:
+            k = rows[entry]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            for j in range(TILE):
+                solved[k, j] = (
+                    solved[k, j]
+                    - a_0 * four[0, j] - a_1 * four[1, j] - a_2 * four[2, j] - a_3 * four[3, j]
+                )  # fmt: skip
+            entry += 1
+        # four at a time, because starting a loop takes as long as ten of its steps
+        while entry < last:
+            k, m, n, o = rows[entry], rows[entry + 1], rows[entry + 2], rows[entry + 3]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            b_0, b_1, b_2, b_3 = (
+                values[entry + 1, 0], values[entry + 1, 1], values[entry + 1, 2], values[entry + 1, 3]
+            )  # fmt: skip
+            c_0, c_1, c_2, c_3 = (
+                values[entry + 2, 0], values[entry + 2, 1], values[entry + 2, 2], values[entry + 2, 3]
+            )  # fmt: skip
+            d_0, d_1, d_2, d_3 = (
+                values[entry + 3, 0], values[entry + 3, 1], values[entry + 3, 2], values[entry + 3, 3]
+            )  # fmt: skip
+            entry += 4
+            for j in range(TILE):
+                f_0, f_1, f_2, f_3 = four[0, j], four[1, j], four[2, j], four[3, j]
+                # not a sum that is then subtracted, which would take one operation more
+                solved[k, j] = solved[k, j] - a_0 * f_0 - a_1 * f_1 - a_2 * f_2 - a_3 * f_3
+                solved[m, j] = solved[m, j] - b_0 * f_0 - b_1 * f_1 - b_2 * f_2 - b_3 * f_3
+                solved[n, j] = solved[n, j] - c_0 * f_0 - c_1 * f_1 - c_2 * f_2 - c_3 * f_3
+                solved[o, j] = solved[o, j] - d_0 * f_0 - d_1 * f_1 - d_2 * f_2 - d_3 * f_3
 
-    Subtracts two rows per loop, because the loop is bound by loads and stores.
-    """
-    entry = begin
-    if (end - begin) % 2 == 1:
-        value, other = data[entry], solved[indices[entry]]
-        for column in range(len(row)):
-            row[column] -= value * other[column]
-        entry += 1
-    while entry < end:
-        first, one = data[entry], solved[indices[entry]]
-        second, two = data[entry + 1], solved[indices[entry + 1]]
-        for column in range(len(row)):
-            row[column] -= first * one[column] + second * two[column]
-        entry += 2
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _backward(solved, four, begin, end, starts, rows, values, corners, pivots):
+    """Multiply by the inverses of D and U: subtract the rows below from those of a quad."""
+    for quad in range(end - 1, begin - 1, -1):
+        top = 4 * quad
+        p_0, p_1, p_2, p_3 = pivots[quad, 0], pivots[quad, 1], pivots[quad, 2], pivots[quad, 3]
+        for j in range(TILE):
+            four[0, j] = p_0 * solved[top, j]
+            four[1, j] = p_1 * solved[top + 1, j]
+            four[2, j] = p_2 * solved[top + 2, j]
+            four[3, j] = p_3 * solved[top + 3, j]
+        entry, last = starts[quad], starts[quad + 1]
+        while (last - entry) % 4 != 0:
+            k = rows[entry]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            for j in range(TILE):
+                s = solved[k, j]
+                four[0, j] -= a_0 * s
+                four[1, j] -= a_1 * s
+                four[2, j] -= a_2 * s
+                four[3, j] -= a_3 * s
+            entry += 1
+        while entry < last:
+            k, m, n, o = rows[entry], rows[entry + 1], rows[entry + 2], rows[entry + 3]
+            a_0, a_1, a_2, a_3 = (
+                values[entry, 0], values[entry, 1], values[entry, 2], values[entry, 3]
+            )  # fmt: skip
+            b_0, b_1, b_2, b_3 = (
+                values[entry + 1, 0], values[entry + 1, 1], values[entry + 1, 2], values[entry + 1, 3]
+            )  # fmt: skip
+            c_0, c_1, c_2, c_3 = (
+                values[entry + 2, 0], values[entry + 2, 1], values[entry + 2, 2], values[entry + 2, 3]
+            )  # fmt: skip
+            d_0, d_1, d_2, d_3 = (
+                values[entry + 3, 0], values[entry + 3, 1], values[entry + 3, 2], values[entry + 3, 3]
+            )  # fmt: skip
+            entry += 4
+            for j in range(TILE):
+                s, u, v, w = solved[k, j], solved[m, j], solved[n, j], solved[o, j]
+                four[0, j] = four[0, j] - a_0 * s - b_0 * u - c_0 * v - d_0 * w
+                four[1, j] = four[1, j] - a_1 * s - b_1 * u - c_1 * v - d_1 * w
+                four[2, j] = four[2, j] - a_2 * s - b_2 * u - c_2 * v - d_2 * w
+                four[3, j] = four[3, j] - a_3 * s - b_3 * u - c_3 * v - d_3 * w
+        l_10, l_20, l_21 = corners[quad, 1, 0], corners[quad, 2, 0], corners[quad, 2, 1]
+        l_30, l_31, l_32 = corners[quad, 3, 0], corners[quad, 3, 1], corners[quad, 3, 2]
+        for j in range(TILE):
+            f_3 = four[3, j]
+            f_2 = four[2, j] - l_32 * f_3
+            f_1 = four[1, j] - l_31 * f_3 - l_21 * f_2
+            f_0 = four[0, j] - l_30 * f_3 - l_20 * f_2 - l_10 * f_1
+            solved[top, j], solved[top + 1, j] = f_0, f_1
+            solved[top + 2, j], solved[top + 3, j] = f_2, f_3
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _settle(row, scale, r, target):
-    """Overwrite a row of X with C = scale times ``row``; return sum_j r_j C_j (X_j - 2 C_j)."""
+@njit(cache=True, nogil=True)
+def _fetch(solved, begin, end):
+    """Read rows once in order, which is faster than having them fetched in the order of elimination."""
     total = 0.0
-    for column in range(len(target)):
-        c = scale * row[column]
-        total += r[column] * c * (target[column] - (c + c))
-        target[column] = c
+    for i in range(begin, end):
+        for j in range(0, TILE, 8):
+            total += solved[i, j]
     return total
 
 
 @njit(cache=True, nogil=True)
-def _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r):
-    """C from X on one block and one panel of columns; returns its part of r' (C . (X - 2 C)) r."""
-    n_rows, n_columns = len(rows), X.shape[1]
-    left = panel * PANEL
-    width = min(PANEL, n_columns - left)
-    row = np.zeros(PANEL, X.dtype)
-    solved = np.empty((n_rows, PANEL), X.dtype)
-    starts, indices, data = lower
-    for i in range(n_rows):
-        row[:width] = X[rows[i], left : left + width]
-        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
-        solved[i] = row
-    total = 0.0
-    one = X.dtype.type(1.0)
-    starts, indices, data = upper
-    for k in range(n_rows):
-        i = n_rows - 1 - k
-        for column in range(PANEL):
-            row[column] = solved[i, column] * inverse_pivots[i]
-        _eliminate(row, solved, starts[i], starts[i + 1], indices, data)
-        solved[i] = row
-        weight = r[rows[i]]
-        target = X[rows[i], left : left + width]
-        total += weight * _settle(row, one / weight, r[left : left + width], target)
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _solve_panels(begin, end, X, rows, lower, upper, inverse_pivots, r, out):
+def _solve_panels(
+    begin, end, quads, starts, rows, lower, upper, lower_corners, upper_corners, pivots, slots, r,
+    degrees, panels, own, read,
+):  # fmt: skip
+    four, surplus = np.empty((4, TILE), panels.dtype), np.zeros(TILE, panels.dtype)
     for panel in range(begin, end):
-        out[panel] = _solve_panel(panel, X, rows, lower, upper, inverse_pivots, r)
+        solved, left = panels[panel], panel * TILE
+        for j in range(TILE):
+            if r[left + j] > 0:
+                surplus[j] = own[left + j] - solved[left + j, j]
+                solved[left + j, j] += surplus[j] / r[left + j]
+        for block in range(len(quads) - 1):
+            low, high = quads[block], quads[block + 1]
+            present = False
+            for stripe in range(4 * low // TILE, (4 * high - 1) // TILE + 1):
+                present |= slots[min(stripe, panel), max(stripe, panel)] >= 0
+            if present:
+                # stored, because a compiler leaves out what is not used
+                read[panel] = _fetch(solved, 4 * low, 4 * high)
+                _forward(solved, four, low, high, starts, rows, lower, lower_corners)
+                _backward(solved, four, low, high, starts, rows, upper, upper_corners, pivots)
+        for j in range(TILE):
+            if r[left + j] > 0:
+                t = degrees[left + j]
+                solved[left + j, j] -= surplus[j] / (r[left + j] * t)
+                own[left + j] = solved[left + j, j] + surplus[j] / t
 
 
-def solve_factorised(
-    X: FloatArray,
-    rows: NDArray[np.int64],
-    lower: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
-    upper: tuple[NDArray[np.int32], NDArray[np.int32], FloatArray],
-    inverse_pivots: FloatArray,
-    r: FloatArray,
-) -> float:
-    """Step 2 on some rows, overwriting X; returns the sum of r_i r_j C_ij (X_ij - 2 C_ij).
-
-    ``rows`` are in the order of elimination, ``lower`` and ``upper`` the rows of the unit triangular
-    factor of R K and of its transpose without their diagonals (starts, columns, values).
-    """
-    out = np.empty(-(-X.shape[1] // PANEL))
-    over_rows(_solve_panels, X, rows, lower, upper, inverse_pivots, r, out, height=PANEL)
-    return float(out.sum())
+# ---------------------------------------------------------------- (11), (13), (14) and the next X
 
 
 @njit(cache=True)
@@ -110,150 +178,173 @@ def _unit(value, zero, one):
 
 
 # the arrays overlap nowhere, and sums may be taken in any fixed order: both let the loop vectorise
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _run(scale, r, a, pinned, lam, first, c, x, z, p, f_was, f, sums):
-    """(11), (14) and the next X along a run of entries; changes and new norms go to ``sums``.
-
-    ``x`` holds the old C on the way in.
-    """
-    zero, one = c.dtype.type(0.0), c.dtype.type(1.0)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, shifted, sums):
+    """One pair of tiles; ``x_1`` holds the old C on the way in."""
+    zero, half, one = c_1.dtype.type(0.0), c_1.dtype.type(0.5), c_1.dtype.type(1.0)
     change_c, change_e, change_f, change_y, change_p = zero, zero, zero, zero, zero
     norm_c, norm_e, norm_f, norm_y, norm_p = zero, zero, zero, zero, zero
+    twice_smoothness = zero
     inverse = one / (one + lam)
-    for j in range(len(r)):
-        weight = r[j]
-        held = pinned[j]
-        e_was = zero if held else z[j]
-        y_was = z[j] if held else lam * z[j]
-        y_was = a[j] if first else y_was
-        gap = a[j] - c[j] + y_was
-        e = zero if held else gap * inverse
-        y = gap if held else lam * e
-        shifted = c[j] + p[j] - f_was[j]
-        change_c += weight * (c[j] - x[j]) ** 2
-        change_e += weight * (e - e_was) ** 2
-        change_f += weight * (f[j] - f_was[j]) ** 2
-        change_y += weight * (y - y_was) ** 2
-        change_p += weight * (c[j] - f[j]) ** 2
-        norm_c += weight * c[j] ** 2
-        norm_e += weight * e**2
-        norm_f += weight * f[j] ** 2
-        norm_y += weight * y**2
-        norm_p += weight * (shifted - f[j]) ** 2
-        z[j] = y if held else e
-        p[j] = shifted
-        x[j] = a[j] - e + y + (f[j] + f[j]) - shifted
-    sums[0] += scale * change_c
-    sums[1] += scale * change_e
-    sums[2] += scale * change_f
-    sums[3] += scale * change_y
-    sums[4] += scale * change_p
-    sums[5] += scale * norm_c
-    sums[6] += scale * norm_e
-    sums[7] += scale * norm_f
-    sums[8] += scale * norm_y
-    sums[9] += scale * norm_p
+    for k in range(len(weight)):
+        w = weight[k]
+        c, d = c_1[k], c_2[k]
+        f_was = _unit(shifted[k], zero, one)
+        # what the bounds cut off, which is the symmetric part of Y2
+        cut_was = shifted[k] - f_was
+        now = half * (c + d) + cut_was
+        f = _unit(now, zero, one)
+        cut = now - f
+        shifted[k] = now
+        y_was = turned[k]
+        y = y_was + half * (c - d)
+        turned[k] = y
+        held = pinned[k]
+        # Y1 is E by lambda outside of Omega
+        rate = one if held else lam
+        gain = one if held else inverse
+        free = zero if held else w
+        p, q = z_1[k], z_2[k]
+        p_now = gain * (a[k] - c + rate * p)
+        q_now = gain * (a[k] - d + rate * q)
+        z_1[k], z_2[k] = p_now, q_now
+        # Y1 - E is this by E, but E is zero in the first X
+        step = rate - (zero if held else one)
+        step_was = rate - (zero if held else begun)
+        change_c += w * ((c - x_1[k]) * (c - x_1[k]))
+        both = a[k] + f - cut
+        x_1[k] = both + step * p_now - y
+        x_2[k] = both + step * q_now + y
+        # the X that C solves
+        both_was = a[k] + f_was - cut_was
+        x_was = both_was + step_was * p - y_was
+        x_was_mirrored = both_was + step_was * q + y_was
+        twice_smoothness += w * (c * (x_was - (c + c)) + d * (x_was_mirrored - (d + d)))
+        square = p_now * p_now + q_now * q_now
+        square_of_change = (p_now - p) * (p_now - p) + (q_now - q) * (q_now - q)
+        change_e += free * square_of_change
+        change_f += w * ((f - f_was) * (f - f_was))
+        change_y += w * (rate * rate) * square_of_change
+        change_p += w * ((c - f) * (c - f) + (d - f) * (d - f))
+        norm_c += w * (c * c + d * d)
+        norm_e += free * square
+        norm_f += w * (f * f)
+        norm_y += w * (rate * rate) * square
+        norm_p += w * (y * y + cut * cut)
+    sums[0] = change_c
+    sums[1] = change_e
+    sums[2] = 2.0 * change_f
+    sums[3] = change_y
+    sums[4] = change_p
+    sums[5] = norm_c
+    sums[6] = norm_e
+    sums[7] = 2.0 * norm_f
+    sums[8] = norm_y
+    sums[9] = 2.0 * norm_p
+    sums[10] = twice_smoothness
 
 
 @njit(cache=True, nogil=True)
-def _copies(rows, columns, C, P, f_was, f):
-    """F before and after (13) on a tile."""
-    top, bottom = rows
-    left, right = columns
-    zero, half, one = C.dtype.type(0.0), C.dtype.type(0.5), C.dtype.type(1.0)
-    for j in range(left, right):
-        for i in range(top, bottom):
-            f_was[i - top, j - left] = P[j, i]
-            f[i - top, j - left] = C[j, i] + P[j, i]
-    for i in range(top, bottom):
-        for j in range(left, right):
-            was = _unit(half * (P[i, j] + f_was[i - top, j - left]), zero, one)
-            now = _unit(half * (C[i, j] + P[i, j] + f[i - top, j - left]) - was, zero, one)
-            f_was[i - top, j - left] = was
-            f[i - top, j - left] = now
-
-
-@njit(cache=True, nogil=True)
-def _turn(tile):
+def _turn(square, flat):
     for i in range(TILE):
-        for j in range(i):
-            tile[i, j], tile[j, i] = tile[j, i], tile[i, j]
+        for j in range(TILE):
+            flat[j * TILE + i] = square[i, j]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _change(square, was, r_rows, r_columns):
+    """Weighted squares of the change of a tile."""
+    total = 0.0
+    for i in range(TILE):
+        of_row = square.dtype.type(0.0)
+        for j in range(TILE):
+            change = square[i, j] - was[i, j]
+            of_row += r_columns[j] * (change * change)
+        total += r_rows[i] * of_row
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out):
-    """One stripe of rows against all columns from the diagonal on, a tile with its mirror."""
-    size = len(r)
-    sums = out[stripe]
-    zero, one = C.dtype.type(0.0), C.dtype.type(1.0)
-    f_was, f = np.empty((TILE, TILE), C.dtype), np.empty((TILE, TILE), C.dtype)
-    top, bottom = stripe * TILE, min((stripe + 1) * TILE, size)
-    for left in range(top, size, TILE):
-        right = min(left + TILE, size)
-        _copies((top, bottom), (left, right), C, P, f_was, f)
-        for i in range(top, bottom):
-            for turn in range(3):
-                # on the diagonal: the columns before it, those after it, and itself
-                begin, end, scale = left, right, r[i]
-                if left == top and turn == 0:
-                    end = i
-                elif left == top and turn == 1:
-                    begin = i + 1
-                elif left == top:
-                    # two samples of one microcluster are r (r - 1) pairs
-                    begin, end, scale = i, i + 1, max(r[i] - one, zero)
-                elif turn > 0:
-                    break
-                if begin < end:
-                    _run(
-                        scale, r[begin:end], A[i, begin:end], pinned[i, begin:end], lam, first,
-                        C[i, begin:end], X[i, begin:end], Z[i, begin:end], P[i, begin:end],
-                        f_was[i - top, begin - left : end - left],
-                        f[i - top, begin - left : end - left], sums,
-                    )  # fmt: skip
-        if left == top:
-            continue
-        _turn(f_was)
-        _turn(f)
-        for j in range(left, right):
-            _run(
-                r[j], r[top:bottom], A[j, top:bottom], pinned[j, top:bottom], lam, first,
-                C[j, top:bottom], X[j, top:bottom], Z[j, top:bottom], P[j, top:bottom],
-                f_was[j - left, : bottom - top], f[j - left, : bottom - top], sums,
-            )  # fmt: skip
+def _weigh(r_rows, r_columns, weight):
+    for i in range(TILE):
+        for j in range(TILE):
+            weight[i * TILE + j] = r_rows[i] * r_columns[j]
 
 
 @njit(cache=True, nogil=True)
-def _sweep_stripes(begin, end, A, pinned, r, C, X, Z, P, lam, first, out):
-    for stripe in range(begin, end):
-        _sweep_stripe(stripe, A, pinned, r, C, X, Z, P, lam, first, out)
+def _sweep(begin, end, corners, r, lam, begun, A, pinned, C, X, E, mirrored, turned, shifted, out):
+    weight = np.empty(TILE * TILE, A.dtype)
+    c_2, x_2, z_turned = np.empty_like(weight), np.empty_like(weight), np.empty_like(weight)
+    for slot in range(begin, end):
+        stripe, panel = corners[slot]
+        top, left = stripe * TILE, panel * TILE
+        r_1, r_2 = r[top : top + TILE], r[left : left + TILE]
+        _weigh(r_1, r_2, weight)
+        c_1, x_1 = C[panel, top : top + TILE].ravel(), X[panel, top : top + TILE].ravel()
+        mirror, mirror_was = C[stripe, left : left + TILE], X[stripe, left : left + TILE]
+        _turn(mirror, c_2)
+        z_1, z_2 = E[slot], mirrored[slot]
+        change = 0.0
+        if stripe < panel:
+            change = _change(mirror, mirror_was, r_2, r_1)
+        else:
+            z_2 = z_turned
+            _turn(z_1.reshape((TILE, TILE)), z_2)
+            for i in range(TILE):
+                # two samples of a microcluster are r (r - 1) pairs
+                weight[i * TILE + i] = r_1[i] * max(r_1[i] - 1, 0)
+        _relax(
+            weight, A[slot], pinned[slot], lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned[slot],
+            shifted[slot], out[slot],
+        )  # fmt: skip
+        if stripe < panel:
+            out[slot, 0] += change
+            for i in range(TILE):
+                for j in range(TILE):
+                    mirror_was[j, i] = x_2[i * TILE + j]
+        else:
+            # an entry and its mirror image are both in the tile, and both were counted twice, but for
+            # the change of C
+            for k in range(1, N_SUMS):
+                out[slot, k] /= 2
+
+
+# ---------------------------------------------------------------- both halves on ranges of rows
+
+
+def solve(
+    factor: Factor,
+    slots: NDArray[np.int32],
+    r: Numbers,
+    degrees: Numbers,
+    X: Numbers,
+    own: Numbers,
+) -> None:
+    """Step 2, which overwrites X and its own values with C; all by position."""
+    over_rows(_solve_panels, *factor, slots, r, degrees, X, own, np.empty(len(X)), height=TILE)
 
 
 def sweep(
-    A: FloatArray,
-    pinned: NDArray[np.bool_],
-    r: FloatArray,
-    C: FloatArray,
-    X: FloatArray,
-    Z: FloatArray,
-    P: FloatArray,
+    corners: NDArray[np.int32],
+    r: Numbers,
     lam: float,
-    first: bool,
+    begun: float,
+    A: Numbers,
+    pinned: NDArray[np.bool_],
+    C: Numbers,
+    X: Numbers,
+    E: Numbers,
+    mirrored: Numbers,
+    turned: Numbers,
+    shifted: Numbers,
 ) -> FloatArray:
-    """Step 3 over all pairs; returns the sums of each stripe, which do not depend on the threads."""
-    out = np.zeros((-(-len(r) // TILE), N_SUMS))
-    over_rows(_sweep_stripes, A, pinned, r, C, X, Z, P, lam, first, out, height=TILE, falling=True)
-    return out
+    """Step 3 over all pairs; returns the sums, which do not depend on the threads.
 
-
-@njit(cache=True)
-def sweep_own(a, r, c, x, z, p, lam, first):
-    """Step 3 for the pairs of a sample with itself, which are never in Omega."""
-    f_was, f = np.empty_like(p), np.empty_like(p)
-    zero, one = p.dtype.type(0.0), p.dtype.type(1.0)
-    for u in range(len(r)):
-        f_was[u] = _unit(p[u], zero, one)
-        f[u] = _unit(c[u] + p[u] - f_was[u], zero, one)
-    sums = np.zeros(N_SUMS)
-    _run(one, r, a, np.zeros(len(r), dtype=np.bool_), lam, first, c, x, z, p, f_was, f, sums)
-    return sums
+    ``X`` is the old C on the way in, and ``begun`` 0 in the first pass, in which E is not yet in X.
+    """
+    out = np.empty((len(corners), N_SUMS))
+    over_rows(
+        _sweep, corners, r, lam, begun, A, pinned, C, X, E, mirrored, turned, shifted, out,
+        height=TILE,
+    )  # fmt: skip
+    return np.asarray(out.sum(axis=0))

@@ -31,13 +31,13 @@ from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation, require_dense
 from coterie.evidence.enhancement.problem import (
     BYTES_PER_PAIR,
-    Numbers,
     Precision,
     Problem,
     SampleMatrix,
     bytes_per_pair,
     confident_pairs,
 )
+from coterie.evidence.enhancement.tiles import Numbers
 from coterie.evidence.given import checked_similarity
 from coterie.evidence.reliability import reliability_for
 
@@ -139,11 +139,12 @@ def enhance(
         )
         once = np.ones(len(matrix))
         problem = Problem.pose(
-            SampleMatrix(matrix.copy(), np.diag(matrix).copy()).rounded(precision),
+            SampleMatrix(matrix, np.diag(matrix)),
             confident_pairs(_shares(confidence, matrix), once, alpha),
             once,
             propagate,
             keep_confident,
+            precision,
         )
     learned, _, converged = minimise(problem, lam, tol, max_iter, callback)
     if not converged:
@@ -171,34 +172,71 @@ def _shares(confidence: Ensemble | ArrayLike | None, matrix: FloatArray) -> Floa
 
 
 @dataclass
-class State:
-    """The variables of the iteration.
+class Matrix:
+    """An n x n matrix: values of pairs of different samples, and of samples with themselves.
 
     Attributes
     ----------
-    learned, target : SampleMatrix
-        C, and the X that it overwrites; the next X then overwrites the old C.
-    error : SampleMatrix
-        E outside Omega, Y1 inside.
-    shifted : SampleMatrix
-        P = C + Y2 of (13), before the update of Y2.
+    between : ndarray
+        Of two microclusters; on the diagonal, of two samples of the same one.
+    own : ndarray, shape (N,)
+        Of a sample with itself.
+    """
+
+    between: Numbers
+    own: Numbers
+
+
+@dataclass
+class State:
+    """The variables of the iteration.
+
+    F is the symmetric part of P = C + Y2, clipped, and Y2 = P - F. So P and Y2 have the same antisymmetric
+    part, and one of each kind of part is enough for all three.
+
+    Attributes
+    ----------
+    learned, target : Matrix
+        C, and the X that it overwrites; the next X then overwrites the old C. In panels.
+    error : Matrix
+        E outside Omega, Y1 inside, by pairs of tiles.
+    mirrored : ndarray, shape (S, TILE ** 2)
+        The same for the mirror image of each pair, transposed; not used on the diagonal.
+    turned : ndarray, shape (S, TILE ** 2)
+        Antisymmetric part of Y2.
+    shifted : ndarray, shape (S, TILE ** 2)
+        Symmetric part of P.
+    own_shifted : ndarray, shape (N,)
+        P of a sample with itself.
     norms : ndarray, shape (5,)
         Of C, E, F, Y1 and Y2.
     """
 
-    learned: SampleMatrix
-    target: SampleMatrix
-    error: SampleMatrix
-    shifted: SampleMatrix
+    learned: Matrix
+    target: Matrix
+    error: Matrix
+    mirrored: Numbers
+    turned: Numbers
+    shifted: Numbers
+    own_shifted: Numbers
     norms: FloatArray
 
     @classmethod
     def at_start(cls, problem: Problem) -> Self:
         """C = E = F = Y2 = 0 and Y1 = A, hence X = 2 A."""
-        A, zeros = problem.evidence, SampleMatrix.zeros_like
-        target = SampleMatrix(2.0 * A.between, 2.0 * A.own)
-        norms = np.array([0.0, 0.0, 0.0, A.norm(problem.weights), 0.0])
-        return cls(zeros(A), target, zeros(A), zeros(A), norms)
+        A, own, layout = problem.evidence, problem.own, problem.layout
+        twice = layout.panels_of_pairs(A)
+        twice *= 2.0
+        return cls(
+            learned=Matrix(np.zeros_like(twice), np.zeros_like(own)),
+            target=Matrix(twice, 2.0 * own),
+            error=Matrix(np.zeros_like(A), np.zeros_like(own)),
+            mirrored=np.zeros_like(A),
+            turned=np.zeros_like(A),
+            shifted=np.zeros_like(A),
+            own_shifted=np.zeros_like(own),
+            norms=np.array([0.0, 0.0, 0.0, problem.scale, 0.0]),
+        )
 
 
 def minimise(
@@ -214,83 +252,98 @@ def minimise(
     """
     history: list[Pass] = []
     state = State.at_start(problem)
-    A = problem.evidence
-    least = NEGLIGIBLE[A.between.dtype.str[1:]] * A.norm(problem.weights)
+    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * problem.scale
     converged = settled = False
     while not converged and len(history) < max_iter:
-        first = not history
-        objective, changes = propagate(problem, state), np.zeros(5)  # 2
-        # in the first pass C = (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the
-        # optimum
-        settled = first and objective <= least**2
+        propagate(problem, state)  # 2
+        smoothness, changes = relax(problem, state, lam, least, first=not history)  # 3
+        objective = smoothness + lam / 2.0 * float(state.norms[1]) ** 2
+        # the first C is (Phi + I)^-1 A: if tr(C' Phi C) is zero, so is tr(A' Phi A), and A is the optimum
+        settled = not history and smoothness <= least**2
         if settled:
-            objective = 0.0
-        else:
-            changes, error = relax(problem, state, lam, least, first)  # 3
-            objective += lam / 2.0 * error
+            objective, changes = 0.0, np.zeros(5)
         if not np.isfinite(objective + changes.sum()):
             raise FloatingPointError(f"EC-CMS: pass {len(history) + 1} gave non-finite numbers")
         history.append(_record(len(history) + 1, objective, changes))
         if callback is not None:
             callback(history[-1])
         converged = settled or bool(changes.max() < tol)  # 4
-    C = A.between if settled else state.learned.between
-    # free all but C before the symmetric part is allocated
-    del state
-    return _symmetric_part(problem, C), tuple(history), converged
+    if settled:
+        del state
+        learned = problem.layout.panels_of_pairs(problem.evidence)
+    else:
+        learned = state.learned.between
+        # free all but C before the symmetric part is allocated
+        del state
+    return _symmetric_part(problem, learned), tuple(history), converged
 
 
-def _symmetric_part(problem: Problem, C: Numbers) -> FloatArray:
-    learned = C.astype(np.float64)
-    learned += C.T
-    learned /= 2.0
+def _symmetric_part(problem: Problem, panels: Numbers) -> FloatArray:
+    learned = problem.layout.symmetric_part(panels)
     np.clip(learned, 0.0, 1.0, out=learned)
     # no pair inside a microcluster of one sample: its diagonal is the sample with itself
     lone = np.flatnonzero(problem.weights <= 1.0)
-    learned[lone, lone] = problem.evidence.own[lone]
+    learned[lone, lone] = problem.own[lone]
     return learned
 
 
-def propagate(problem: Problem, state: State) -> float:
-    """Step 2, which overwrites X with C; returns tr(C' Phi C), where 2 Phi C = X - 2 C."""
-    r, t, X = problem.weights, problem.degrees, state.target
-    diagonal = np.diag_indices(len(r))
-    before = X.between[diagonal]
-    surplus = X.own - before
-    X.between[diagonal] = raised = before + surplus / r
-    twice_smoothness = 0.0
-    like_matrices = r.astype(X.between.dtype, copy=False)
-    for block in problem.blocks:
-        twice_smoothness += block.solve(X.between, like_matrices)
-    solved_diagonal = X.between[diagonal]
-    X.between[diagonal] = after = solved_diagonal - surplus / (r * t)
-    own = after + surplus / t
-    # the blocks counted the raised diagonal r^2 times; there are r (r - 1) pairs and r samples
-    twice_smoothness += float(
-        np.sum(r * (r - 1.0) * after * (before - 2.0 * after) + r * own * (X.own - 2.0 * own))
-        - np.sum(r**2 * solved_diagonal * (raised - 2.0 * solved_diagonal))
-    )
-    X.own = own.astype(X.own.dtype, copy=False)
+def propagate(problem: Problem, state: State) -> None:
+    """Step 2, which overwrites X with C."""
+    from coterie.evidence.enhancement.kernels import solve
+
+    X, layout, dtype = state.target, problem.layout, problem.evidence.dtype
+    own = layout.padded(X.own, dtype)
+    r, t = layout.padded(problem.weights, dtype), layout.padded(problem.degrees, dtype)
+    solve(problem.factor, layout.slots, r, t, X.between, own)
+    X.own = own[layout.positions]
     state.learned, state.target = X, state.learned
-    return max(twice_smoothness / 2.0, 0.0)
 
 
 def relax(
     problem: Problem, state: State, lam: float, least: float, first: bool
-) -> tuple[FloatArray, float]:
-    """Step 3; returns the five relative changes and |E|^2."""
-    from coterie.evidence.enhancement.kernels import sweep, sweep_own
+) -> tuple[float, FloatArray]:
+    """Step 3; returns tr(C' Phi C) and the five relative changes."""
+    from coterie.evidence.enhancement.kernels import sweep
 
-    A, C, X, Z, P = problem.evidence, state.learned, state.target, state.error, state.shifted
-    precision = A.between.dtype
-    r, penalty = problem.weights.astype(precision, copy=False), precision.type(lam)
+    A, Z, layout = problem.evidence, state.error, problem.layout
+    precision = A.dtype
+    penalty, begun = precision.type(lam), precision.type(not first)
+    if first:
+        # Y1 = A, which is lambda E outside of Omega
+        np.divide(A, penalty, out=Z.between, where=~problem.pinned)
+        np.copyto(Z.between, A, where=problem.pinned)
+        np.copyto(state.mirrored, Z.between)
     sums = sweep(
-        A.between, problem.pinned, r, C.between, X.between, Z.between, P.between, penalty, first
-    ).sum(axis=0)
-    sums += sweep_own(A.own, r, C.own, X.own, Z.own, P.own, penalty, first)
+        layout.corners, layout.padded(problem.weights, precision), penalty, begun, A, problem.pinned,
+        state.learned.between, state.target.between, Z.between, state.mirrored, state.turned,
+        state.shifted,
+    )  # fmt: skip
+    sums += _relax_own(problem, state, lam, first)
+    if first:
+        # E was zero, whatever stands for Y1
+        sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
-    state.norms = np.sqrt(sums[5:])
-    return changes, float(sums[6])
+    state.norms = np.sqrt(sums[5:10])
+    # of X = 2 Phi C + 2 C
+    return max(float(sums[10]) / 2.0, 0.0), changes
+
+
+def _relax_own(problem: Problem, state: State, lam: float, first: bool) -> FloatArray:
+    """Step 3 for the pairs of a sample with itself, which are never in Omega."""
+    a, c, c_was = problem.own, state.learned.own, state.target.own
+    p, e_was = state.own_shifted, state.error.own
+    y_was = a if first else lam * e_was
+    f_was = np.clip(p, 0.0, 1.0)
+    shifted = c + p - f_was
+    f = np.clip(shifted, 0.0, 1.0)
+    e = (a - c + y_was) / (1.0 + lam)
+    y = lam * e
+    x_was = a - e_was + y_was + 2.0 * f_was - p
+    state.target.own = (a - e + y + 2.0 * f - shifted).astype(a.dtype)
+    state.error.own, state.own_shifted = e.astype(a.dtype), shifted.astype(a.dtype)
+    changes = [c - c_was, e - e_was, f - f_was, y - y_was, c - f]
+    squares = np.array([*changes, c, e, f, y, shifted - f], dtype=np.float64) ** 2
+    return np.vstack([squares, c * (x_was - 2.0 * c)]) @ problem.weights
 
 
 def _record(number: int, objective: float, changes: FloatArray) -> Pass:
