@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from coterie import EAC, ECCMS, PCE, SPCE, TRCE, Ensemble, ParameterError
+from coterie import CESHL, EAC, ECCMS, PCE, SPCE, TRCE, Ensemble, MemoryBudgetError, ParameterError
 from coterie.evaluate import ari
 from coterie.numerics.modes import fit_modes
 from coterie.solvers import approximation
@@ -167,3 +167,18 @@ def test_as_many_rows_as_clusters_keep_that_many_groups():
             approximation.Approximation.of(Ensemble.from_labels(labels), count, count).n_groups
             == count
         )
+
+
+def test_a_method_that_needs_too_much_memory_advises_to_group_rows():
+    labels, _ = noisy(8, n=2_000)
+    for solver in QUADRATIC:
+        with pytest.raises(
+            MemoryBudgetError, match="or group similar label rows with approximate='auto'"
+        ):
+            solver(4, memory_budget="1MB").fit(labels)
+        model = fit_quietly(solver(4, memory_budget="1MB", approximate=60), labels)
+        assert model.approximation_.n_groups <= 60
+    # of a linear method, "auto" groups nothing
+    with pytest.raises(MemoryBudgetError) as error:
+        CESHL(4, memory_budget="10kB").fit(labels)
+    assert "approximate" not in str(error.value)

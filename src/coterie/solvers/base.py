@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.errors import ParameterError
+from coterie.core.errors import MemoryBudgetError, ParameterError
 from coterie.core.estimators import BaseEstimator, ClusterMixin
 from coterie.core.params import (
     BUDGET,
@@ -239,7 +239,10 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         canonical = labelled.reorder_members(order).with_fewer_copies()
         # the last digits of a BLAS product depend on the number of threads, and can change labels
         with one_blas_thread():
-            partition = self._solve(canonical, generator(self.random_state))
+            try:
+                partition = self._solve(canonical, generator(self.random_state))
+            except MemoryBudgetError as error:
+                raise self._with_advice(error) from error
             if not isinstance(partition, Partition):
                 raise TypeError(
                     f"{type(self).__name__}._solve must return a coterie.Partition, for example "
@@ -455,6 +458,13 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
                 f"n_clusters={self.n_clusters}; ask for more rows"
             )
         return Approximation.of(ensemble, most, self.n_clusters or 1)
+
+    def _with_advice(self, error: MemoryBudgetError) -> MemoryBudgetError:
+        """The error, with the advice to group rows where that helps."""
+        if self.about.scaling == "linear" or getattr(self, "approximate", "auto") is not None:
+            return error
+        advice = "or group similar label rows with {approximate}"
+        return MemoryBudgetError(str(error).rstrip("."), advice, {"approximate": "auto"})
 
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
