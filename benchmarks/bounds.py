@@ -41,8 +41,11 @@ from coterie.numerics.laplacian_kernels import dense_components
 from coterie.numerics.linkage import weighted_linkage
 from coterie.numerics.pairs import agreement_counts
 from coterie.numerics.rows import RowTable
-from coterie.solvers import ceshl, pce, spce, trce
+from coterie.solvers.ceshl import solver as ceshl
 from coterie.solvers.methods import find_method
+from coterie.solvers.pce import solver as pce
+from coterie.solvers.spce import solver as spce
+from coterie.solvers.trce import solver as trce
 
 DATA = Path(os.environ.get("COTERIE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 MEMBERS, CLUSTERS = 20, 10
@@ -307,11 +310,12 @@ def gradient_of_ceshl(ensemble: Ensemble) -> Kernel:
     n, k = ensemble.n_microclusters, ensemble.n_base_clusters
     problem = ceshl.Problem.of(ensemble, np.ones(k), CESHL(CLUSTERS))
     state = ceshl.start(problem, ensemble, 1.0)
-    fit, out = ceshl.Fit(problem, state.embedding, 1.0), np.empty_like(state.incidence)
+    fit, out = ceshl.Fit(problem, state.embedding, 1.0), np.empty((n, k))
     fit.value(state.incidence)
+    gradient = fit.gradient()
     return Kernel(
         "CESHL gradient",
-        best_of(lambda: fit.gradient(state.incidence, out)),
+        best_of(lambda: gradient.rows(0, n, out)),
         moved=16 * n * k,
         operations=2 * n * k * CLUSTERS,
         # inner products of a node with all hyperedges, coordinate by coordinate

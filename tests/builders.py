@@ -54,6 +54,24 @@ def noisy_members(
     return _with_gaps_and_repeats(rng, labels, truth, missing, repeats)
 
 
+def cells_of_blobs(
+    n: int, seed: int, *, spread: float, n_members: int = 10, n_blobs: int = 12, d: int = 10
+) -> tuple[Labels, Labels]:
+    """Members that assign points of overlapping blobs to the nearest of 10 to 30 of them; the blobs.
+
+    Almost every point has a label row of its own.
+    """
+    rng = np.random.default_rng(seed)
+    centres = rng.uniform(-10.0, 10.0, (n_blobs, d))
+    blobs = rng.integers(0, n_blobs, n)
+    points = centres[blobs] + spread * rng.normal(size=(n, d))
+    labels = np.empty((n, n_members), dtype=np.int64)
+    for j in range(n_members):
+        chosen = points[rng.choice(n, rng.integers(10, 31), replace=False)]
+        labels[:, j] = ((chosen**2).sum(axis=1) - 2.0 * points @ chosen.T).argmin(axis=1)
+    return labels, blobs
+
+
 def samples_of_parties(
     n_parties: int, size: int, shared: int
 ) -> tuple[list[NDArray[np.int64]], int]:

@@ -63,6 +63,28 @@ def test_combine_joins_tables_that_overlap_in_part(folder):
     assert not [name for name in os.listdir(folder) if name.endswith(".tmp")]
 
 
+def test_combine_groups_similar_rows_and_says_how_far(folder, capsys, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = np.repeat([0, 1, 2], 100)[:, None] * 5 + rng.integers(0, 5, (300, 8))
+    pd.DataFrame(rows, columns=[*"abcdefgh"]).to_csv("rows.csv", index=False)
+    command = ["combine", "rows.csv", "-k", "3", "--method", "eac"]
+    assert main([*command, "--approximate", "60", "-o", "out.csv"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "300 distinct label rows were grouped into 60. On average, " in text
+    labels = [row["label"] for row in rows_of(folder / "out.csv")]
+    model = EAC(3, approximate=60).fit(rows)
+    assert same_partition(labels, model.labels_.tolist())
+    assert main([*command, "--approximate", "60", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["approximation"] == model.approximation_.text
+    assert main([*command, "--approximate", "auto"]) == 0
+    assert "grouped" not in capsys.readouterr().out
+    assert main([*command, "--approximate", "60", "--set", "approximate=50"]) == 2
+    assert "--set approximate: leave it out" in capsys.readouterr().err
+    monkeypatch.setenv("COTERIE_MEMORY_BUDGET", "300kB")
+    assert main(command) != 0
+    assert "or group similar label rows with --approximate auto" in capsys.readouterr().err
+
+
 def test_cluster_finds_the_blobs_and_says_so(folder, capsys):
     command = ["cluster", "data.csv", "-k", "3", "--id", "name", "--truth", "kind", "--seed", "1"]
     assert main([*command, "-o", "out.csv"]) == 0

@@ -89,6 +89,10 @@ def ceshl(
         run.rho_history.append(rho)
         run.incidence = Y
         run.n_components, run.component_labels = components(Y, w)
+        if not authors:
+            run.n_components, run.component_labels = without_lost_nodes(
+                Y, H, w, run.component_labels
+            )
         run.component_history.append(run.n_components)
         new, values = bottom_eigenvectors(Y, w, least, n_clusters, unnormalised)
         if authors:
@@ -191,6 +195,23 @@ def components(Y: Floats, w: Floats) -> tuple[int, NDArray[np.int32]]:
     """Connected components of the hypergraph: of Y W Y'."""
     count, part = connected_components((Y * w) @ Y.T > 0, directed=False)
     return int(count), part
+
+
+def without_lost_nodes(
+    Y: Floats, H: Floats, w: Floats, part: NDArray[np.int32]
+) -> tuple[int, NDArray[np.int32]]:
+    """A node without any hyperedge joins the part that has most of the weight of those it had in H."""
+    part = part.copy()
+    for p in np.flatnonzero(~Y.any(axis=1)):
+        weight = np.zeros(part.max() + 1)
+        for q in np.flatnonzero(H[p]):
+            inside = np.flatnonzero(Y[:, q])
+            if inside.size:
+                weight[part[inside[0]]] += w[q]
+        if weight.any():
+            part[p] = weight.argmax()
+    names, part = np.unique(part, return_inverse=True)
+    return len(names), part.astype(np.int32)
 
 
 def objective(Y: Floats, H: Floats, w: Floats, F: Floats, rho: float, least: Floats) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from coterie import CESHL, Ensemble, MemoryBudgetError, ParameterError
-from coterie.evaluate import accuracy, nmi
+from coterie import CESHL, PCE, Ensemble, MemoryBudgetError, ParameterError
+from coterie.evaluate import accuracy, ari, nmi
 from coterie.solvers.ceshl import solver as steps
-from tests.builders import fit_quietly, noisy_members
+from coterie.solvers.ceshl.box_lbfgs import SparseRows
+from tests.builders import cells_of_blobs, fit_quietly, noisy_members
 from tests.naive import ceshl as naive
 from tests.strategies import label_matrices
 
@@ -206,11 +208,11 @@ def test_hyperedge_weights_minimise_4_in_the_box(labels, lam):
 def test_the_embedding_is_orthonormal_over_samples_and_shares_ties():
     labels, _ = noisy(1, repeats=2)
     ensemble, problem = small_problem(labels, n_clusters=4)
-    F = steps.spectral_embedding(problem, ensemble.incidence.toarray())
+    F = steps.spectral_embedding(problem, SparseRows.of(ensemble.incidence))
     np.testing.assert_allclose(F.T @ (problem.weights[:, None] * F), np.eye(4), atol=1e-10)
     # three equal parts: any two of three vectors would do, so each counts two thirds
     parts, problem = small_problem(np.repeat([0, 1, 2], 2)[:, None], n_clusters=2)
-    F = steps.spectral_embedding(problem, parts.incidence.toarray())
+    F = steps.spectral_embedding(problem, SparseRows.of(parts.incidence))
     np.testing.assert_allclose(F.T @ (problem.weights[:, None] * F), np.eye(3) * 2 / 3, atol=1e-10)
 
 
@@ -264,6 +266,51 @@ def test_blas_threads_change_no_digit():
         with threadpool_limits(limits=threads):
             histories.append(fit_quietly(CESHL(4), labels).history_)
     assert histories[0] == histories[1]
+
+
+# ---------------------------------------------------------------- many distinct rows
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_samples_without_hyperedges_are_no_clusters(seed):
+    # some samples lose all hyperedges before the blobs separate
+    labels, blobs = cells_of_blobs(3_000, seed, spread=4.0)
+    ensemble = Ensemble.from_labels(labels)
+    model = CESHL(12).fit(ensemble)
+    assert model.converged_
+    assert np.bincount(model.labels_).min() > 30
+    assert (
+        ari(blobs, model.labels_) > ari(blobs, PCE(12, random_state=0).fit_predict(ensemble)) - 0.15
+    )
+
+
+def test_a_sample_without_hyperedges_joins_the_part_of_its_first_ones():
+    ensemble, problem = small_problem([[0, 0, 0]] * 3 + [[1, 1, 1]] * 2 + [[0, 0, 1], [2, 2, 2]])
+    kept = ensemble.incidence.toarray()
+    kept[ensemble.inverse[5:]] = 0.0
+    labels = steps.components(problem, SparseRows.of(kept))[ensemble.inverse]
+    assert len(set(labels[:3])) == len(set(labels[3:5])) == 1
+    assert labels[0] != labels[3]
+    # two of its three members had it with the first samples; nobody is left in those of the last
+    assert labels[5] == labels[0]
+    assert labels[6] not in labels[:6]
+
+
+def test_memory_stays_within_the_estimate(monkeypatch):
+    labels, _ = cells_of_blobs(12_000, 0, spread=3.0)
+    ensemble = Ensemble.from_labels(labels)
+    demanded = []
+    checked = steps.require
+    monkeypatch.setattr(
+        steps, "require", lambda needed, *rest: (demanded.append(needed), checked(needed, *rest))
+    )
+    tracemalloc.start()
+    try:
+        fit_quietly(CESHL(3, max_iter=12), ensemble)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.1 * demanded[-1] < peak < 1.2 * demanded[-1]
 
 
 # ---------------------------------------------------------------- edges of the domain
@@ -354,4 +401,4 @@ def test_numbers_that_are_not_finite_are_raised_with_the_step():
     shape = (problem.edges.shape[0], problem.edge_weights.size)
     fit = steps.Fit(problem, np.full((shape[0], 3), np.inf), 1.0)
     with pytest.raises(FloatingPointError, match="step for Y"):
-        fit.value(np.ones(shape))
+        fit.value(SparseRows.of(np.ones(shape)))

@@ -211,6 +211,8 @@ def _as_option(command: str, parameter: str, value: str | None) -> str:
     option = {"sample_ids": "--id", "n_clusters": "-k"}.get(parameter, f"--{parameter}")
     if command == "combine" and parameter == "columns":
         option = "--label"
+    if command != "combine" and parameter == "approximate":
+        return f"--set approximate={value or 'auto'}"
     return option if value is None else f"{option} {value}"
 
 

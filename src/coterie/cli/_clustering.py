@@ -236,6 +236,8 @@ def requested_solver(arguments: argparse.Namespace) -> LabelConsensus | None:
             raise UsageError(f"--set {text!r}: write NAME=VALUE")
         if name in SET_ELSEWHERE:
             raise UsageError(f"--set {text!r}: use {SET_ELSEWHERE[name]} instead")
+        if name == "approximate" and getattr(arguments, "approximate", None) is not None:
+            raise UsageError("--set approximate: leave it out, since --approximate is given")
         if name in settings:
             raise UsageError(f"--set {name} is given twice")
         settings[name] = parse_parameter(method, name, value, settable(estimator))
@@ -268,12 +270,17 @@ def combined(
         # with many rows a fit for every k takes long; without a solver, select_k cuts one dendrogram
         # of a sample
         compared = solver if ensemble.n_microclusters <= MANY_ROWS else None
+    if arguments.approximate is not None:
+        solver.set_params(approximate=arguments.approximate)
     selection = chosen_k(arguments, ensemble, compared, stages)
     if selection is not None:
         solver.set_params(n_clusters=selection.recommended)
     stages.begin("combining")
     _follow_passes(solver, stages)
-    return solver.fit(ensemble), selection
+    solver.fit(ensemble)
+    if solver.approximation_ is not None:
+        log.approximation = solver.approximation_.text
+    return solver, selection
 
 
 def clustering(
@@ -400,6 +407,8 @@ def summarise(
         log.said = result.selection.reason
     if log.method_reason:
         screen.say(f"Method: {log.method_reason}")
+    if log.approximation:
+        screen.say(log.approximation)
     chosen = ", as many as the method chose" if arguments.clusters is None else ""
     # a single cluster has no rival, so its confidence of 1 would mean nothing
     mean = f", mean confidence {result.mean_confidence:.2f}" if result.n_clusters > 1 else ""

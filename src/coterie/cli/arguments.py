@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import coterie
-from coterie.cli.values import cluster_range, clusters, clusters_to_try, jobs, share, whole_number
+from coterie.cli.values import (
+    cluster_range,
+    clusters,
+    clusters_to_try,
+    jobs,
+    rows_to_keep,
+    share,
+    whole_number,
+)
 from coterie.core.errors import CoterieError
 
 # settings that several options share
@@ -184,6 +192,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME=VALUE",
         "help": "set a parameter of the method; may be repeated",
     },
+    "--approximate": {
+        "type": rows_to_keep,
+        "metavar": "N",
+        "help": "group similar label rows, to at most N distinct ones, and combine these; auto does so "
+        "above 5,000 rows, if time and memory of the method grow with their square",
+    },
     "-o --output": FILE
     | {"help": "write labels: .csv, .tsv or .parquet; a directory for rows in partitions"},
     "--report": FILE | {"help": "write a report for the browser: .html"},
@@ -338,7 +352,16 @@ COMMANDS = {
         "combine clusterings that you already have",
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by a column of ids.",
-        ("files", *SOLVER, "--groups", "--id", "--label", "--truth", "--transpose"),
+        (
+            "files",
+            *SOLVER,
+            "--approximate",
+            "--groups",
+            "--id",
+            "--label",
+            "--truth",
+            "--transpose",
+        ),
         {
             "files": FILES
             | {

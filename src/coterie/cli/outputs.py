@@ -32,14 +32,16 @@ DISTINCT = "distinct"
 class RunLog:
     """What a command has done so far: warnings, complete files, and the time it began.
 
-    ``method_reason`` says why a method was chosen, if the user did not choose one. ``said`` is a sentence of
-    the summary that a warning would repeat.
+    ``method_reason`` says why a method was chosen, if the user did not choose one. ``approximation``
+    says how many label rows were grouped, if any. ``said`` is a sentence of the summary that a warning would
+    repeat.
     """
 
     caught: Sequence[warnings.WarningMessage] = ()
     written: list[tuple[str, Path]] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
     method_reason: str = ""
+    approximation: str = ""
     said: str = ""
 
     def warnings(self) -> list[str]:
@@ -199,6 +201,8 @@ def facts(result: Result, log: RunLog) -> dict[str, Any]:
         parts = (result.profile.clusters.tolist(), result.profile.sentences, result.profile.rules)
         of = "groups" if result.describes_groups else "profile"
         record[of] = [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
+    if log.approximation:
+        record["approximation"] = log.approximation
     if result.selection is not None:
         record["selection"] = selection_facts(result.selection)
     if result.truth is not None:

@@ -47,6 +47,11 @@ def clusters(text: str) -> int | str | tuple[int, int]:
     return cluster_range(text) if "-" in text[1:] else whole_number(1, "; auto chooses it")(text)
 
 
+def rows_to_keep(text: str) -> int | str:
+    """A number of label rows, or auto."""
+    return text if text == "auto" else whole_number(1, "; auto decides by the method")(text)
+
+
 def share(text: str) -> float:
     """A part of the rows or columns: above 0, at most 1."""
     try:

@@ -10,6 +10,30 @@ import re
 from dataclasses import Field
 from inspect import Parameter, cleandoc, get_annotations, signature
 
+# documentation of parameters that many methods share, unless a method describes them itself
+SHARED_PARAMETERS = """
+    n_clusters : int
+        Number of clusters.
+    n_init : int
+        Number of k-means starts; the best is kept.
+    max_iter : int
+        Maximum number of passes, per start if there are several.
+    tol : float
+        The passes end when one changes the objective by less than this share.
+    callback : callable or None
+        Called after each pass with its record of ``history_``. With several starts, called at the end,
+        for the passes of the start that was kept.
+    memory_budget : int, str or None
+        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
+        available.
+    approximate : int, "auto" or None
+        Group similar label rows, to at most this many distinct ones, and solve these instead; see
+        ``approximation_``. "auto" does so only if solving all rows needs more memory than the budget,
+        and then groups them into 5,000. None solves all rows exactly.
+    random_state : int, numpy Generator or None
+        Seed of the random numbers.
+"""
+
 HEADING = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 NOT_RANDOM = "random_state : None\n    Ignored. Present for API consistency."
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.core.errors import ParameterError
+from coterie.core.errors import MemoryBudgetError, ParameterError
 from coterie.core.estimators import BaseEstimator, ClusterMixin
 from coterie.core.params import (
     BUDGET,
@@ -34,7 +34,8 @@ from coterie.core.threads import one_blas_thread
 from coterie.core.types import Pass
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import clusters_by_first_appearance
-from coterie.solvers._docstrings import completed, opening
+from coterie.solvers._docstrings import SHARED_PARAMETERS, completed, opening
+from coterie.solvers.approximation import APPROXIMATE, ROWS, Approximate, Approximation
 from coterie.solvers.cutting import finish_partition
 from coterie.solvers.partition import Partition
 from coterie.solvers.reading import as_ensemble
@@ -53,28 +54,9 @@ SHARED_DOMAINS: Mapping[str, Domain] = {
     "tol": Real(0.0),
     "callback": CALLBACK,
     "memory_budget": BUDGET,
+    "approximate": APPROXIMATE,
     "random_state": SEED,
 }
-
-# their documentation, unless a method describes them itself
-SHARED_PARAMETERS = """
-    n_clusters : int
-        Number of clusters.
-    n_init : int
-        Number of k-means starts; the best is kept.
-    max_iter : int
-        Maximum number of passes, per start if there are several.
-    tol : float
-        The passes end when one changes the objective by less than this share.
-    callback : callable or None
-        Called after each pass with its record of ``history_``. With several starts, called at the end,
-        for the passes of the start that was kept.
-    memory_budget : int, str or None
-        Memory that may be allocated, in bytes or as text such as "4GB". None allows 60 % of what is
-        available.
-    random_state : int, numpy Generator or None
-        Seed of the random numbers.
-"""
 
 
 @dataclass(frozen=True)
@@ -164,6 +146,9 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         Cluster of each sample before this adjustment.
     ensemble_ : Ensemble
         The members, compressed to their distinct label rows.
+    approximation_ : Approximation or None
+        With ``approximate``, how many rows were grouped and how far; None if all were solved exactly.
+        Attributes with one row per microcluster or base cluster are those of its ``ensemble``.
 
     Notes
     -----
@@ -197,6 +182,7 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
     random_state: Any
     n_clusters_: int
     cluster_votes_: ClusterVotes
+    approximation_: Approximation | None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -244,23 +230,25 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self.domains())
         ensemble = as_ensemble(labels, sample_weight, member_weight)
-        # no member says where a sample without any label belongs, so it takes no part
-        labelled = ensemble.without_blank
-        self._check_n_clusters(labelled)
-        order = labelled.canonical_member_order
-        canonical = labelled.reorder_members(order).with_fewer_copies()
-        # the last digits of a BLAS product depend on the number of threads, and can change labels
-        with one_blas_thread():
-            partition = self._solve(canonical, generator(self.random_state))
-            if not isinstance(partition, Partition):
-                raise TypeError(
-                    f"{type(self).__name__}._solve must return a coterie.Partition, for example "
-                    f"Partition(labels), but returned {shown(partition)}"
-                )
-            partition.check(type(self).__name__, labelled, self.n_clusters)
-            labels = self._adjusted(partition, canonical)
+        approximate: Approximate = getattr(self, "approximate", None)
+        approximation, least = None, self.n_clusters or 1
+        if approximate is not None and approximate != "auto":
+            approximation = Approximation.of(ensemble, approximate, least)
+        solved = ensemble if approximation is None else approximation.ensemble
+        try:
+            partition, labels, order = self._exactly(solved)
+        except MemoryBudgetError as error:
+            if approximate == "auto":
+                approximation = Approximation.of(ensemble, max(ROWS, least), least)
+            if approximate != "auto" or approximation is None:
+                raise self._with_advice(error) from error
+            solved = approximation.ensemble
+            partition, labels, order = self._exactly(solved)
         self._warn_if_unfinished(partition)
-        self._keep(partition, labels, ensemble, order)
+        self._keep(partition, labels, solved, order)
+        self.approximation_ = approximation
+        if approximation is not None:
+            self._count_votes(ensemble)
         return self
 
     def fit_predict(self, labels: object, y: object = None, **fit_parameters: Any) -> Any:
@@ -410,14 +398,11 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         weights = partition.member_weights
         if weights is None:
             weights = ensemble.member_weight[order]
-        self.ensemble_ = ensemble
         for attribute in ("_verdict", "_judged_votes"):
             vars(self).pop(attribute, None)
         of_samples = ensemble.expand(ensemble.with_blank(labels))
         self.labels_ = clusters_by_first_appearance(of_samples)
-        renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
-        renumbered[ensemble.inverse] = self.labels_
-        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
+        self._count_votes(ensemble)
         self.n_clusters_ = self.cluster_votes_.n_clusters
         self.member_weights_ = weights[back] / weights.sum()
         self.converged_ = partition.converged
@@ -447,6 +432,40 @@ class LabelConsensus(DiagnosisMixin, ClusterMixin, BaseEstimator):
         for name, value in partition.other.items():
             setattr(self, name, value)
 
+    def _count_votes(self, ensemble: Ensemble) -> None:
+        """Keep the ensemble, and how its members vote on the clusters."""
+        renumbered = np.empty(ensemble.n_microclusters, dtype=np.int64)
+        renumbered[ensemble.inverse] = self.labels_
+        self.ensemble_ = ensemble
+        self.cluster_votes_ = ClusterVotes.of_microclusters(ensemble, renumbered)
+
+    def _exactly(
+        self, ensemble: Ensemble
+    ) -> tuple[Partition, NDArray[np.int64], NDArray[np.int64]]:
+        """The partition of an ensemble, its labels with exactly ``n_clusters``, and the order of members."""
+        # no member says where a sample without any label belongs, so it takes no part
+        labelled = ensemble.without_blank
+        self._check_n_clusters(labelled)
+        order = labelled.canonical_member_order
+        canonical = labelled.reorder_members(order).with_fewer_copies()
+        # the last digits of a BLAS product depend on the number of threads, and can change labels
+        with one_blas_thread():
+            partition = self._solve(canonical, generator(self.random_state))
+            if not isinstance(partition, Partition):
+                raise TypeError(
+                    f"{type(self).__name__}._solve must return a coterie.Partition, for example "
+                    f"Partition(labels), but returned {shown(partition)}"
+                )
+            partition.check(type(self).__name__, labelled, self.n_clusters)
+            return partition, self._adjusted(partition, canonical), order
+
+    def _with_advice(self, error: MemoryBudgetError) -> MemoryBudgetError:
+        """The error, with the advice to group rows where that helps."""
+        if self.about.scaling == "linear" or getattr(self, "approximate", "auto") is not None:
+            return error
+        advice = "or group similar label rows with {approximate}"
+        return MemoryBudgetError(str(error).rstrip("."), advice, {"approximate": "auto"})
+
     def _diagnosed(self) -> tuple[ClusterVotes, NDArray[np.float64]]:
         check_is_fitted(self, "labels_")
         if "_judged_votes" not in vars(self):
@@ -468,6 +487,7 @@ class Method(LabelConsensus):
 
     n_clusters: int
     _: KW_ONLY
+    approximate: Approximate = None
     random_state: Any = None
 
 

@@ -190,13 +190,13 @@ def one_pass(objective: float) -> tuple[Pass]:
     return ({"pass": 1, "objective": objective, "residual": 0.0},)
 
 
-def bipartite_components(links: FloatArray) -> IntArray:
+def bipartite_components(links: FloatArray | sparse.csr_array) -> IntArray:
     """Connected component of each row of a matrix of links, numbered by first appearance.
 
     Rows are joined through the columns in which both have an entry. A row without entries is alone.
     """
     n, k = links.shape
-    rows, columns = np.nonzero(links)
+    rows, columns = links.nonzero()
     graph = sparse.csr_array((np.ones(len(rows)), (rows, columns + n)), shape=(n + k, n + k))
     return by_first_appearance(connected_components(graph, directed=False)[1][:n])
 

@@ -30,6 +30,7 @@ from coterie.core.text import counted
 from coterie.core.types import Linkage
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
+from coterie.solvers.approximation import Approximate
 from coterie.solvers.base import LabelConsensus, MethodInfo
 from coterie.solvers.cutting import cut_similarity
 from coterie.solvers.partition import Partition
@@ -84,6 +85,7 @@ class EAC(LabelConsensus):
     _: KW_ONLY
     linkage: Linkage = parameter("average", Choice(("average", "complete", "single")))
     memory_budget: Budget = None
+    approximate: Approximate = None
     random_state: Any = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:

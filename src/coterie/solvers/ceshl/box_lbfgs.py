@@ -1,27 +1,28 @@
 r"""Minimise a smooth function of a matrix whose entries lie in [0, 1].
 
 Limited memory BFGS on the entries that are free to move, with an Armijo search along the projected
-path (two-metric projection). Most entries lie on a bound and are held there, so the history is kept
-as the last points and gradients themselves, and the steps and changes between them are formed for
-the free entries only.
+path (two-metric projection). Most entries lie on a bound, zero as a rule, and are held there. So no
+N x k array exists: points are kept as sparse rows, the gradient is computed in blocks of rows of which
+the free entries are kept, and slopes at earlier points are computed again where they are needed.
 
 Inner products carry a weight for each row and each column. If row u represents r_u equal rows, the
 search therefore takes exactly the same path as for the longer matrix; the same holds for columns.
 
-The kernels run on one thread and release the GIL, so several searches can run in parallel, and the
-order of every sum is fixed.
+Rows do not depend on each other where threads share the work, and the order of every sum is fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from coterie.core.types import FloatArray
+from coterie.numerics.row_ranges import over_rows
 
 # Armijo condition: share of the decrease predicted by the slope that a step must reach
 ARMIJO = 1e-4
@@ -37,21 +38,102 @@ SNAP = 1e-12
 MEMORY = 5
 # free entries per block of inner products
 CHUNK = 16384
+# rows of the gradient that a thread computes at a time
+BLOCK = 256
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """The entries of a matrix that are not zero, row by row, with increasing columns in each row.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (N + 1,)
+        Where each row begins in ``columns`` and ``values``.
+    columns, values : ndarray
+    width : int
+        Number of columns of the matrix.
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: FloatArray
+    width: int
+
+    @classmethod
+    def of(cls, matrix: ArrayLike | sparse.csr_array) -> Self:
+        """The entries of a matrix."""
+        rows = sparse.csr_array(matrix)
+        rows.sort_indices()
+        return cls(
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32),
+            rows.data.astype(np.float64),
+            rows.shape[1],
+        )
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """As a matrix of scipy."""
+        shape = (len(self.starts) - 1, self.width)
+        return sparse.csr_array((self.values, self.columns, self.starts), shape=shape)
+
+
+class Gradient(Protocol):
+    """Gradient at one point with respect to the weighted inner product.
+
+    Its entries are partial derivatives over row weight times column weight.
+    """
+
+    def rows(self, begin: int, end: int, out: FloatArray) -> None:
+        """Write all entries of some rows. Several threads may call this at the same time."""
+
+    def at(self, free: FreeEntries, values: FloatArray) -> FloatArray:
+        """Some entries, where the point has these values; the same digits as those of ``rows``."""
+
+
+class Objective(Protocol):
+    """The function to minimise."""
+
+    def value(self, point: SparseRows) -> float:
+        """The function at a point."""
+
+    def gradient(self) -> Gradient:
+        """Its gradient at the point at which ``value`` was called last."""
 
 
 @dataclass(frozen=True)
 class BoxMinimum:
     """Result of the search."""
 
-    point: FloatArray
+    point: SparseRows
     value: float
     n_iter: int
 
 
+@dataclass(frozen=True)
+class FreeEntries:
+    """The entries of a point that are not held at a bound, row by row as in :class:`SparseRows`.
+
+    Attributes
+    ----------
+    values, slopes, weights : ndarray
+        Point, gradient, and row weight times column weight at each entry.
+    residual : float
+        The largest slope after projection onto the box.
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: FloatArray
+    slopes: FloatArray
+    weights: FloatArray
+    residual: float
+
+
 def minimise_in_box(
-    value: Callable[[FloatArray], float],
-    gradient: Callable[[FloatArray, FloatArray], None],
-    start: FloatArray,
+    objective: Objective,
+    start: SparseRows,
     *,
     row_weights: FloatArray,
     column_weights: FloatArray,
@@ -63,14 +145,9 @@ def minimise_in_box(
 
     Parameters
     ----------
-    value : callable
-        The function at a matrix.
-    gradient : callable
-        Writes, into its second argument, the gradient with respect to the weighted inner product:
-        partial derivatives over row weight times column weight. Only called at the matrix at which
-        ``value`` was called last.
-    start : ndarray, shape (N, k)
-        Entries in [0, 1]; not changed.
+    objective : Objective
+    start : SparseRows
+        Entries in [0, 1].
     row_weights, column_weights : ndarray, shapes (N,) and (k,)
     first_step : float
         Multiple of the negative gradient to try while there is no history.
@@ -81,66 +158,61 @@ def minimise_in_box(
 
     Examples
     --------
+    The point of the box next to a target:
+
     >>> import numpy as np
     >>> target = np.array([[0.25, 2.0], [-1.0, 0.5]])
-    >>> def value(Y):
-    ...     return float(((Y - target) ** 2).sum())
-    >>> def gradient(Y, out):
-    ...     np.multiply(Y - target, 2.0, out=out)
-    >>> ones = np.ones(2)
+    >>> class Distance:
+    ...     def value(self, point):
+    ...         self.difference = point.matrix.toarray() - target
+    ...         return float((self.difference**2).sum())
+    ...
+    ...     def gradient(self):
+    ...         return Slopes(2.0 * self.difference)
+    >>> class Slopes:
+    ...     def __init__(self, slopes):
+    ...         self.slopes = slopes
+    ...
+    ...     def rows(self, begin, end, out):
+    ...         out[:] = self.slopes[begin:end]
+    ...
+    ...     def at(self, free, values):
+    ...         return self.slopes[np.repeat([0, 1], np.diff(free.starts)), free.columns]
     >>> minimum = minimise_in_box(
-    ...     value, gradient, np.zeros((2, 2)), row_weights=ones, column_weights=ones,
-    ...     first_step=0.5, max_iter=20, tol=1e-12,
+    ...     Distance(), SparseRows.of(np.zeros((2, 2))), row_weights=np.ones(2),
+    ...     column_weights=np.ones(2), first_step=0.5, max_iter=20, tol=1e-12,
     ... )
-    >>> minimum.point.tolist()
+    >>> minimum.point.matrix.toarray().tolist()
     [[0.25, 1.0], [0.0, 0.5]]
     """
-    points, slopes = [start], [np.empty_like(start)]
-    spare_points: list[FloatArray] = []
-    spare_slopes: list[FloatArray] = []
-    now = value(start)
-    gradient(start, slopes[0])
+    now = objective.value(start)
+    points, gradients = [start], [objective.gradient()]
     for n_iter in range(max_iter):
-        point, slope = points[-1], slopes[-1]
-        entries, weights, residual = _free_entries(
-            point, slope, SLACK * _largest(slope), row_weights, column_weights
-        )
-        if residual == 0.0:
+        point = points[-1]
+        free = _free_entries(point, gradients[-1], row_weights, column_weights)
+        if free.residual == 0.0:
             return BoxMinimum(point, now, n_iter)
-        history = _history(points, slopes, entries)
-        mix = _two_loops(_products(history, weights))
+        history = _history(points, gradients, free)
+        mix = _two_loops(_products(history, free.weights))
         step = first_step if mix is None else 1.0
         direction = -history[-1] if mix is None else mix @ history
-        trial = spare_points.pop() if spare_points else np.empty_like(start)
-        np.copyto(trial, point)
-        lower = now
+        del history
         for _ in range(BACKTRACKS):
-            promised = _step(point, entries, direction, history[-1], weights, step, trial)
-            lower = value(trial)
+            trial, promised = _step(point, free, direction, step)
+            lower = objective.value(trial)
             if promised < 0.0 and lower <= now + ARMIJO * promised:
                 break
             step /= 2
         else:
             return BoxMinimum(point, now, n_iter)
         points.append(trial)
-        slopes.append(spare_slopes.pop() if spare_slopes else np.empty_like(start))
-        gradient(trial, slopes[-1])
-        if len(points) > MEMORY + 1:
-            oldest = points.pop(0)
-            # the caller's start must not be overwritten
-            if oldest is not start:
-                spare_points.append(oldest)
-            spare_slopes.append(slopes.pop(0))
+        gradients.append(objective.gradient())
+        del points[: -MEMORY - 1], gradients[: -MEMORY - 1]
         settled = now - lower <= tol * max(abs(now), abs(lower))
         now = lower
         if settled:
             return BoxMinimum(trial, now, n_iter + 1)
     return BoxMinimum(points[-1], now, max_iter)
-
-
-def working_bytes(n_rows: int, n_columns: int) -> int:
-    """Bytes that a search takes including its start, if about a third of the entries are free."""
-    return 8 * n_rows * n_columns * (3 * MEMORY + 6)
 
 
 def _two_loops(products: FloatArray) -> FloatArray | None:
@@ -169,29 +241,6 @@ def _two_loops(products: FloatArray) -> FloatArray | None:
     return -mix
 
 
-@njit(cache=True, inline="always")
-def _held(y, slope, slack):
-    """Whether an entry lies on a bound and the descent would push it beyond."""
-    # & and | rather than short-circuit operators, which would be branches
-    return ((y <= 0.0) & (slope >= -slack)) | ((y >= 1.0) & (slope <= slack))
-
-
-def _history(
-    points: list[FloatArray], slopes: list[FloatArray], entries: NDArray[np.int64]
-) -> FloatArray:
-    """Rows of steps, of gradient changes, and last the gradient, on the free entries."""
-    size = len(points) - 1
-    rows = np.empty((2 * size + 1, len(entries)))
-    for first, matrices in ((0, points), (size, slopes)):
-        last = matrices[0].ravel()[entries]
-        for i in range(size):
-            new = matrices[i + 1].ravel()[entries]
-            np.subtract(new, last, out=rows[first + i])
-            last = new
-    rows[-1] = slopes[-1].ravel()[entries]
-    return rows
-
-
 def _products(history: FloatArray, weights: FloatArray) -> FloatArray:
     """Lower triangle of all weighted inner products."""
     total = np.zeros((len(history), len(history)))
@@ -199,6 +248,102 @@ def _products(history: FloatArray, weights: FloatArray) -> FloatArray:
         chunk = history[:, begin : begin + CHUNK]
         total += (chunk * weights[begin : begin + CHUNK]) @ chunk.T
     return np.tril(total)
+
+
+def _free_entries(
+    point: SparseRows, gradient: Gradient, row_weights: FloatArray, column_weights: FloatArray
+) -> FreeEntries:
+    """The entries that may move: descent does not push them beyond a bound on which they lie."""
+    n, k = len(row_weights), len(column_weights)
+    blocks = np.empty(-(-n // BLOCK), dtype=object)
+
+    def search(first: int, last: int, blocks: NDArray[Any]) -> None:
+        slopes = np.empty((min(BLOCK, n), k))
+        for block in range(first, last):
+            begin = block * BLOCK
+            end = min(begin + BLOCK, n)
+            gradient.rows(begin, end, slopes[: end - begin])
+            blocks[block] = _movable(
+                begin, slopes[: end - begin], point.starts, point.columns, point.values
+            )
+
+    over_rows(search, blocks, height=BLOCK)
+    slack = SLACK * max(largest for *_, largest in blocks)
+    free = [_beyond_slack(slack, *arrays) for *arrays, _ in blocks]
+    del blocks
+    counts, columns, values, slopes = (np.concatenate(parts) for parts in zip(*free, strict=True))
+    weights = np.repeat(row_weights, counts) * column_weights[columns]
+    projected = np.abs(np.clip(values - slopes, 0.0, 1.0) - values)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return FreeEntries(starts, columns, values, slopes, weights, float(projected.max(initial=0.0)))
+
+
+def _history(points: list[SparseRows], gradients: list[Gradient], free: FreeEntries) -> FloatArray:
+    """Rows of steps, of gradient changes, and last the gradient, on the free entries."""
+    size = len(points) - 1
+    rows = np.empty((2 * size + 1, len(free.values)))
+    later, slopes = free.values, free.slopes
+    rows[-1] = slopes
+    for i in range(size - 1, -1, -1):
+        point = points[i]
+        values = _values_at(
+            point.starts, point.columns, point.values, free.starts, free.columns, point.width
+        )
+        earlier = gradients[i].at(free, values)
+        np.subtract(later, values, out=rows[i])
+        np.subtract(slopes, earlier, out=rows[size + i])
+        later, slopes = values, earlier
+    return rows
+
+
+def _step(
+    point: SparseRows, free: FreeEntries, direction: FloatArray, step: float
+) -> tuple[SparseRows, float]:
+    """Step, project onto the box; also the change that the slope predicts (negative)."""
+    starts, columns, values, promised = _moved(
+        point.starts, point.columns, point.values, free.starts, free.columns, free.slopes,
+        free.weights, direction, step, point.width,
+    )  # fmt: skip
+    return SparseRows(starts, columns, values, point.width), promised
+
+
+@njit(cache=True, nogil=True)
+def _movable(begin, slopes, starts, columns, values):
+    """Entries of a block of rows that are not held at a bound if there is no slack.
+
+    Returns their number in each row, columns, values and slopes, and the largest slope of the block.
+    """
+    height, k = slopes.shape
+    counts = np.zeros(height, dtype=np.int64)
+    # memory pages that are not written are never allocated
+    free = np.empty(height * k + 1, dtype=np.int32)
+    sign = np.empty(k)
+    count = 0
+    for i in range(height):
+        # negative: free to move; an entry of zero is where its slope is
+        sign[:] = slopes[i]
+        for e in range(starts[begin + i], starts[begin + i + 1]):
+            q = columns[e]
+            sign[q] = 1.0 if values[e] >= 1.0 and slopes[i, q] <= 0.0 else -1.0
+        before = count
+        for q in range(k):
+            # always write, but advance only past free entries: the loop has no branch to mispredict
+            free[count] = q
+            count += sign[q] < 0.0
+        counts[i] = count - before
+    free = free[:count].copy()
+    there, slope_there = np.empty(count), np.empty(count)
+    e = 0
+    for i in range(height):
+        f, last = starts[begin + i], starts[begin + i + 1]
+        for _ in range(counts[i]):
+            q = free[e]
+            while f < last and columns[f] < q:
+                f += 1
+            there[e] = values[f] if f < last and columns[f] == q else 0.0
+            slope_there[e] = slopes[i, q]
+            e += 1
+    return counts, free, there, slope_there, _largest(slopes)
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
@@ -210,40 +355,75 @@ def _largest(matrix):
 
 
 @njit(cache=True, nogil=True)
-def _free_entries(point, slope, slack, row_weights, column_weights):
-    """Positions of the entries not held at a bound, their weights, and the largest projected slope."""
-    n, k = point.shape
-    # memory pages that are not written are never allocated
-    entries = np.empty(n * k, dtype=np.int64)
-    count = 0
-    for u in range(n):
-        for q in range(k):
-            # always write, but advance only past free entries: the loop has no branch to mispredict
-            entries[count] = u * k + q
-            count += not _held(point[u, q], slope[u, q], slack)
-    entries = entries[:count].copy()
-    weights = np.empty(count)
-    largest = 0.0
-    for i in range(count):
-        u, q = divmod(entries[i], k)
-        weights[i] = row_weights[u] * column_weights[q]
-        y = point[u, q]
-        largest = max(largest, abs(min(max(y - slope[u, q], 0.0), 1.0) - y))
-    return entries, weights, largest
+def _beyond_slack(slack, counts, columns, values, slopes):
+    """Those of the entries whose slope is not zero up to rounding, or that lie on no bound."""
+    kept = np.empty(len(columns), dtype=np.bool_)
+    remaining = np.empty_like(counts)
+    e = 0
+    for i in range(len(counts)):
+        remaining[i] = 0
+        for _ in range(counts[i]):
+            y, slope = values[e], slopes[e]
+            kept[e] = not (((y <= 0.0) & (slope >= -slack)) | ((y >= 1.0) & (slope <= slack)))
+            remaining[i] += kept[e]
+            e += 1
+    return remaining, columns[kept], values[kept], slopes[kept]
 
 
 @njit(cache=True, nogil=True)
-def _step(point, entries, direction, slope, weights, step, out):
-    """Step, project onto the box, and return the change that the slope predicts (negative)."""
-    here, there = point.ravel(), out.ravel()
+def _values_at(starts, columns, values, entry_starts, entry_columns, width):
+    """A matrix at some of its entries."""
+    out = np.empty(len(entry_columns))
+    row = np.zeros(width)
+    for u in range(len(starts) - 1):
+        for e in range(starts[u], starts[u + 1]):
+            row[columns[e]] = values[e]
+        for e in range(entry_starts[u], entry_starts[u + 1]):
+            out[e] = row[entry_columns[e]]
+        for e in range(starts[u], starts[u + 1]):
+            row[columns[e]] = 0.0
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _moved(
+    starts, columns, values, free_starts, free_columns, slopes, weights, direction, step, width
+):  # fmt: skip
+    n = len(starts) - 1
+    size = len(columns) + len(free_columns)
+    new_starts = np.zeros(n + 1, dtype=np.int64)
+    new_columns = np.empty(size, dtype=np.int32)
+    new_values = np.empty(size)
     promised = 0.0
-    for i in range(len(entries)):
-        entry = entries[i]
-        y = here[entry] + step * direction[i]
-        if y < SNAP:
-            y = 0.0
-        elif y > 1.0 - SNAP:
-            y = 1.0
-        there[entry] = y
-        promised += weights[i] * slope[i] * (y - here[entry])
-    return promised
+    count = 0
+    for u in range(n):
+        e, last = starts[u], starts[u + 1]
+        for f in range(free_starts[u], free_starts[u + 1]):
+            q = free_columns[f]
+            # entries before it are held, and stay
+            while e < last and columns[e] < q:
+                new_columns[count] = columns[e]
+                new_values[count] = values[e]
+                count += 1
+                e += 1
+            here = 0.0
+            if e < last and columns[e] == q:
+                here = values[e]
+                e += 1
+            y = here + step * direction[f]
+            if y < SNAP:
+                y = 0.0
+            elif y > 1.0 - SNAP:
+                y = 1.0
+            promised += weights[f] * slopes[f] * (y - here)
+            if y != 0.0:
+                new_columns[count] = q
+                new_values[count] = y
+                count += 1
+        while e < last:
+            new_columns[count] = columns[e]
+            new_values[count] = values[e]
+            count += 1
+            e += 1
+        new_starts[u + 1] = count
+    return new_starts, new_columns[:count].copy(), new_values[:count].copy(), promised

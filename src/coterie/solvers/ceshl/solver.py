@@ -24,18 +24,22 @@ Steps
   4. F, (9): :math:`L = I - Z Z'` with :math:`Z = D_v^{-1/2} Y (W D_e^{-1})^{1/2}`, so F holds the top
      left singular vectors of Z, found through its Gram matrix of order min(N, k)
   5. rho doubles while Y has fewer than c components; with more it halves and F stays; stop at c
-     components, from the second pass on
+     components, from the second pass on. A sample that Y left without hyperedges is not a component:
+     it counts with the one that has most of the weight of its hyperedges in H
 
 Step 3 never raises (8), and neither does a new F in step 4; a new rho changes it.
 
 On microclusters a row counts r_u times: degrees, means and the inner products of step 3 are weighted
 by r, so the iterates are those of the n rows. A ``member_weight`` of 2 is the same as giving that
-member twice. Cost: O(N k c) per evaluation of (10), O(N k) memory, one eigenproblem of order
-min(N, k) per pass; no N x N matrix is formed unless k is larger than N.
+member twice. Cost: O(N k c) per gradient of (10), memory for the entries of Y that are not zero (a row
+has about k / c of them), one eigenproblem of order min(N, k) per pass; no N x N matrix is formed unless
+k is larger than N.
 
 Where paper and program differ. The program takes F from the unnormalised Laplacian while its Y-step
 uses (5), so that its two steps pursue different objectives; here both use (5), which reaches c
-components more often and ends with fewer clusters of one sample. The square root in the first
+components more often and ends with fewer clusters of one sample. The program counts every sample without
+hyperedges as a component; with many samples some lose all of theirs before the clusters separate, and
+the iteration would end with one giant cluster and single samples. The square root in the first
 denominator of (3) is a misprint. The program tests the rank by eigenvalue tolerances and returns the
 components that it has; here components are counted and exactly n_clusters clusters returned. The paper does
 not name its quasi-Newton method, and the program runs 20 steps of L-BFGS-B per pass; here steps go on until
@@ -60,7 +64,7 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from coterie.core.budget import GRANTED, Budget, require
 from coterie.core.params import STRENGTH, Choice, Integer, Real, parameter
@@ -68,9 +72,11 @@ from coterie.core.types import FloatArray, IntArray, Pass
 from coterie.ensemble import Ensemble
 from coterie.evidence.contingency import contingency
 from coterie.numerics.eigen import extreme_eigenpairs, tie_shares
+from coterie.numerics.partitions import by_first_appearance
 from coterie.solvers.base import Callback, Method, MethodInfo
-from coterie.solvers.ceshl.box_lbfgs import minimise_in_box, working_bytes
-from coterie.solvers.ceshl.kernels import losses_and_means, slopes
+from coterie.solvers.ceshl.box_lbfgs import SparseRows, minimise_in_box
+from coterie.solvers.ceshl.kernels import inner_products
+from coterie.solvers.ceshl.objective import Fit
 from coterie.solvers.cutting import bipartite_components
 from coterie.solvers.partition import Partition
 
@@ -84,6 +90,8 @@ WEIGHT_TOLERANCE = 1e-13
 TIE_TOLERANCE = 1e-10
 # additional eigenpairs computed, to see ties
 GUARD = 4
+# the points, gradients and steps of the search, for each entry of Y that is not zero or may move
+BYTES_PER_ENTRY = 300
 # stop after this many passes in a row without a step: another rho will not help
 STALLED = 10
 
@@ -143,7 +151,7 @@ class CESHL(Method):
 
     about = MethodInfo(
         name="ceshl",
-        cost="O(N k c) per quasi-Newton step, O(N k) memory",
+        cost="O(N k c) per quasi-Newton step, O(N (m + k / c)) memory",
         paper="P. Zhou, X. Wang, L. Du, X. Li. Clustering ensemble via structured hypergraph "
         "learning. Information Fusion 78, 171-179, 2022.",
         scaling="linear",
@@ -163,7 +171,7 @@ class CESHL(Method):
     memory_budget: Budget = None
 
     def _solve(self, ensemble: Ensemble, rng: np.random.Generator) -> Partition:
-        require_memory(ensemble, self.memory_budget)
+        require_memory(ensemble, self.n_clusters, self.memory_budget)
         quality = edge_quality(ensemble)  # 1
         weights = weigh_edges(ensemble, quality, self.edge_weights, self.lam)  # 2
         problem = Problem.of(ensemble, weights, self)
@@ -190,8 +198,8 @@ class CESHL(Method):
             history=history,
             advice=advice,
             embedding=state.embedding,
+            other={"incidence_": state.incidence.matrix},
             by_base_cluster={
-                "incidence_": state.incidence.T,
                 "hyperedge_weights_": weights,
                 "hyperedge_quality_": quality,
             },
@@ -201,16 +209,22 @@ class CESHL(Method):
         self, partition: Partition, labels: IntArray, ensemble: Ensemble, order: IntArray
     ) -> None:
         super()._keep(partition, labels, ensemble, order)
-        # base clusters came as rows, to be put into the order of the user's members
-        rows: sparse.csr_array = vars(self)["incidence_"]
-        self.incidence_ = sparse.csr_array(rows.T)
+        counts = ensemble.n_clusters_per_member[order]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        # base clusters in the order of the user's members
+        columns = [np.arange(starts[j], starts[j] + counts[j]) for j in np.argsort(order)]
+        self.incidence_ = partition.other["incidence_"][:, np.concatenate(columns)]
 
 
-def require_memory(ensemble: Ensemble, budget: Budget) -> None:
+def require_memory(ensemble: Ensemble, n_clusters: int, budget: Budget) -> None:
     """Raise MemoryBudgetError if the search for Y, or tables of order k, would not fit."""
     n, k = ensemble.n_microclusters, ensemble.n_base_clusters
+    # Y spreads over the hyperedges of one cluster, a share 1 / c of all if clusters have equally many;
+    # with this bound, no pool that was measured has a node in more of them on average
+    per_node = min(k, ensemble.n_members + 2 * k / n_clusters)
+    nodes = 8 * n * (5 * n_clusters + 2 * ensemble.n_members)
     require(
-        working_bytes(n, k) + 8 * 4 * k * k,
+        n * per_node * BYTES_PER_ENTRY + nodes + 8 * 4 * k * k,
         f"The hypergraph that CESHL learns, of {n:,} microclusters and {k:,} base clusters,",
         "Take fewer members, or members with fewer clusters.",
         budget,
@@ -269,7 +283,7 @@ class Problem:
 class State:
     """Variables of the iteration: Y, F (rows at sample scale), rho and the components of Y."""
 
-    incidence: FloatArray
+    incidence: SparseRows
     embedding: FloatArray
     rho: float
     component_labels: IntArray
@@ -282,8 +296,8 @@ class State:
 
 def start(problem: Problem, ensemble: Ensemble, rho: float) -> State:
     """Y = H and its F; where H has c parts or more, all of their indicators."""
-    incidence = ensemble.incidence.toarray()
-    labels = bipartite_components(incidence)
+    incidence = SparseRows.of(ensemble.incidence)
+    labels = bipartite_components(incidence.matrix)
     if labels.max() + 1 >= problem.settings.n_clusters:
         embedding = part_embedding(problem, incidence, labels)
     else:
@@ -337,10 +351,8 @@ def weigh_edges(
 
 def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
     """Step 3: Y from (10), starting at the current one; returns the record of the pass."""
-    fit = Fit(problem, state.embedding, state.rho)
     solution = minimise_in_box(
-        fit.value,
-        fit.gradient,
+        Fit(problem, state.embedding, state.rho),
         state.incidence,
         row_weights=problem.weights,
         column_weights=problem.multiplicity,
@@ -349,12 +361,13 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
         max_iter=problem.settings.inner_iter,
         tol=problem.settings.tol,
     )
+    new = solution.point.matrix
     before, after = (
-        float(problem.weights @ (values**2 @ problem.multiplicity))
-        for values in (state.incidence, solution.point - state.incidence)
+        float(problem.weights @ (values.power(2) @ problem.multiplicity))
+        for values in (state.incidence.matrix, new - state.incidence.matrix)
     )
     state.incidence = solution.point
-    state.component_labels = bipartite_components(solution.point)
+    state.component_labels = components(problem, solution.point)
     return {
         "objective": solution.value,
         "residual": float(np.sqrt(after / before)),
@@ -362,6 +375,27 @@ def learn_incidence(problem: Problem, state: State) -> dict[str, float]:
         "n_components": state.n_components,
         "steps": solution.n_iter,
     }
+
+
+def components(problem: Problem, incidence: SparseRows) -> IntArray:
+    """Component of each node. A node that Y left without hyperedges is not one of its own.
+
+    It goes where most of the weight of its first hyperedges is, and is alone only if all of them are
+    empty.
+    """
+    labels = bipartite_components(incidence.matrix)
+    counts = np.diff(incidence.starts)
+    outside = np.flatnonzero(counts == 0)
+    if outside.size == 0:
+        return labels
+    holder = np.full(incidence.width, -1)
+    holder[incidence.columns] = np.repeat(labels, counts)
+    for u in outside:
+        edges = problem.edges[u][problem.edges[u] >= 0]
+        edges = edges[holder[edges] >= 0]
+        if edges.size:
+            labels[u] = np.bincount(holder[edges], weights=problem.edge_mass[edges]).argmax()
+    return by_first_appearance(labels)
 
 
 def follow_components(problem: Problem, state: State) -> None:
@@ -379,7 +413,7 @@ def stalled(history: list[Pass]) -> bool:
     return len(history) >= STALLED and not any(record["steps"] for record in history[-STALLED:])
 
 
-def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) -> FloatArray:
+def part_embedding(problem: Problem, incidence: SparseRows, labels: IntArray) -> FloatArray:
     """The null vectors of L, one per component: roots of the degrees, of unit length over samples."""
     degrees = guarded_degrees(problem, incidence)
     sizes = np.bincount(labels, weights=problem.weights * degrees)
@@ -388,17 +422,20 @@ def part_embedding(problem: Problem, incidence: FloatArray, labels: IntArray) ->
     return embedding
 
 
-def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
+def spectral_embedding(problem: Problem, incidence: SparseRows) -> FloatArray:
     """Step 4: the c smallest eigenvectors of L, (9), with rows at sample scale."""
     mass = problem.edge_mass
     degrees = guarded_degrees(problem, incidence)
-    volumes = problem.weights @ incidence
+    factor = incidence.matrix.copy()
+    volumes = problem.weights @ factor
     edge_scale = np.sqrt(np.divide(mass, volumes, out=np.zeros_like(mass), where=volumes > 0))
-    factor = sparse.csr_array(incidence)
     factor.data *= np.repeat(np.sqrt(problem.weights / degrees), np.diff(factor.indptr))
     factor.data *= edge_scale[factor.indices]
     n, k = factor.shape
-    gram = (factor.T @ factor if k <= n else factor @ factor.T).toarray()
+    if k <= n:
+        gram = inner_products(incidence.starts, incidence.columns, factor.data, k)
+    else:
+        gram = (factor @ factor.T).toarray()
     if not np.isfinite(gram).all():
         raise FloatingPointError("CESHL: the Laplacian (5) is not finite")
     values, vectors = _largest_eigenpairs(gram, problem.settings.n_clusters)
@@ -411,9 +448,9 @@ def spectral_embedding(problem: Problem, incidence: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.sqrt(problem.weights)[:, None])
 
 
-def guarded_degrees(problem: Problem, incidence: FloatArray) -> FloatArray:
+def guarded_degrees(problem: Problem, incidence: SparseRows) -> FloatArray:
     """Node degrees as they count in denominators."""
-    degrees, least = incidence @ problem.edge_mass, problem.least_degree
+    degrees, least = incidence.matrix @ problem.edge_mass, problem.least_degree
     return np.where(degrees >= least, degrees, (least + degrees**2 / least) / 2)
 
 
@@ -427,42 +464,3 @@ def _largest_eigenpairs(gram: FloatArray, wanted: int) -> tuple[FloatArray, Floa
         if count == order or values[-1] < values[wanted - 1] - TIE_TOLERANCE:
             return values, vectors
         count = min(2 * count, order)
-
-
-class Fit:
-    """The objective (8) as a function of Y, and its gradient (13), per sample and hyperedge copy.
-
-    ``value`` stores degrees and means, which ``gradient`` uses.
-    """
-
-    def __init__(self, problem: Problem, embedding: FloatArray, rho: float) -> None:
-        n, k = problem.edges.shape[0], problem.edge_weights.size
-        self.problem = problem
-        self.embedding = np.ascontiguousarray(embedding)
-        self.rho = rho
-        self.rank = float(problem.weights @ (embedding**2).sum(axis=1))
-        self.degrees = np.empty(n)
-        self.points = np.empty_like(self.embedding)
-        self.means = np.empty((k, embedding.shape[1]))
-
-    def value(self, incidence: FloatArray) -> float:
-        """The objective (8); its trace is tr(F'F) minus what the means explain."""
-        problem = self.problem
-        losses, explained = losses_and_means(
-            incidence, problem.edges, problem.member_of, problem.edge_weights, problem.multiplicity,
-            problem.least_degree, problem.weights, self.embedding, self.degrees, self.points,
-            self.means,
-        )  # fmt: skip
-        trace = self.rank - float(problem.edge_mass @ explained)
-        value = float(problem.weights @ losses) + self.rho * trace
-        if not np.isfinite(value):
-            raise FloatingPointError("CESHL: the objective (8) is not finite in the step for Y")
-        return value
-
-    def gradient(self, incidence: FloatArray, out: FloatArray) -> None:
-        """The gradient (13)."""
-        problem = self.problem
-        slopes(
-            incidence, problem.edges, problem.edge_weights, problem.multiplicity,
-            problem.least_degree, self.degrees, self.points, self.means, self.rho, out,
-        )  # fmt: skip
