@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import coterie
-from coterie.cli.values import cluster_range, clusters, clusters_to_try, jobs, share, whole_number
+from coterie.cli.values import (
+    cluster_range,
+    clusters,
+    clusters_to_try,
+    jobs,
+    prototypes,
+    share,
+    whole_number,
+)
 from coterie.core.errors import CoterieError
 
 # settings that several options share
@@ -279,6 +287,7 @@ COMMANDS = {
             *("data", *SOLVER, "--members", "--generator", "--share"),
             *(
                 "--member-clusters",
+                "--prototypes",
                 "--min-cluster-size",
                 "--outliers",
                 "--id",
@@ -315,6 +324,13 @@ COMMANDS = {
                 "metavar": "PART",
                 "help": "part of the rows (subsample, default 0.8) or columns (features, default 0.5) "
                 "that each clustering sees",
+            },
+            "--prototypes": {
+                "type": prototypes,
+                "default": "auto",
+                "metavar": "P",
+                "help": "number of random rows that stand for all rows; none uses all rows (default: "
+                "auto, which uses all rows up to 50,000, or 12,000 with a method that compares all pairs)",
             },
             "--min-cluster-size": {
                 "type": whole_number(1),

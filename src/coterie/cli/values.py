@@ -47,6 +47,13 @@ def clusters(text: str) -> int | str | tuple[int, int]:
     return cluster_range(text) if "-" in text[1:] else whole_number(1, "; auto chooses it")(text)
 
 
+def prototypes(text: str) -> int | str | None:
+    """A number of prototypes, auto, or none."""
+    if text in ("auto", "none"):
+        return text if text == "auto" else None
+    return whole_number(2, "; or auto, or none")(text)
+
+
 def share(text: str) -> float:
     """A part of the rows or columns: above 0, at most 1."""
     try:

@@ -54,8 +54,9 @@ class PrototypeSteps(BaseEstimator):
             return None
         if count > n_rows and self.prototypes != "auto":
             raise ParameterError(
-                f"prototypes is {count:,}, but only {n_rows:,} rows were drawn from the partitions; "
-                "raise sample= of features_from_dask, or lower prototypes"
+                f"prototypes is {count:,}, but only {n_rows:,} rows were drawn from the partitions "
+                "(sample= of features_from_dask)",
+                "lower {prototypes}",
             )
         # a child, so that members are drawn as without prototypes
         return Draw.of(

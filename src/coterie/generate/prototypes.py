@@ -107,12 +107,13 @@ def prototype_count(
         return min(MOST if can_label else FEWEST, n_rows)
     if given > n_rows:
         raise ParameterError(
-            f"prototypes is {given:,}, but X has only {counted(n_rows, 'row')}; lower it, or leave it out"
+            f"prototypes is {given:,}, but X has only {counted(n_rows, 'row')}",
+            "lower or leave out {prototypes}",
         )
     if Integer(given + 1).admits(n_clusters):
         raise ParameterError(
-            f"prototypes is {given:,}, but n_clusters is {n_clusters:,}; raise prototypes, because every "
-            "cluster needs at least one"
+            f"prototypes is {given:,}, but n_clusters is {n_clusters:,}, and every cluster needs one",
+            "raise {prototypes}",
         )
     return int(given)
 

@@ -118,8 +118,8 @@ class NearestPoints:
             smallest = products[each, nearest]
             products[each, nearest] = np.inf
             lead = products.min(axis=1).astype(np.float64) - smallest
-            # also true if a product is not a number
-            doubtful = np.flatnonzero(~(lead > bound))
+            # also if a product overflowed or is not a number
+            doubtful = np.flatnonzero(~((lead > bound) & np.isfinite(smallest)))
             products[each, nearest] = smallest
         height = max(1, DIRECT_CELLS // (self._table.shape[0] * self._table.shape[1]))
         for begin in range(0, len(doubtful), height):
