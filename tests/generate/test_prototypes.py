@@ -200,7 +200,7 @@ def test_k_is_chosen_from_a_sample(blobs):
     [
         (
             {"prototypes": 2000},
-            "prototypes is 2,000, but X has only 1,500 rows; lower or leave out prototypes=",
+            "prototypes is 2,000, but X has only 1,500 rows; lower or",
         ),
         ({"prototypes": 3}, "prototypes is 3, but n_clusters is 4, and every"),
         ({"prototypes": 1}, "prototypes must be"),

@@ -125,6 +125,7 @@ class NearestPoints:
         for begin in range(0, len(doubtful), height):
             some = doubtful[begin : begin + height]
             limit = smallest[some].astype(np.float64) + bound[some]
+            limit[~np.isfinite(limit)] = np.inf
             candidates = ~(products[some] > limit[:, None])
             nearest[some] = self._compared(block[some], candidates)
         return nearest
