@@ -3,7 +3,7 @@
     python benchmarks/features.py                    100,000 and 1,000,000 rows with 10 and 50 columns
     python benchmarks/features.py --rows 100000      other numbers of rows
     python benchmarks/features.py --growth           10,000 to 10,000,000 rows, the default method
-    python benchmarks/features.py --pass             the search for the nearest prototypes beside a matrix product
+    python benchmarks/features.py --pass             the search for prototypes beside a matrix product
     python benchmarks/features.py --dask             10,000,000 rows in parquet files
 
 The data are clouds around random centres that overlap a little. Every run is a process of its own, which
@@ -153,7 +153,7 @@ def search(n: int) -> None:
     print(f"{'rows':>10}{'d':>5}{'p':>8}{'search, cpu s':>15}{'product, cpu s':>16}{'ratio':>7}")
     for d in (10, 50, 256):
         for p in (5_000, 20_000):
-            X = rng.normal(size=(n * 10 // d, d))
+            X = rng.normal(size=(max(p, n * 10 // d), d))
             points = NearestPoints(X[:p])
             points(X[:1000])
             begin = time.process_time()
@@ -168,7 +168,10 @@ def search(n: int) -> None:
                 for _ in range(len(X) // height):
                     np.matmul(rows, table, out=out)
                 product = time.process_time() - begin
-            print(f"{len(X):>10,}{d:>5}{p:>8,}{own:15.2f}{product:16.2f}{own / product:7.2f}", flush=True)
+            print(
+                f"{len(X):>10,}{d:>5}{p:>8,}{own:15.2f}{product:16.2f}{own / product:7.2f}",
+                flush=True,
+            )
 
 
 def from_parquet(n: int, limit: float) -> None:
