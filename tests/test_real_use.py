@@ -73,7 +73,7 @@ def test_the_printed_and_written_confidence_falls_with_the_verdict(command):
     pd.DataFrame(labels).astype("Int64").mask(labels < 0).to_csv("labels.csv", index=False)
     arguments = ("combine", "labels.csv", "-k", "3", "--method", "lwea", "--report", "page.html")
     output, _ = command(*arguments)
-    assert "Don't rely on this partition. It only sets 2 samples of 300 samples apart" in output
+    assert "Don't rely on this partition. It only sets 2 of 300 samples apart" in output
     assert "Another set of members like these would give" in output
     printed = float(output.split("mean confidence ")[1][:4])
     assert printed <= 0.5
@@ -109,7 +109,7 @@ def test_a_split_of_568_to_1_is_said():
     ).fit(CANCER.data.to_numpy())
     assert sorted(np.bincount(model.labels_)) == [1, 568]
     assert not model.verdict_.reliable
-    assert model.verdict_.doubts[0] == "It only sets 1 sample of 569 samples apart from the rest."
+    assert model.verdict_.doubts[0] == "It only sets 1 of 569 samples apart from the rest."
 
 
 def test_seeds_agree_on_breast_cancer():
@@ -123,7 +123,7 @@ def test_seeds_agree_on_breast_cancer():
 def test_a_hundred_members_on_breast_cancer():
     model = ConsensusClustering(2, n_members=100, random_state=4)
     assert adjusted_rand_score(CANCER.target, model.fit_predict(CANCER.data)) > 0.65
-    with pytest.warns(UserWarning, match="2 columns of 30 .* 99.1% of the distances"):
+    with pytest.warns(UserWarning, match="2 columns of 30 .* 99.1% of the squared distances"):
         unscaled = model.fit(CANCER.data.to_numpy())
     assert np.bincount(unscaled.labels_).min() > 100
     assert not unscaled.verdict_.reliable

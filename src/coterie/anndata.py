@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from coterie.core.errors import ParameterError
+from coterie.core.packages import versions
 from coterie.core.params import SEED, Integer, Kind, check_parameters, nearest
 from coterie.core.text import listed
 from coterie.ensemble import Ensemble
 from coterie.solvers.base import SOLVER, LabelConsensus
 from coterie.solvers.methods import choose_method, solver_of
 
-PACKAGES = ("coterie", "numpy", "scipy", "scikit-learn")
 CONFIDENCE, SOFT = "_confidence", "_soft"
 # parameters that do not change the labels, or are stored separately
 NOT_SETTINGS = ("callback", "memory_budget", "n_jobs", "random_state")
@@ -241,7 +240,7 @@ def _write(adata: Any, key: str, model: LabelConsensus, memberships: Any) -> Non
         "members": np.array(model.ensemble_.members, dtype=object),
         "member_weights": model.member_weights_,
         "n_clusters": int(model.n_clusters_),
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": versions(),
     }
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib import metadata
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,9 +16,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from coterie import __version__
 from coterie.core.errors import DataError, ParameterError, ResultFileError
 from coterie.core.html import card, folded, paragraph
+from coterie.core.packages import versions
 from coterie.core.text import counted
 from coterie.ensemble import Ensemble
 from coterie.ensemble.missing import is_missing
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 # a learned matrix is kept up to this many microclusters: 32 MB
 KEPT_MATRIX = 2000
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,11 +222,7 @@ class Result(DiagnosisMixin):
             matrix_name="" if matrix is None else f"matrix learned by {type(solver).__name__}",
             truth=None if truth is None else _classes(truth),
             input=_input(ensemble, X, input),
-            versions={
-                "coterie": __version__,
-                "python": platform.python_version(),
-                **{package: metadata.version(package) for package in PACKAGES},
-            },
+            versions=versions(),
             warnings=[str(warning) for warning in warnings],
             seconds=None if seconds is None else float(seconds),
             created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,9 @@ def test_sentences_rules_and_external_columns(saved, capsys):
     assert "result.npz, data.csv: 3 clusters of 60 samples, described by 3 columns" in text
     assert "has higher x (median" in text
     assert "Rule: x > " in text
-    assert "; of the external columns, more often kind = b (100 % against 0 %)." in text
+    assert (
+        "; of the columns not used for clustering, more often kind = b (100 % against 0 %)." in text
+    )
     # the known classes were not clustered by
     assert "kind category 1" in text
     assert "by construction" in text
@@ -83,7 +86,9 @@ def test_what_is_refused(saved, refused):
     assert "both are 1" in refused("profile", saved, "data.csv", "--between", "1", "1")
     assert "has no column 'agee'" in refused("profile", saved, "data.csv", "--external", "agee")
     assert "would overwrite the input" in refused("profile", saved, "data.csv", "-o", "data.csv")
-    assert "X has 7 rows, but the clustering has 60" in refused("profile", saved, "labels.csv")
+    assert "labels.csv has 7 rows, but the clustering has 60" in refused(
+        "profile", saved, "labels.csv"
+    )
     Path("part.csv").write_text("\n".join(Path("data.csv").read_text().splitlines()[:50]) + "\n")
     assert "no row for 11 samples" in refused("profile", saved, "part.csv", "--id", "name")
 
@@ -114,3 +119,15 @@ def test_one_cluster_that_was_chosen_says_how_to_get_groups(folder, capsys):
     assert "There is no structure: " in text
     assert "Cluster 0 has all 90 samples: there is nothing to compare it with." in text
     assert "To have groups described all the same, ask for a number of them: -k 2" in text
+
+
+def test_dates_and_shares_of_a_pair_are_shown_as_people_write_them(saved, capsys):
+    head, *lines = Path("data.csv").read_text().splitlines()
+    days = np.datetime64("2024-01-01") + np.arange(len(lines))
+    dated = [f"{line},{day}" for line, day in zip(lines, days, strict=True)]
+    Path("dated.csv").write_text("\n".join([f"{head},joined", *dated]) + "\n")
+    assert main(["profile", "result.npz", "dated.csv", "--between", "0", "2"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"joined +2024-\d\d-\d\d.* +2024-\d\d-\d\d.* +[+-]\d\.\d\d +[01]\.\d\d\n", out)
+    assert re.search(r"kind = [abc] +(0|100) % +(0|100) % ", out)
+    assert max(map(len, out.splitlines())) <= 80

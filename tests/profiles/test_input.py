@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -229,6 +231,29 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert any("by construction" in note for note in profile(wider, model).notes)
 
 
+def test_a_table_without_a_column_that_was_clustered_by_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    model = ConsensusClustering(2, n_members=5, random_state=0).fit(
+        pd.DataFrame(X, columns=["a", "b"])
+    )
+    outcomes = {"age": rng.normal(size=60), "height": rng.normal(size=60)}
+    text = text_of(profile(outcomes, model))
+    assert "No column has the name of one that the clusters were made from" in text
+    assert "by construction" not in text
+    assert "No column has" not in text_of(profile(outcomes, model, external=[*outcomes]))
+    assert "No column has" not in text_of(profile(outcomes | {"a": X[:, 0]}, model))
+    assert "by construction" in text_of(profile(outcomes, model.labels_))
+
+
+def test_a_notebook_shows_dates_and_shares_as_people_write_them():
+    days = pd.date_range("2024-01-01", periods=40)
+    table = {"joined": days, "plan": ["pro"] * 15 + ["basic"] * 25}
+    markup = profile(table, [0] * 19 + [1] * 21)._repr_html_()
+    assert "<td>2024-01-10</td>" in re.sub("<td[^>]*>", "<td>", markup)
+    assert "79 %" in markup
+
+
 def test_sentences_do_not_name_noise():
     for seed in range(5):
         X = np.random.default_rng(seed).normal(size=(300, 40))
@@ -257,7 +282,7 @@ def test_sentences_name_external_columns_that_differ_beside_the_others():
     others = {"age": 30.0 + 20 * labels + rng.normal(size=100), "noise": rng.normal(size=100)}
     sentence = profile(X, labels, external=others).sentences[1]
     assert sentence.count("higher x") == 3
-    assert "; of the external columns, higher age (median " in sentence
+    assert "; of the columns not used for clustering, higher age (median " in sentence
     assert "noise" not in sentence
     alone = profile(others, labels, external=[*others]).sentences[1]
     assert alone.startswith("Cluster 1 (50 of 100 samples, 50 %) has higher age (median ")

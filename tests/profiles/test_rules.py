@@ -105,6 +105,16 @@ def test_small_clusters_and_one_cluster_have_no_rule():
     assert profile(X, [0] * 30).rules["rule"].tolist() == [None]
 
 
+def test_a_rule_that_held_out_samples_do_not_confirm_is_left_out():
+    left_out = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rules = profile(rng.normal(size=(100, 40)), rng.integers(0, 2, 100), n_bootstrap=0).rules
+        left_out += sum(rule is None for rule in rules["rule"].tolist())
+    # of 40 rules for noise, about 2 are confirmed by chance; those of both clusters go together
+    assert left_out >= 32
+
+
 def test_units_do_not_matter():
     iris = load_iris(as_frame=True)
     one = profile(iris.data, iris.target, n_bootstrap=0).rules

@@ -179,6 +179,17 @@ def test_members_that_cut_a_cluster_each_in_its_own_way_say_nothing():
     assert "may be two" not in text
 
 
+def test_members_that_stand_apart_are_a_note_if_they_were_given():
+    rng = np.random.default_rng(0)
+    labels = np.stack([*[FOUR] * 9, rng.integers(0, 4, 200)], axis=1)
+    given = Result.of(EAC(4).fit(labels))
+    assert "1 member stands apart from the others; see the table" in read(given).text
+    # nobody can mend members that coterie made; the section about members says it anyway
+    made = replace(given, parameters={**given.parameters, "n_members": 10})
+    assert "see the table" not in read(made).text
+    assert "member_9 stands apart" in read(made).text
+
+
 def test_few_members_that_split_a_cluster_do_not_make_it_two():
     three = np.minimum(FOUR, 2)
     assert groups(*[FOUR] * 4, *[three] * 6)[1] == []

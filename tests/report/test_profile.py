@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from coterie import EAC, ConsensusClustering, profile, report
+from coterie.core.text import plain
 from coterie.report._page import PAGE_BYTES, page
 from coterie.result import Result
 from coterie.select import select_k
@@ -191,6 +192,20 @@ def test_a_category_shows_the_share_of_each_value(opened):
     panel = page.locator("#profile-panel")
     assert re.search(r"100\u00a0% of cluster \d, 0\u00a0% of all others", panel.inner_text())
     assert panel.locator("svg text.label").count() == 3
+
+
+def test_a_cell_of_a_category_names_its_value(opened, result):
+    column = next(c for c in result.profile.columns if c["column"] == SCRIPT)
+    row = opened.page.locator("#profile-rows tr").filter(
+        has=opened.page.locator("th", has_text=SCRIPT)
+    )
+    shown = row.locator("button .level").all_text_contents()
+    assert len(shown) == 3
+    assert {*shown} <= {plain(level, 40) for level in column["levels"]}
+    other = opened.page.locator("#profile-rows tr").filter(
+        has=opened.page.locator("th", has_text="spend")
+    )
+    assert other.locator(".level").count() == 0
 
 
 def test_columns_are_found_by_name(open_page, tmp_path):

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 from coterie import Ensemble
 from coterie.generate.members import make_pool
 from coterie.select import resolution
-from coterie.select.resolution import crossing, many_clusters, shows_border
+from coterie.select.resolution import many_clusters, pairs_apart, shows_border
 from tests.builders import noisy_members
 
 
@@ -87,15 +87,15 @@ def test_nested_members_never_cross(seed):
     # clusters of the partition are unions of clusters of every member only if it is coarse
     partition = rng.integers(2, size=60)
     members = Ensemble.from_labels(2 * fine + partition[:, None])
-    assert crossing(members, partition) == pytest.approx(0, abs=1e-12)
+    assert pairs_apart(members, partition) == pytest.approx(0, abs=1e-12)
 
 
 def test_independent_members_cross_as_often_as_chance():
     rng = np.random.default_rng(0)
     members = Ensemble.from_labels(rng.integers(4, size=(20_000, 5)))
     partition = rng.integers(3, size=members.n_microclusters)[members.inverse]
-    assert crossing(members, partition) == pytest.approx(1, abs=0.05)
-    assert crossing(members, np.zeros(20_000, dtype=int)) == 0
+    assert pairs_apart(members, partition) == pytest.approx(1, abs=0.05)
+    assert pairs_apart(members, np.zeros(20_000, dtype=int)) == 0
 
 
 @given(st.integers(0, 1000))
@@ -111,9 +111,9 @@ def test_crossing_by_its_definition(seed):
         for j in range(labels.shape[1])
     ]
     expected = np.mean(within) / apart.mean() if apart.any() else 0.0
-    assert crossing(ensemble, partition) == pytest.approx(expected)
+    assert pairs_apart(ensemble, partition) == pytest.approx(expected)
     names = np.array([7, 3, 5])[partition]
-    assert crossing(ensemble, names) == pytest.approx(expected)
+    assert pairs_apart(ensemble, names) == pytest.approx(expected)
 
 
 def test_weights_count_as_repeated_samples():
@@ -123,6 +123,6 @@ def test_weights_count_as_repeated_samples():
     repeated = Ensemble.from_labels(np.repeat(labels, counts, axis=0))
     partition = np.random.default_rng(1).integers(3, size=weighted.n_microclusters)
     partition = partition[weighted.inverse]
-    assert crossing(weighted, partition) == pytest.approx(
-        crossing(repeated, np.repeat(partition, counts))
+    assert pairs_apart(weighted, partition) == pytest.approx(
+        pairs_apart(repeated, np.repeat(partition, counts))
     )

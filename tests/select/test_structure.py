@@ -177,7 +177,9 @@ def test_a_wild_column_decides_alone():
     columns, share = deciding_columns(X)
     assert columns.tolist() == [2]
     assert share == pytest.approx(X.var(axis=0)[2] / X.var(axis=0).sum())
-    assert column_doubt(X, None).startswith("1 column of 4 (2) makes up 99.9% of the distances")
+    assert column_doubt(X, None).startswith(
+        "1 column of 4 (2) makes up 99.9% of the squared distances"
+    )
     assert "('income')" in column_doubt(X, ["a", "b", "income", "d"])
 
 

@@ -153,7 +153,7 @@ def test_two_samples_that_one_member_heard_alone():
         assert model.soft_labels()[298:] == pytest.approx(1 / 3)
         verdict = model.verdict_
         assert not verdict.reliable
-        assert verdict.doubts == ("It only sets 2 samples of 300 samples apart from the rest.",)
+        assert verdict.doubts == ("It only sets 2 of 300 samples apart from the rest.",)
         assert verdict.text.endswith("Look at rows 298, 299.")
         assert "puts it with no other sample" in model.explain(298).sentence
     # the default for missing labels keeps the three clusters

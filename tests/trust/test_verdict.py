@@ -175,7 +175,7 @@ def test_sizes():
     assert doubt_of_sizes(*[3] * 60) is None
     assert doubt_of_sizes(20, *[2] * 60) is None
     doubt = doubt_of_sizes(199, 1)
-    assert doubt == "It only sets 1 sample of 200 samples apart from the rest."
+    assert doubt == "It only sets 1 of 200 samples apart from the rest."
     # the same for weights
     labels = np.repeat([[0, 0, 0], [1, 1, 1]], [1, 1], axis=0)
     weighted = verdict_of(labels, EAC(2), sample_weight=[199, 1])
@@ -188,7 +188,7 @@ def test_sizes():
 def test_samples_that_are_clusters_of_their_own():
     every = "Every sample is a cluster of its own, so nothing was combined."
     assert doubt_of_sizes(1, 1) == doubt_of_sizes(*[1] * 40) == every
-    assert doubt_of_sizes(2, 1) == "It only sets 1 sample of 3 samples apart from the rest."
+    assert doubt_of_sizes(2, 1) == "It only sets 1 of 3 samples apart from the rest."
     nearly = doubt_of_sizes(3, 2, *[1] * 15)
     assert nearly == "15 of 20 samples are clusters of their own."
     assert doubt_of_sizes(6, 5, 1, 1) == "2 of the 4 clusters have a single sample."

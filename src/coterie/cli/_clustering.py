@@ -29,7 +29,7 @@ from coterie.cli.screen import MAX_CLUSTERS, Screen, Stages
 from coterie.core.errors import DataError
 from coterie.core.packages import require_package
 from coterie.core.params import parse_parameter
-from coterie.core.text import counted, listed
+from coterie.core.text import counted, listed, percent
 from coterie.ensemble import Ensemble
 from coterie.generate.tables import TableEncoder
 from coterie.io.table import FileTable
@@ -343,7 +343,7 @@ def _groups(members: Sequence[str], prefixes: Sequence[str]) -> list[str]:
         if not fitting:
             raise UsageError(
                 f"--groups: the name of clustering {name!r} begins with none of "
-                f"{listed(map(repr, prefixes))}; name a beginning for each clustering"
+                f"{listed(map(repr, prefixes))}; add the beginning of its name"
             )
         groups.append(max(fitting, key=len))
     for prefix in prefixes:
@@ -391,7 +391,7 @@ def summarise(
     screen.say(headline)
     missing = ""
     if not ensemble.is_complete:
-        missing = f", {100 * ensemble.missing_share:.2g} % of labels missing"
+        missing = f", {percent(ensemble.missing_share)} of labels missing"
     screen.say(
         f"{counted(ensemble.n_members, 'member')}, "
         f"{counted(ensemble.n_microclusters, 'microcluster')} (distinct label rows){missing}"

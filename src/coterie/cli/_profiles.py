@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 from contextlib import suppress
 from typing import Any
 
 from coterie.cli.arguments import UsageError
 from coterie.cli.outputs import RunLog, closing_facts, file_facts, refuse_overwriting
 from coterie.cli.screen import Screen
-from coterie.core.errors import CoterieError
+from coterie.core.errors import CoterieError, DataError
 from coterie.core.tables import Table
-from coterie.core.text import counted
+from coterie.core.text import counted, value_text
 from coterie.ensemble.ids import join_key
 from coterie.io import check_writable, read_table, write_table
 from coterie.io.table import FileTable
@@ -23,6 +24,7 @@ BY_ORDER = (
     "No column holds the ids of the samples, so the rows are taken in the order of the samples; --id names "
     "a column of ids."
 )
+THE_TABLE = re.compile(r"(?<!')\bX\b(?!')")
 # columns that are printed for a pair of clusters
 MAX_COLUMNS = 15
 
@@ -44,15 +46,21 @@ def profile(arguments: argparse.Namespace, log: RunLog) -> None:
     for name in [*arguments.external, *arguments.categories]:
         # raises an error if the file has no such column
         table.column(name)
-    described = make_profile(
-        table.mixed(None, [id], arguments.drop, arguments.categories),
-        result,
-        external=arguments.external or None,
-        categories=arguments.categories,
-        sample_ids=None if id is None else table.ids(id),
-        sample_weight="confidence" if arguments.confidence else None,
-        random_state=arguments.seed,
-    )
+    columns = table.mixed(None, [id], arguments.drop, arguments.categories)
+    try:
+        described = make_profile(
+            columns,
+            result,
+            external=arguments.external or None,
+            categories=arguments.categories,
+            sample_ids=None if id is None else table.ids(id),
+            sample_weight="confidence" if arguments.confidence else None,
+            random_state=arguments.seed,
+        )
+    except DataError as error:
+        # in Python the table is X
+        message = THE_TABLE.sub(lambda _: arguments.table.name, error.message)
+        raise DataError(message, error.advice, error.values) from error
     pair = None if arguments.between is None else _pair(described, result, arguments.between)
     if arguments.output is not None:
         write_table(arguments.output, (pair or described.table).to_dict())
@@ -115,15 +123,16 @@ def _show(screen: Screen, described: Profile) -> None:
             [row["column"], row["kind"], _number(row["association"]), _number(row["p_adjusted"])]
             for row in described.annotations.rows()
         ]
-        screen.table(["external column", "kind", "association", "adjusted p"], rows, text=(0, 1))
+        headings = ["not used for clustering", "kind", "association", "adjusted p"]
+        screen.table(headings, rows, text=(0, 1))
 
 
 def _show_pair(screen: Screen, pair: Table, clusters: list[str]) -> None:
     rows = []
     for row in list(pair.rows())[:MAX_COLUMNS]:
         name = row["column"] if row["level"] is None else f"{row['column']} = {row['level']}"
-        values = (row["typical"], row["typical_b"], row["difference"], row["auc"])
-        rows.append([name, *map(_number, values)])
+        typical = [value_text(row[of], row["kind"]) for of in ("typical", "typical_b")]
+        rows.append([name, *typical, f"{row['difference']:+.2f}", f"{row['auc']:.2f}"])
     headings = ["column", *(f"cluster {name}" for name in clusters), "difference", "AUC"]
     screen.table(headings, rows)
     if len(pair) > len(rows):

@@ -25,7 +25,7 @@ from coterie.cli.outputs import (
 )
 from coterie.cli.screen import Screen, Stages
 from coterie.core.errors import DataError, SampleError
-from coterie.core.text import counted, listed
+from coterie.core.text import counted, listed, percent
 from coterie.generate.tables import table_features
 from coterie.io import check_writable, write_table
 from coterie.io.parquet import readable, require_pyarrow
@@ -163,7 +163,7 @@ def _show_votes(screen: Screen, explanation: Explanation) -> None:
             continue
         agrees = {True: "yes", False: "no", None: "tie"}[vote["agrees"]]
         goes_with = str(vote["goes_with"]) if vote["goes_with"] >= 0 else "several"
-        share = f"{100 * vote['share']:.0f} %"
+        share = percent(vote["share"])
         rows.append([str(vote["member"]), str(vote["label"]), agrees, goes_with, share])
     rows.sort(key=lambda row: ["no", "tie", "yes", "-"].index(row[2]))
     shown = rows[:MAX_VOTES]

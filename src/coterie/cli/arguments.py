@@ -178,7 +178,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": clusters,
         "metavar": "K",
         "help": "number of clusters; auto (the default) or a range such as 2-15 chooses it; "
-        "a method such as eac, if named, chooses it itself without -k",
+        "a method that chooses it itself, such as --method eac, needs no -k",
     },
     "--method": {
         "metavar": "NAME",
@@ -234,9 +234,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "nargs": "+",
         "action": "extend",
         "metavar": "NAME",
-        "help": "groups of clusterings that saw different kinds of data, for the choice of the number "
-        "of clusters: the beginnings of their names, such as rna protein. The names are those of the "
-        "columns, or FILE.COLUMN for several files",
+        "help": "if groups of clusterings saw different kinds of data, the beginnings of their names, such "
+        "as rna protein; used to choose the number of clusters. The name of a clustering is its column, or "
+        "FILE.COLUMN for several files",
     },
     "--jobs": {
         "type": jobs,

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie.core.progress import terminal_bar
-from coterie.core.text import counted, printable, shown_count
+from coterie.core.text import counted, percent, printable, shown_count
 
 MAX_CLUSTERS = 20
 # shorter work shows no bar
@@ -139,7 +139,7 @@ class Screen:
             row.append(f"{means[cluster]:.2f}" if len(sizes) > 1 else "-")
             if classes is not None:
                 inside = np.bincount(classes[labels == cluster])
-                row.append(f"{inside.argmax()} ({100 * inside.max() / inside.sum():.0f} %)")
+                row.append(f"{inside.argmax()} ({percent(inside.max() / inside.sum())})")
             rows.append(row)
         if noise:
             rows.append(["-1 (noise)", shown_count(noise), f"{100 * noise / total:.1f} %", "-"])

@@ -210,13 +210,10 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     )
     prepare: TableEncoder | Literal["auto"] | None = parameter(
         "auto",
-        Kind(
-            lambda value: (
-                value is None
-                or (isinstance(value, str) and value == "auto")
-                or isinstance(value, TableEncoder)
-            ),
-            "'auto', None or a TableEncoder",
+        Choice(
+            ("auto", None),
+            also=lambda value: isinstance(value, TableEncoder),
+            also_words="a TableEncoder",
         ),
     )
     min_cluster_size: int | Literal["auto"] | None = parameter(
@@ -258,7 +255,9 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         rng = generator(self.random_state)
         seeds = child_seeds(rng, 4)
         with self._following():
-            pool = source.make_pool(partial(self._fit_pool, seeds=seeds), rng)
+            pool = source.make_pool(
+                lambda rows, total=None: self._fit_pool(rows, seeds, total), rng
+            )
             if isinstance(source, InMemory) and pool.prototypes is not None:
                 pool = replace(pool, nearest=self._find_nearest(X, pool.prototypes))
             ensemble, solver = self._combined(source, pool, seeds)

@@ -17,7 +17,7 @@ from coterie.consensus.prototyping import SPECTRAL, PrototypeSteps, predicts
 from coterie.core.errors import ParameterError
 from coterie.core.progress import following
 from coterie.core.random import child_seeds
-from coterie.core.text import counted
+from coterie.core.text import counted, percent
 from coterie.ensemble import Ensemble
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table, read_columns, require_finite
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 CHOOSING, MAKING = "choosing the number of clusters", "making members"
 # With fewer members, the criteria that compare halves of them vary much.
 CHOOSING_MEMBERS = 30
-# Clusters smaller than this share of the samples are outliers, unless the user says otherwise.
+# Samples in clusters smaller than this share of all samples are outliers, unless the user says otherwise.
 SMALL_SHARE = 0.01
-# How often the members may be fitted again without outliers, and which share may be set aside.
+# How often the members may be fitted again without outliers, and the largest share that may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
 
@@ -338,9 +338,9 @@ class FitSteps(PrototypeSteps):
             aside = aside | small
             if aside.sum() > MAX_ASIDE * n:
                 warnings.warn(
-                    f"{type(self).__name__}: clusters of at least {least} samples would leave out "
-                    f"{aside.sum() / n:.0%} of the samples as outliers, so smaller clusters are kept; "
-                    "lower min_cluster_size or n_clusters",
+                    f"{type(self).__name__}: with min_cluster_size={least}, "
+                    f"{percent(aside.sum() / n)} of the samples would be outliers, so smaller clusters are "
+                    "kept; lower min_cluster_size or n_clusters",
                     UserWarning,
                     stacklevel=3,
                 )

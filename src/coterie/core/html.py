@@ -1,6 +1,6 @@
-"""What notebooks show: text of unknown origin as markup.
+"""Markup for notebooks, from text of unknown origin.
 
-There are no colours, so it is readable in light and dark themes. All text is escaped.
+All text is escaped. There are no colours, so the markup is readable in light and dark themes.
 """
 
 from __future__ import annotations

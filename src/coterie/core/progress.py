@@ -9,14 +9,11 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any, Literal
 
-from coterie.core.params import Kind
+from coterie.core.params import Choice
 
 # (steps done, number of steps, stage)
 StageProgress = Callable[[int, int, str], None]
-PROGRESS = Kind(
-    lambda value: value is None or callable(value) or (isinstance(value, str) and value == "auto"),
-    "None, 'auto' or a callable",
-)
+PROGRESS = Choice(("auto", None), also=callable, also_words="a callable")
 # seconds between two updates of a notebook
 PAUSE = 0.1
 
@@ -30,7 +27,7 @@ def following(
     Examples
     --------
     >>> from coterie.core.progress import following
-    >>> with following("auto") as callback:  # the output is no terminal
+    >>> with following("auto") as callback:  # the output is not a terminal
     ...     print(callback)
     None
     """

@@ -30,6 +30,13 @@ def child_seeds(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
     return rng.integers(0, 2**31 - 1, size=count, dtype=np.int64)
 
 
+def random_rows(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The positions 0 to n - 1, or ``most`` of them drawn at random if there are more; ascending."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(rng.choice(n, most, replace=False))
+
+
 def fix_signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Make the largest entry of each column positive, because eigenvectors have no fixed sign."""
     if vectors.size == 0:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 # invisible characters that some languages need between letters
 JOINERS = "\u200c\u200d"
+# larger numbers are shown with an exponent
+LARGEST_WRITTEN_OUT = 1e15
 # longer names are cut, so that one name cannot fill a page
 LONGEST_NAME = 120
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def shown_count(count: float) -> str:
-    """A number of samples as text: all digits of a whole number, a few digits of a sum of weights.
+def shown_count(number: float) -> str:
+    """A number as text: all digits of a whole number, and four of any other.
 
     Examples
     --------
     >>> from coterie.core.text import shown_count
-    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345)
-    ('20,000,000', '1,234', '0.1235')
+    >>> shown_count(20_000_000), shown_count(1234.5), shown_count(0.12345), shown_count(-2.5e-7)
+    ('20,000,000', '1,234', '0.1235', '-2.5e-07')
     """
-    if float(count).is_integer():
-        return f"{int(count):,}"
-    return f"{count:,.0f}" if abs(count) >= 1000 else f"{count:.4g}"
+    if abs(number) >= LARGEST_WRITTEN_OUT:
+        return f"{number:.4g}"
+    if float(number).is_integer():
+        return f"{int(number):,}"
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 def printable(text: str) -> str:
@@ -85,6 +92,39 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def number_text(value: float, kind: str = "number") -> str:
+    """A number or a date as people write it.
+
+    Examples
+    --------
+    >>> from coterie.core.text import number_text
+    >>> [number_text(value) for value in (1095.0, 0.123456, 12345678.9, -2.5e-7, 3.0)]
+    ['1,095', '0.1235', '12,345,679', '-2.5e-07', '3']
+    >>> number_text(19723.0, "date")
+    '2024-01-01'
+    """
+    if kind == "date":
+        moment = _EPOCH + timedelta(days=value)
+        return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
+    return shown_count(value)
+
+
+def value_text(value: float, kind: str) -> str:
+    """A median, or the share of a level, as people write it; a dash if there is none.
+
+    Examples
+    --------
+    >>> from coterie.core.text import value_text
+    >>> [value_text(0.664, "category"), value_text(19723.5, "date"), value_text(float("nan"), "number")]
+    ['66 %', '2024-01-01 12:00', '-']
+    """
+    if math.isnan(value):
+        return "-"
+    if kind == "category":
+        return percent(value)
+    return number_text(value, kind)
+
+
 def noun_for(number: float, noun: str) -> str:
     """The noun in the singular or plural, as the number requires."""
     return noun if number == 1 else f"{noun}s"
@@ -113,7 +153,7 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     """
     all_names = [*names]
     first = ", ".join(all_names[:limit])
-    return first if len(all_names) <= limit else f"{first}, ... ({len(all_names)} in all)"
+    return first if len(all_names) <= limit else f"{first}, ... ({len(all_names):,} in all)"
 
 
 def enumerated(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from coterie.core.errors import LabelError, ParameterError
 from coterie.core.html import card, facts, folded
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.tables import Table
-from coterie.core.text import counted
+from coterie.core.text import counted, percent
 from coterie.ensemble._label_rows import LabelRows, read_only
 from coterie.ensemble.checks import checked_rows, checked_weights, refuse_blank_members
 from coterie.ensemble.compress import (
@@ -364,7 +364,7 @@ class Ensemble(LabelRows):
     def __repr__(self) -> str:
         missing = "no label missing"
         if not self.is_complete:
-            missing = f"{100 * self.missing_share:.2g} % of labels missing"
+            missing = f"{percent(self.missing_share)} of labels missing"
         return (
             f"Ensemble({counted(self.n_samples, 'sample')}, {counted(self.n_members, 'member')}, "
             f"{counted(self.n_microclusters, 'microcluster')}, "
@@ -386,7 +386,7 @@ class Ensemble(LabelRows):
                 {
                     "distinct label rows": f"{self.n_microclusters:,}",
                     "base clusters": f"{self.n_base_clusters:,}",
-                    "labels missing": f"{100 * self.missing_share:.2g} %",
+                    "labels missing": percent(self.missing_share),
                     "samples have ids": "no" if self.sample_ids is None else "yes",
                 }
             ),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import kstest
 
 from coterie.core.errors import DataError
+from coterie.core.text import percent
 from coterie.ensemble.ids import MIN_ROWS_OF_IDS
 from coterie.ensemble.numerals import described_format
 from coterie.generate.columns import Column, numbers_of_texts, require_finite
@@ -70,7 +71,7 @@ def plan_column(name: str, values: Column, is_category: bool, requested: bool) -
         return ColumnPlan(name, kind, used, treatment, missing, levels, form)
 
     if distinct == 0 or (missing > MAX_MISSING * n and not requested):
-        return plan("empty", f"left out: {missing / n:.0%} of the values are missing")
+        return plan("empty", f"left out: {percent(missing / n)} of the values are missing")
     if distinct == 1:
         return plan(
             "constant", f"left out: the same value in every row{' that has one' * (missing > 0)}"

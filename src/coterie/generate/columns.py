@@ -20,12 +20,11 @@ from coterie.core.errors import DataError
 from coterie.core.text import counted
 from coterie.ensemble.missing import MISSING_AMONG_NUMBERS, is_missing
 from coterie.ensemble.numerals import number_format, numbers_in
-from coterie.generate.features import refuse_lazy
+from coterie.generate.features import SAME_NAME, largest_number, refuse_lazy
 
 _ISO = "iso"
 _DATE_FORMATS = (_ISO, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SAME_NAME = "X has columns of the same name; names of features must differ"
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def read_columns(X: Any) -> dict[str, Column]:
         try:
             frame = nw.from_native(X, eager_only=True)
         except DuplicateError:
-            raise DataError(_SAME_NAME) from None
+            raise DataError(SAME_NAME) from None
         # not frame[name], which takes a number as a position
         pairs = zip(frame.columns, frame.iter_columns(), strict=True)
         columns = [(str(name), _from_series(str(name), series)) for name, series in pairs]
@@ -90,7 +89,7 @@ def read_columns(X: Any) -> dict[str, Column]:
         columns = [(str(j), _from_values(str(j), matrix[:, j])) for j in range(matrix.shape[1])]
     table = dict(columns)
     if len(table) < len(columns):
-        raise DataError(_SAME_NAME)
+        raise DataError(SAME_NAME)
     lengths = {len(values) for values in table.values()}
     if len(lengths) > 1:
         raise DataError("the columns of the table differ in length")
@@ -154,8 +153,7 @@ def require_finite(name: str, numbers: NDArray[np.float64]) -> NDArray[np.float6
             f"{int(np.argmax(infinite))}); replace them, or leave the column out",
         )
     largest = float(np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0))
-    # leaves room for a sum of many squared differences
-    if largest > float(np.sqrt(np.finfo(np.float64).max)) / 1e4:
+    if largest > largest_number(np.float64):
         raise DataError(
             f"column {name!r} holds values as large as {largest:.3g}, whose squares overflow; rescale "
             "it, or leave the column out"

@@ -18,6 +18,13 @@ from sklearn.utils import check_array
 from coterie.core.errors import DataError, ParameterError
 from coterie.core.text import counted, noun_for
 
+SAME_NAME = "X has columns of the same name; names of features must differ"
+
+
+def largest_number(dtype: Any) -> float:
+    """Above this, a sum of many squared differences may overflow."""
+    return float(np.sqrt(np.finfo(dtype).max)) / 1e4
+
 
 def as_features(X: Any) -> Any:
     """A finite float matrix (dense, or CSR for sparse input), or an error that names the columns.
@@ -49,7 +56,7 @@ def explained_errors(X: Any) -> Iterator[None]:
     except OverflowError:
         raise DataError("X holds a number that is too large for a float; rescale it") from None
     except DuplicateError:
-        raise DataError("X has columns of the same name; names of features must differ") from None
+        raise DataError(SAME_NAME) from None
     except (TypeError, ValueError) as error:
         # Searched only after a failure, so that the usual case, all numbers, costs nothing.
         cell = _first_non_number(X)
@@ -129,8 +136,7 @@ def refuse_not_finite(matrix: Any, names: NDArray[Any] | None = None) -> None:
     values = matrix.data if sparse.issparse(matrix) else matrix
     # The extremes are NaN if any value is, so the usual case needs no mask as large as the matrix.
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    # Leaves room for a sum of many squared differences.
-    if largest <= float(np.sqrt(np.finfo(matrix.dtype).max)) / 1e4:
+    if largest <= largest_number(matrix.dtype):
         return
     if np.isfinite(largest):
         raise ParameterError(

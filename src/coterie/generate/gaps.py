@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
+from coterie.core.random import random_rows
+
 # number of rows from which the value of a gap is drawn
 N_DONORS = 5
 # number of rows among which donors are searched; with more, donors are hardly nearer
@@ -49,10 +51,7 @@ class Gaps:
     @classmethod
     def of(cls, X: NDArray[np.float64], rng: np.random.Generator) -> Gaps:
         """The gaps of X (NaN), with donors among its own rows."""
-        chosen = np.arange(len(X))
-        if len(X) > MAX_CANDIDATES:
-            chosen = np.sort(rng.choice(len(X), MAX_CANDIDATES, replace=False))
-        candidates = X[chosen]
+        candidates = X[random_rows(len(X), MAX_CANDIDATES, rng)]
         empty = np.flatnonzero(np.isnan(candidates).all(axis=0))
         for column in empty:
             # no candidate has a value in this column, so add rows that have one

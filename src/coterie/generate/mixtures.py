@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
+from coterie.core.random import random_rows
 from coterie.generate.steps import fill_steps
 
 # rows that a mixture is fitted on; it labels all rows
@@ -68,9 +69,7 @@ class MixtureClusterer(ClusterMixin, BaseEstimator):
     def fit(self, X: NDArray[Any], y: object = None) -> Self:
         """Fit the mixture on a sample of the rows, and label all rows."""
         rng = np.random.default_rng(self.random_state)
-        sample = np.asarray(X, dtype=np.float64)
-        if len(X) > MAX_ROWS:
-            sample = sample[np.sort(rng.choice(len(X), MAX_ROWS, replace=False))]
+        sample = np.asarray(X, dtype=np.float64)[random_rows(len(X), MAX_ROWS, rng)]
         seed = int(rng.integers(2**31))
         # otherwise a component would shrink to a single value of a discrete column
         sample = fill_steps(sample, rng)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from coterie.core.errors import ParameterError
 from coterie.core.params import SEED, Integer, check_parameters
-from coterie.core.random import RandomState, generator
+from coterie.core.random import RandomState, generator, random_rows
 from coterie.core.types import FloatArray
 from coterie.numerics.medians import weighted_median
 from coterie.plot._given import read
@@ -196,9 +196,7 @@ def embedding(
     if labels is not None:
         codes, names = label_codes("plot.embedding: labels", labels, n)
     sure = np.ones(n) if confidence is None else shares("plot.embedding: confidence", confidence, n)
-    drawn = np.arange(n)
-    if n > max_points:
-        drawn = np.sort(generator(random_state).choice(n, max_points, replace=False))
+    drawn = random_rows(n, max_points, generator(random_state))
     drawn = drawn[np.argsort(sure[drawn], kind="stable")]
     legend_columns = 0 if labels is None else 1 + (len(names) > COLUMN)
     ax = axes(ax, (5.0 + 1.7 * legend_columns, 4.8))

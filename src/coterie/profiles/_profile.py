@@ -16,7 +16,7 @@ from coterie.core.html import card, folded, listing, paragraph
 from coterie.core.params import SEED, Domain, Integer, check_parameters
 from coterie.core.random import RandomState, child_seeds, generator
 from coterie.core.tables import Table
-from coterie.core.text import counted, listed, plain
+from coterie.core.text import counted, listed, plain, value_text
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble.ids import id_vector, index_ids
 from coterie.profiles._groups import Clustering, Groups
@@ -36,7 +36,15 @@ WIDTH = 80
 # columns of each cluster in a notebook
 SHOWN_COLUMNS = 3
 USED_NOTE = (
-    "Columns that made the clusters differ by construction, and their p-values prove nothing."
+    "The clusters were made from these columns, so the columns differ by construction, and their p-values "
+    "prove nothing."
+)
+# columns of the table whose values are medians or shares
+_TYPICAL = ("typical", "typical_rest")
+OTHER_NAMES_NOTE = (
+    "No column has the name of one that the clusters were made from, so all count as used: they may have "
+    "been computed from the same data, and then their p-values prove nothing. Name those with other data "
+    "as external."
 )
 
 _DOMAINS: dict[str, Domain] = {
@@ -98,8 +106,8 @@ class Profile:
     Cluster young (8 of 16 samples, 50 %) has lower age (median 27 against 63.5) and
     more often plan = pro (75 % against 0 %).
     <BLANKLINE>
-    Columns that made the clusters differ by construction, and their p-values prove
-    nothing.
+    The clusters were made from these columns, so the columns differ by
+    construction, and their p-values prove nothing.
     """
 
     table: Table
@@ -123,7 +131,8 @@ class Profile:
         samples. External columns are used only if there are no others. The other half of the samples
         says how good the rule is:
 
-        - ``cluster``, ``rule``: None if there is none, as for a cluster of less than four samples.
+        - ``cluster``, ``rule``: None if there is none: the cluster has less than four samples, or the
+          held-out samples of the cluster do not meet the rule more often than others (Fisher's test).
         - ``recall``: share of the cluster that meets the rule.
         - ``others``: share of all other samples that meet it.
         - ``precision``: share of the samples that meet it which are in the cluster.
@@ -205,22 +214,17 @@ class Profile:
 
     def _repr_html_(self) -> str:
         first = self.table["rank"] <= SHOWN_COLUMNS
-        shown = (
-            "cluster",
-            "column",
-            "level",
-            "typical",
-            "typical_rest",
-            "difference",
-            "low",
-            "high",
-        )
+        shown = {
+            name: self.table[name][first] for name in ("cluster", "column", "level", *_TYPICAL)
+        }
+        kinds = self.table["kind"][first]
+        for name in _TYPICAL:
+            shown[name] = np.array([*map(value_text, shown[name].tolist(), kinds)], dtype=object)
+        shown |= {name: self.table[name][first] for name in ("difference", "low", "high")}
         return card(
             self.headline(),
             listing(self.sentences),
-            folded(
-                "the most telling columns", Table({name: self.table[name][first] for name in shown})
-            ),
+            folded("the most telling columns", Table(shown)),
             *map(paragraph, self.notes),
         )
 
@@ -323,8 +327,11 @@ def profile(
         tests = hold_out(matrix, partition, variables, groups, held_out, seeds)
         described = variables.with_role("held out", tests.columns)
         notes = (*notes, tests.note())
+    names = {column.name for column in variables.columns}
+    other_names = partition.used is not None and partition.used.isdisjoint(names)
+    used_note = OTHER_NAMES_NOTE if other_names else USED_NOTE
     result = _assembled(
-        described, replace(groups, notes=notes), measures, tests, n_bootstrap, seeds
+        described, replace(groups, notes=notes), measures, tests, used_note, n_bootstrap, seeds
     )
     # a pair of clusters is not tested against other clusters
     return replace(result, _variables=variables)
@@ -353,6 +360,7 @@ def _assembled(
     groups: Groups,
     measures: Measures,
     tests: HeldOutTests | None,
+    used_note: str,
     n_bootstrap: int,
     seeds: IntArray,
 ) -> Profile:
@@ -374,7 +382,7 @@ def _assembled(
         measures = measures.with_tests(chosen, tests.p_value[kept], tests.p_any[kept])
     p_adjusted = adjusted(measures.p_value, used)
     if used.any() and groups.n_clusters > 1:
-        notes.append(USED_NOTE)
+        notes.append(used_note)
     return Profile(
         table=_cluster_table(columns, measures, groups, ranking, p_adjusted),
         columns=_column_table(columns, measures, used),

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 from coterie.core.tables import Table
-from coterie.core.text import percent, plain
+from coterie.core.text import number_text, percent, plain
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import summary
 from coterie.profiles._ranks import RankSums
-from coterie.profiles._sentences import LONGEST_NAME, number_text
+from coterie.profiles._sentences import LEVEL, LONGEST_NAME
 from coterie.profiles._variables import Described, Part, Variables
 
 # longer rules are hard to remember
@@ -63,6 +64,8 @@ def find_rules(
 ) -> Table:
     """One row per cluster: its rule, and how well it does on the samples that were held out.
 
+    There is no rule if these samples do not confirm it.
+
     ``clusters`` are the numbers of the clusters that get a rule, by default all.
     """
     rng = np.random.default_rng(seed)
@@ -86,11 +89,20 @@ def find_rules(
         inside = testing.codes == c
         own = float(testing.weight[met & inside].sum())
         others = float(testing.weight[met & ~inside].sum())
+        size, size_of_rest = (float(testing.weight[part].sum()) for part in (inside, ~inside))
+        if not _is_better_than_chance(own, others, size, size_of_rest):
+            continue
         row["rule"] = " and ".join(condition.text() for condition in rule.values())
-        row["recall"] = own / float(testing.weight[inside].sum())
-        row["others"] = others / float(testing.weight[~inside].sum())
-        row["precision"] = own / (own + others) if own + others else np.nan
+        row |= {"recall": own / size, "others": others / size_of_rest}
+        row["precision"] = own / (own + others)
     return Table({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _is_better_than_chance(own: float, others: float, size: float, size_of_rest: float) -> bool:
+    """Whether held-out samples of the cluster meet a rule more often than others: Fisher's test."""
+    own, others, size, size_of_rest = (round(n) for n in (own, others, size, size_of_rest))
+    p_value = stats.hypergeom.sf(own - 1, size + size_of_rest, size, own + others)
+    return bool(p_value < LEVEL)
 
 
 def rule_sentence(row: Mapping[str, Any]) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, enumerated, percent, plain, shown_count
+from coterie.core.text import counted, enumerated, number_text, percent, plain, shown_count
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -23,26 +22,6 @@ FEW_SAMPLES = 8
 # longer names are cut in a sentence
 LONGEST_NAME = 40
 NO_COLUMN = "differs from the rest in no single column"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def number_text(value: float, kind: str = "number") -> str:
-    """A number or a date as people write it.
-
-    Examples
-    --------
-    >>> from coterie.profiles._sentences import number_text
-    >>> [number_text(value) for value in (1095.0, 0.123456, 12345678.9, -2.5e-7, 3.0)]
-    ['1,095', '0.1235', '12,345,679', '-2.5e-07', '3']
-    >>> number_text(19723.0, "date")
-    '2024-01-01'
-    """
-    if kind == "date":
-        moment = _EPOCH + timedelta(days=value)
-        return moment.strftime("%Y-%m-%d" if value.is_integer() else "%Y-%m-%d %H:%M")
-    if value.is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def cluster_sentences(groups: Groups, predicates: list[str]) -> list[str]:
@@ -99,7 +78,7 @@ def cluster_predicates(
         predicate = f"has {enumerated(traits)}" if telling else NO_COLUMN
         if besides:
             traits = [_trait(columns[j], measures, j, c, j == besides[0]) for j in besides]
-            predicate += f"; of the external columns, {enumerated(traits)}"
+            predicate += f"; of the columns not used for clustering, {enumerated(traits)}"
         predicates.append(predicate)
     return predicates
 

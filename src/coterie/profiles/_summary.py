@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.random import child_seeds
+from coterie.core.text import number_text
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble.ids import index_ids
 from coterie.profiles._groups import Clustering, Groups
 from coterie.profiles._measures import Measures, adjusted, measure
 from coterie.profiles._profile import left_out_notes, ranked
 from coterie.profiles._rules import find_rules, rule_sentence
-from coterie.profiles._sentences import cluster_name, cluster_predicates, number_text
+from coterie.profiles._sentences import cluster_name, cluster_predicates
 from coterie.profiles._variables import Described, Variables, n_rows, read_matrix_or_table
 
 # clusters that are kept; of more, the largest

@@ -160,9 +160,16 @@ def _sum_ranks(sample, present, rank_sum, of_variable):
             together += mass[end]
             end += 1
         rank = before + (together + 1) / 2
-        for i in range(begin, end):
-            present[cluster[i]] += mass[i]
-            rank_sum[cluster[i]] += mass[i] * rank
+        i = begin
+        while i < end:
+            # samples of one cluster with one value, of which there are many among zeros
+            c, own = cluster[i], mass[i]
+            i += 1
+            while i < end and cluster[i] == c:
+                own += mass[i]
+                i += 1
+            present[c] += own
+            rank_sum[c] += own * rank
         before += together
         of_variable[0] += together**3 - together
         of_variable[1] += 1
@@ -181,13 +188,19 @@ def _set_medians(sample, present, median, median_of_rest):
     reached, everything, n_begun = np.zeros(n_clusters), 0.0, 0
     n_done = (present == 0).sum()
     half, below = present / 2, np.full(n_clusters, np.nan)
-    for i in range(len(value)):
-        c, m = cluster[i], mass[i]
+    i, n = 0, len(value)
+    while i < n:
+        # samples of one cluster with one value count like one sample
+        first, c, m = i, cluster[i], mass[i]
+        i += 1
+        while i < n and cluster[i] == c and value[i] == value[first]:
+            m += mass[i]
+            i += 1
         while n_begun < n_clusters:
             largest = by_size[n_begun]
             if 2 * (everything + m) < (whole - present[largest]) * (1 - ROUNDING):
                 break
-            begin[largest] = i
+            begin[largest] = first
             reached_by_rest[largest] = everything - reached[largest]
             n_begun += 1
         everything += m
@@ -195,9 +208,9 @@ def _set_medians(sample, present, median, median_of_rest):
         if reached[c] >= half[c] * (1 - ROUNDING):
             if reached[c] <= half[c] * (1 + ROUNDING):
                 # exactly half: the next value of the cluster counts as well
-                below[c] = value[i]
+                below[c] = value[first]
             else:
-                median[c] = value[i] if np.isnan(below[c]) else (below[c] + value[i]) / 2
+                median[c] = value[first] if np.isnan(below[c]) else (below[c] + value[first]) / 2
                 half[c] = np.inf
                 n_done += 1
                 if n_done == n_clusters and n_begun == n_clusters:

@@ -137,7 +137,8 @@ def notes(reading: Reading) -> list[str]:
     if reading.ensemble.n_members == 1:
         sentences.append("There is only one member, so agreement cannot be assessed.")
     apart = int(np.count_nonzero(reading.members["apart"]))
-    if apart:
+    # members that coterie made are its own affair; those of the reader can be mended
+    if apart and "n_members" not in result.parameters:
         sentences.append(
             f"{counted(apart, 'member')} {'stands' if apart == 1 else 'stand'} apart from the others; "
             "see the table of members."

@@ -1,7 +1,7 @@
 """Partitions of features into k clusters, of several shapes, to test whether their clusters are separated.
 
-Every partition starts from Ward's tree of the samples, or of their spectral embedding, so that it depends on
-the samples only and not on a seed.
+Every partition starts from Ward's dendrogram of the samples, or of their spectral embedding, so it does not
+depend on a seed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from coterie.core.threads import one_thread
 from coterie.core.types import FloatArray, IntArray
 from coterie.generate.mixtures import MIN_VARIANCE
 from coterie.numerics.partitions import by_first_appearance
-from coterie.select.separation import neighbour_graph
+from coterie.select.separation import centres, neighbour_graph
 
-# above this many clusters only k-means and spectral partitions are made, because mixtures take long
+# with more clusters, no mixtures are fitted, because they take long
 MAX_MIXTURE = 15
-# a direction that is narrower than this share of the widest one has no samples apart
+# the spread in a direction that is narrower than this share of the widest one is rounding error
 RANK = 1e-9
-# wide directions in which clusters are looked for that lie side by side
+# maximum number of directions, the widest, that are searched for parallel clusters
 MAX_DIRECTIONS = 10
 
 
@@ -68,15 +68,15 @@ class Candidates:
         return _kmeans(vectors, _cut(tree_of(vectors, "ward"), k))
 
     def side_by_side(self, k: int) -> IntArray:
-        """Parallel clusters, of any length, across the direction in which the samples are least peaked."""
+        """Parallel clusters of any length, next to each other where the samples are least peaked."""
         return _kmeans(self._flattest, _cut(tree_of(self._flattest, "ward"), k))
 
     @cached_property
     def _flattest(self) -> FloatArray:
         """The samples along the direction with the least kurtosis, as a column.
 
-        Two equal lumps side by side have the least kurtosis that there is. The direction does not depend
-        on the widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
+        No distribution has less kurtosis than two equal lumps. The direction does not depend on the
+        widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
         Duembgen and Oja 2009).
         """
         n = len(self.X)
@@ -135,17 +135,13 @@ def _embedding(graph: sparse.csr_matrix, count: int) -> FloatArray:
     return np.asarray(fix_signs(vectors[:, ::-1]) / root[:, None] * np.sqrt((root**2).sum()))
 
 
-def _centres(X: FloatArray, labels: IntArray) -> FloatArray:
-    return np.stack([X[labels == label].mean(axis=0) for label in range(int(labels.max()) + 1)])
-
-
 def _kmeans(X: FloatArray, start: IntArray) -> IntArray:
     """K-means from the centres of a partition."""
-    centres = _centres(X, start)
+    first = centres(X, start)
     with warnings.catch_warnings(), one_thread():
         # fewer distinct rows than clusters
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return KMeans(len(centres), init=centres, n_init=1).fit(X).labels_.astype(np.int64)
+        return KMeans(len(first), init=first, n_init=1).fit(X).labels_.astype(np.int64)
 
 
 def _assigned(mixture: GaussianMixture, X: FloatArray) -> IntArray:
@@ -155,14 +151,14 @@ def _assigned(mixture: GaussianMixture, X: FloatArray) -> IntArray:
 
 def _mixture(X: FloatArray, start: IntArray, covariance: str) -> GaussianMixture:
     """A Gaussian mixture from the clusters of a partition."""
-    centres = _centres(X, start)
-    deviations = X - centres[start]
+    means = centres(X, start)
+    deviations = X - means[start]
     least = MIN_VARIANCE * np.eye(X.shape[1])
     pooled = deviations.T @ deviations / len(X) + least
     precisions = np.linalg.inv(pooled)
     if covariance == "full":
         # shrunk towards the pooled covariance, as if each cluster had one more sample per column
-        scatters = [deviations[start == i].T @ deviations[start == i] for i in range(len(centres))]
+        scatters = [deviations[start == i].T @ deviations[start == i] for i in range(len(means))]
         counts = np.bincount(start) + X.shape[1]
         precisions = np.stack(
             [
@@ -171,14 +167,14 @@ def _mixture(X: FloatArray, start: IntArray, covariance: str) -> GaussianMixture
             ]
         )
     elif covariance == "diag":
-        precisions = np.tile(1 / np.diag(pooled), (len(centres), 1))
+        precisions = np.tile(1 / np.diag(pooled), (len(means), 1))
     mixture = GaussianMixture(
-        len(centres),
+        len(means),
         covariance_type=covariance,
         reg_covar=MIN_VARIANCE,
         init_params="random_from_data",
         weights_init=np.bincount(start) / len(X),
-        means_init=centres,
+        means_init=means,
         precisions_init=precisions,
         random_state=0,
     )

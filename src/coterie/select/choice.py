@@ -9,6 +9,9 @@ from coterie.core.text import enumerated
 
 # level of all tests
 LEVEL = 0.05
+# What is less than this share is negligible: neighbours across a border, of those across a cut through a
+# cluster; dependence of members that classes leave unexplained.
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,11 @@ class Choice:
     recommended : int
         1 if there is no structure.
     evidence : dict of int to str
-        Every number of clusters that there is evidence for, ascending, and the kinds of evidence, with
-        commas between them.
+        Every number of clusters that there is evidence for, ascending, with the kinds of evidence,
+        separated by commas.
     p_value : float
-        The probability of at least as much evidence without structure; NaN if it cannot be computed.
+        The probability of at least as much evidence in data without structure; NaN if it cannot be
+        computed.
     reason : str
         Why this number is recommended.
     notes : tuple of str
@@ -56,8 +60,8 @@ def evidence_for(ks_of: Mapping[str, Iterable[int]]) -> dict[int, str]:
     >>> evidence_for({"borders": [3], "replication": [2, 3]})
     {2: 'replication', 3: 'borders, replication'}
     """
-    ks = sorted({int(k) for found in ks_of.values() for k in found})
-    return {k: ", ".join(kind for kind, found in ks_of.items() if k in found) for k in ks}
+    all_ks = sorted({int(k) for ks in ks_of.values() for k in ks})
+    return {k: ", ".join(kind for kind, ks in ks_of.items() if k in ks) for k in all_ks}
 
 
 class Steps:

@@ -1,9 +1,9 @@
 """Random clouds that fit the data: every column has a single peak, or is flat.
 
-A cloud has the correlations of the data, and joint tails as heavy as the data's: the columns depend on each
-other as those of a normal distribution, or of Student's t, do (a copula). The density of each column is that
-of the data, smoothed to a single peak. Only categories keep their shares: columns with two values, and
-columns that indicate the categories of one variable, have lumps even if there are no clusters.
+A cloud has the correlations of the data, and joint tails as heavy as the data's: its columns depend on each
+other like those of a normal distribution or of Student's t (a copula). The density of each column is that
+of the data, smoothed to a single peak. Categories are the exception and keep their shares: columns with two
+values, and columns that indicate the categories of one variable, have lumps even if there are no clusters.
 """
 
 from __future__ import annotations

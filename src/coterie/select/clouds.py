@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from coterie.core.random import random_rows
 from coterie.core.threads import one_blas_thread
 from coterie.core.types import FloatArray
 from coterie.generate.mixtures import principal_components
@@ -33,12 +34,14 @@ ROUND_KS = (2, 3, 4, 6, 8)
 ANY_SHAPE_KS = (2, 3, 4)
 # samples that each cluster needs on average
 MIN_SAMPLES = 10
+# fewer samples have no two such clusters
+MIN_TESTED = 2 * MIN_SAMPLES
 
 
 def cloud_p_value(
     X: FloatArray, rng: np.random.Generator, step: Callable[[], None] = lambda: None
 ) -> float:
-    """The probability that clusters of a single cloud are separated as well as those of X.
+    """The probability that clusters of a single cloud are at least as clearly separated as those of X.
 
     Parameters
     ----------
@@ -52,12 +55,9 @@ def cloud_p_value(
     float
         NaN if there are too few samples for two clusters.
     """
-    rows = np.arange(len(X))
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
-    sample = X[rows]
+    sample = X[random_rows(len(X), MAX_ROWS, rng)]
     sample = sample[:, np.ptp(sample, axis=0) > 0]
-    if len(sample) < 2 * MIN_SAMPLES or sample.shape[1] == 0:
+    if len(sample) < MIN_TESTED or sample.shape[1] == 0:
         return float("nan")
     filled = fill_steps(sample, rng, MAX_MOVE)
     cloud = _likeliest_cloud(sample, filled, rng)

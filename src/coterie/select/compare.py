@@ -78,10 +78,11 @@ def select_k(
 ) -> Selection:
     """Choose the number of clusters that the data support, or find that there is no structure.
 
-    From features, a number of clusters is supported if a partition exists in which every two clusters
-    are separated by a border with few samples. From labels, it is supported if latent classes explain why
-    the members agree, or if hardly any member's cluster reaches across the partition. Both are compared
-    with data without structure (docs/choosing_k.md). The criteria describe the partitions at every k.
+    From features, the largest number is recommended for which a partition exists in which every two
+    clusters are separated by a border with few samples. From labels, a number is supported if latent
+    classes explain why the members agree, or if hardly any member's cluster reaches across the partition.
+    Both are compared with data without structure (docs/choosing_k.md). The criteria describe the
+    partitions at every k.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def not_fitted(n: int, rng: np.random.Generator) -> NDArray[np.bool_] | None:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Curves:
     """The criteria of one ensemble at each k, and the partitions that they were measured on.
 
     Attributes
@@ -256,14 +257,14 @@ class Plan:
         """Number of dendrograms: of all members, and of each half."""
         return 1 + (2 * self.splits if n_members > 1 else 0)
 
-    def profile(
+    def curves(
         self,
         ensemble: Ensemble,
         ks: IntArray,
         rng: np.random.Generator,
         step: Callable[[], None],
         partitions: IntArray | None = None,
-    ) -> Profile:
+    ) -> Curves:
         """The criteria at each k, NaN where k is 1 or exceeds the number of microclusters."""
         order = ensemble.canonical_member_order
         splits = [rng.permutation(len(order)) for _ in range(self.splits)]
@@ -273,7 +274,7 @@ class Plan:
         criteria = {name: np.full(len(ks), np.nan) for name in self.wanted}
         labels = np.zeros((len(ks), ensemble.n_microclusters), dtype=np.int64)
         if not possible.any():
-            return Profile(criteria, labels, None, possible)
+            return Curves(criteria, labels, None, possible)
         cuts = Cuts.of(
             ensemble.reorder_members(order),
             ks[possible],
@@ -287,7 +288,7 @@ class Plan:
         for name, values in criteria.items():
             if splits or not CRITERIA[name].compares_halves:
                 values[possible] = CRITERIA[name].measure(cuts)
-        return Profile(criteria, labels, cuts, possible)
+        return Curves(criteria, labels, cuts, possible)
 
 
 def select(
@@ -343,10 +344,10 @@ def select(
         solved = np.stack([labels for labels, _ in by_k.values()])
         complaints = {k: complaint for k, (_, complaint) in by_k.items()}
     given = None if solved is None else solved[:, sample.rows]
-    profile = plan.profile(sample.ensemble, ks, rng, steps.take, given)
-    partitions = profile.partitions if solved is None else solved
+    curves = plan.curves(sample.ensemble, ks, rng, steps.take, given)
+    partitions = curves.partitions if solved is None else solved
     if solved is None and partial:
-        partitions = np.stack([sample.extended(labels) for labels in profile.partitions])
+        partitions = np.stack([sample.extended(labels) for labels in curves.partitions])
     if complaint := complaints.get(choice.recommended):
         notes.append(complaint)
     if ensemble.n_members == 1:
@@ -358,10 +359,10 @@ def select(
             )
     return Selection(
         ks=ks,
-        criteria=profile.criteria,
-        cdf=profile.cdf(),
+        criteria=curves.criteria,
+        cdf=curves.cdf(),
         cdf_grid=np.linspace(0.0, 1.0, GRID + 1),
-        delta_area=profile.criteria.get("delta_area", np.full(len(ks), np.nan)),
+        delta_area=curves.criteria.get("delta_area", np.full(len(ks), np.nan)),
         recommended=choice.recommended,
         evidence=dict(choice.evidence),
         p_value=choice.p_value,

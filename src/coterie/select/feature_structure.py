@@ -1,10 +1,10 @@
-"""The number of clusters of features: the largest number whose clusters are all separated from each other.
+"""The choice from features: the largest number of clusters that are all separated from each other.
 
 For every k several partitions into k clusters are made (candidates.py). Two clusters are separated if
 hardly any sample of one has a neighbour in the other, or if fewer samples lie at the border between them than
 on both sides of it (separation.py); in either case fewer neighbours lie across the border than across the
 weakest cut inside the clusters. A number of clusters is supported if there is a partition in which every two
-clusters are separated. Before, the features are tested against single clouds (clouds.py). Classes that touch
+clusters are separated. First, the features are tested against single clouds (clouds.py). Classes that touch
 have no border, so the numbers of clusters that replicate in halves of the samples (replication.py), and those
 that Gaussian mixtures describe best (likelihood.py), are named, too.
 
@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from coterie.core.random import random_rows
 from coterie.core.types import FloatArray, IntArray
 from coterie.select.candidates import Candidates
-from coterie.select.choice import LEVEL, Choice, evidence_for, listed_ks
-from coterie.select.clouds import N_CLOUDS, cloud_p_value, principal_scores
+from coterie.select.choice import LEVEL, NEGLIGIBLE, Choice, evidence_for, listed_ks
+from coterie.select.clouds import MIN_TESTED, N_CLOUDS, cloud_p_value, principal_scores
 from coterie.select.likelihood import likely_ks
 from coterie.select.replication import N_SPLITS, replicated_ks
 from coterie.select.separation import (
@@ -40,8 +41,6 @@ from coterie.select.separation import (
 MAX_ROWS = 1_000
 # depth of a valley that a normal number exceeds with the probability LEVEL
 MIN_DEPTH = 1.645
-# two clusters are separated, whatever the depth, if the ratio of neighbours across and inside is below this
-CLEAR_RATIO = 0.1
 # partitions into more clusters are tried too, because some clusters may hold outliers only
 OUTLIER_CLUSTERS = 5
 # Replication is measured up to this number at least, so that the range that is asked for does not matter.
@@ -86,8 +85,8 @@ def choose_from_features(
     p_value = cloud_p_value(columns, rng, partial(step, CLOUD_STEPS))
     if np.isnan(p_value):
         reason = (
-            f"{X.shape[0]} samples, or samples that are all alike, are too few to show structure. "
-            "Treat the data as one cluster."
+            f"Structure could not be tested: {MIN_TESTED} samples that are not all equal are needed, and "
+            f"there are {X.shape[0]} samples. Treat the data as one cluster."
         )
         return Choice(1, {}, p_value, reason)
     if p_value >= LEVEL:
@@ -130,13 +129,13 @@ def _choice(ks: IntArray, supported: Mapping[str, Sequence[int]], p_value: float
 def _separated(best: int, others: Mapping[str, Sequence[int]]) -> str:
     every = "Both" if best == 2 else f"All {best}"
     reason = (
-        f"{every} clusters are separated: fewer samples lie at their borders than on both sides. In a "
-        "single cloud this is improbable ({p})."
+        f"{every} clusters are separated: the samples are sparser at their borders than on either side. In a "
+        "single cloud without clusters this is improbable ({p})."
     )
     if others["borders"]:
         reason += (
-            f" Partitions into {listed_ks(others['borders'])} clusters are separated, too; the finest "
-            "one is recommended."
+            f" Partitions into {listed_ks(others['borders'])} clusters are separated, too; the largest "
+            f"such number, {best}, is recommended."
         )
     if weaker := sorted([*others["replication"], *others["likelihood"]]):
         reason += f" For {listed_ks(weaker)} clusters there is weaker evidence: replication or likelihood."
@@ -146,7 +145,10 @@ def _separated(best: int, others: Mapping[str, Sequence[int]]) -> str:
 def _not_separated(separated: Sequence[int], others: Mapping[str, Sequence[int]]) -> str:
     reason = "The data differ from a single cloud ({p}), but "
     if separated:
-        reason += f"only partitions into {listed_ks(separated)} clusters have separated clusters."
+        reason += (
+            f"only partitions into {listed_ks(separated)} clusters, which were not asked for, have "
+        )
+        reason += "separated clusters."
     else:
         reason += (
             "in every partition that was tried some clusters run into each other: a continuum, not "
@@ -173,10 +175,7 @@ def _principal_sample(X: Any, rng: np.random.Generator) -> tuple[FloatArray, Flo
     if sparse.issparse(X):
         X = X.tocsr()
     order = np.argsort(X @ np.random.default_rng(0).standard_normal(X.shape[1]), kind="stable")
-    rows = np.arange(len(order))
-    if len(order) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(order), MAX_ROWS, replace=False))
-    chosen = X[order[rows]]
+    chosen = X[order[random_rows(len(order), MAX_ROWS, rng)]]
     dense = (chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)).astype(np.float64)
     if not dense.std(axis=0).any():
         return np.zeros((len(dense), 0)), dense
@@ -215,7 +214,8 @@ def is_separated(candidates: Candidates, labels: IntArray, rng: np.random.Genera
         return False
     pairs = tuple(large[i] for i in np.triu_indices(len(large), 1))
     ratios = border_ratios(candidates.graph, X, labels)[pairs]
-    clear = ratios < CLEAR_RATIO
+    # such a border is clear whatever its depth
+    clear = ratios < NEGLIGIBLE
     if not clear.all():
         # most partitions are rejected by a single split
         if not (clear | (depths(X, labels, rng, 1)[pairs] > 0)).all():

@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from coterie.core.random import child_seeds
-from coterie.core.text import counted, listed
+from coterie.core.text import counted, listed, percent
 from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.select._sample import Sample
 from coterie.select.choice import LEVEL, Choice, evidence_for
-from coterie.select.latent_classes import CLEAR_FACTOR, Curve, LatentClasses, dependence
+from coterie.select.latent_classes import CLEAR_BEND, Curve, LatentClasses, dependence
 from coterie.select.line_crossing import N_LINES, Crossing
 from coterie.select.separation import least_size
 
@@ -128,7 +128,7 @@ def _choice(
     if not possible.size:
         return Choice(1, {}, np.nan, "No k above 1 can be reached, so there is nothing to choose.")
     best = int(possible[np.argmax(curve.bends[possible - 2])])
-    left = f"{curve.unexplained_at(best):.0%} of the members' dependence unexplained"
+    left = f"{percent(curve.unexplained_at(best))} of the members' dependence unexplained"
     explained = f"{best} classes leave {left}"
     nesting = Nesting.of(ensemble)
     distinct = np.sort([equal[0] for equal in nesting.copies])
@@ -148,7 +148,7 @@ def _choice(
             f"{copies} of {counted(ensemble.n_members, 'member')} equal another one. Equal members may "
             "be copies, so they count as one in the test.",
         )
-    if 2 * copies > ensemble.n_members and curve.fall_at(best) >= CLEAR_FACTOR:
+    if 2 * copies > ensemble.n_members and curve.fall_at(best) >= CLEAR_BEND:
         reason = (
             f"{copies} of {ensemble.n_members} members equal another one, and {explained}. Labels "
             "alone cannot show whether equal members found clusters, are copies, or make the same cut "
@@ -168,11 +168,12 @@ def _choice(
     if permuted > LEVEL:
         reason = f"The members agree no more than independent labels of the same sizes (p = {permuted:.2f})."
         return Choice(1, {}, permuted, reason, notes)
-    clear = [k for k in possible.tolist() if curve.fall_at(k) >= CLEAR_FACTOR]
+    clear = [k for k in possible.tolist() if curve.fall_at(k) >= CLEAR_BEND]
     if clear:
         reason = (
-            f"{explained}, and one class more explains little: the last class lowers this share by a factor "
-            f"{curve.fall_at(best):.1f} times as large ({CLEAR_FACTOR} is needed)."
+            f"{explained}, and one class more explains little: the step to {best} classes divides this share "
+            f"by a number {curve.fall_at(best):.1f} times as large as the step to {best + 1} does (at least "
+            f"{CLEAR_BEND} is needed)."
         )
         return Choice(best, evidence_for({"classes": clear}), permuted, reason, notes)
     crossing = Crossing.of(
@@ -183,13 +184,14 @@ def _choice(
     best = int(possible[np.argmax(bends + crossing.rises_at(possible))])
     p_value = max(permuted, crossing.p_value(best))
     words = (
-        f"members' clusters cross a partition into {best} {crossing.value(best):.0%} as much as by "
-        f"chance; those of members of the same sizes on a line {crossing.typical(best):.0%}"
+        f"members' clusters cross the partition into {best} clusters {percent(crossing.value(best))} as "
+        "often as by chance. For similar members of one cloud, it is about "
+        f"{percent(crossing.typical(best))}"
     )
     if p_value > LEVEL:
         reason = (
-            f"Members like these may cut one cloud: {words}. No number of classes stands out: none lowers "
-            f"the unexplained dependence by a factor {CLEAR_FACTOR} times as large as one class more does."
+            f"Members like these may cut one cloud: the {words}. No number of classes stands out: none "
+            f"explains {CLEAR_BEND} times as much as one class more does."
         )
         return Choice(1, {}, p_value, reason, notes)
     supported = {best} | ({coarse} if crossing.p_value(coarse) <= LEVEL else set())

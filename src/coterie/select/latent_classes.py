@@ -18,15 +18,13 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.numerics.linkage import weighted_linkage
+from coterie.select.choice import NEGLIGIBLE
 
 # dependence below this many standard deviations is like chance: the normal quantile of the level .05
 CHANCE = 1.645
-# Added to the shares before their logarithms, so that negligible shares make no bend: as a share of what
-# tells apart two of k equal classes, 2 / (k (k - 1)).
-NEGLIGIBLE = 0.1
-# What counts as clear: a class that lowers the unexplained dependence by a factor so many times as large as
-# one class more does, or crossing so many times less than that of members on a line.
-CLEAR_FACTOR = 2.5
+# A bend is clear if the unexplained dependence is divided by a number so many times as large before k as
+# after it.
+CLEAR_BEND = 2.5
 # EM stops if the log-likelihood grows by less than this share
 TOLERANCE, MAX_STEPS = 1e-6, 60
 # pseudo-count per member and class, so that no probability is 0
@@ -125,7 +123,7 @@ class Curve:
         return float(self.unexplained[k - 1])
 
     def fall_at(self, k: int) -> float:
-        """How many times as much the k-th class lowers the unexplained dependence as one more would."""
+        """The factor by which the k-th class divides the unexplained dependence, over that of one more."""
         return float(np.exp(self.bends[k - 2]))
 
     @cached_property
@@ -134,6 +132,8 @@ class Curve:
 
         The logarithm of the fall from k - 1 to k over the fall from k to k + 1.
         """
+        # A negligible share is added before the logarithms, so that shares near 0 make no bend. It is in
+        # units of what tells apart two of k equal classes.
         ks = np.arange(2, self.max_k + 1)
         shares = np.stack([self.unexplained[i:][: len(ks)] for i in range(3)])
         before, here, after = np.log(shares + NEGLIGIBLE * 2 / (ks * (ks - 1)))

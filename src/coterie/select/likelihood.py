@@ -18,7 +18,8 @@ SHAPES = ("tied", "full", "diag")
 def likely_ks(candidates: Candidates, top: int) -> list[int]:
     """Numbers of clusters up to ``top`` at which mixtures of one of the shapes have the lowest BIC.
 
-    A shape that is best at the largest number of components names no number: more may be better still.
+    If the BIC of a shape is lowest at the largest number that is tried, more may be better still, so this
+    shape adds no number.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ def likely_ks(candidates: Candidates, top: int) -> list[int]:
     [5]
     """
     largest = min(MAX_MIXTURE, candidates.largest)
-    found = set()
+    ks = set()
     for shape in SHAPES:
         with one_thread():
             values = [candidates.mixture(k, shape).bic(candidates.X) for k in range(1, largest + 1)]
         best = int(np.argmin(values)) + 1
         if 1 < best < largest and best <= top:
-            found.add(best)
-    return sorted(found)
+            ks.add(best)
+    return sorted(ks)

@@ -2,8 +2,9 @@
 
 If members have many small clusters inside true clusters, they hardly cut across the true ones. How much they
 do is compared with what k-means members of the same sizes do on a line. Of all convex clouds, members of a
-line cut across each other least. Those of bent clouds may cut less, so structure must cut clearly less. The
-members on a line have the same hierarchies as the given ones.
+line cut across each other least. Those of bent clouds may cut less, but seldom less than half as much, so
+structure is accepted if members cut less than half as much as on a line. The members on a line have the same
+hierarchies as the given ones.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from coterie.core.types import FloatArray, IntArray
 from coterie.ensemble import Ensemble
 from coterie.evidence.coassociation import coassociation
 from coterie.numerics.linkage import weighted_linkage
+from coterie.select.choice import NEGLIGIBLE
 from coterie.select.criteria import against_members
-from coterie.select.latent_classes import CLEAR_FACTOR, NEGLIGIBLE
 
 # points on a line and number of lines that crossing is compared on
 LINE_ROWS, N_LINES = 400, 39
+# structure is accepted if members cross less than this share of what they do on a line
+LINE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ class Crossing:
         return np.asarray(np.log((padded[ks] + negligible) / (padded[ks - 1] + negligible)))
 
     def p_value(self, k: int) -> float:
-        """The share of lines on which the crossing at k is not clearly more."""
-        fewer = (self.lines[:, k - 1] <= CLEAR_FACTOR * self.values[k - 1]).sum()
+        """The share of lines on which half of the crossing at k is as little."""
+        fewer = (LINE_SHARE * self.lines[:, k - 1] <= self.values[k - 1]).sum()
         return float((1 + fewer) / (1 + len(self.lines)))
 
 

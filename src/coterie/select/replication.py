@@ -17,12 +17,13 @@ from coterie.core.threads import one_thread
 from coterie.core.types import FloatArray, IntArray
 from coterie.numerics.partitions import Overlaps
 from coterie.select.candidates import Candidates
+from coterie.select.separation import centres
 
 # how often the samples are split into halves
 N_SPLITS = 10
 # samples that each cluster of a half has on average
 MIN_SAMPLES = 6
-# neighbours that give a sample of the other half its cluster
+# nearest neighbours that decide the cluster of a sample of the other half
 N_VOTERS = 5
 # standard errors by which the agreement must fall on both sides of a peak: the usual rule of one
 N_ERRORS = 1.0
@@ -58,16 +59,16 @@ def replicated_ks(
         curve[:] = _agreements(X, largest, rng)
         step()
     errors = np.sqrt(curves.var(axis=0, ddof=1).mean(axis=1) / N_SPLITS)
-    found: set[int] = set()
+    ks: set[int] = set()
     for curve, error in zip(curves.mean(axis=0), errors, strict=True):
-        found |= {k + 2 for k in peaks(curve, N_ERRORS * float(error))}
-    return sorted(k for k in found if k <= top)
+        ks |= {k + 2 for k in peaks(curve, N_ERRORS * float(error))}
+    return sorted(k for k in ks if k <= top)
 
 
 def peaks(values: FloatArray, fall: float) -> list[int]:
     """Positions of values that fall by more than ``fall`` on both sides before a larger value follows.
 
-    Nothing has to fall before the first value or after the last.
+    The first value needs no fall before it, and the last value none after it.
 
     Examples
     --------
@@ -120,9 +121,9 @@ def _mean_ari(partitions: tuple[IntArray, IntArray], carried: tuple[IntArray, In
 
 def _nearest_centre(X: FloatArray, labels: IntArray, others: FloatArray) -> IntArray:
     """Clusters of other samples, by the nearest centre."""
-    centres = np.stack([X[labels == label].mean(axis=0) for label in np.unique(labels)])
+    own = centres(X, labels)
     with one_thread():
-        squares = (centres**2).sum(axis=1) - 2 * others @ centres.T
+        squares = (own**2).sum(axis=1) - 2 * others @ own.T
     return np.asarray(squares.argmin(axis=1), dtype=np.int64)
 
 

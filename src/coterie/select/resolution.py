@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from coterie.core.random import child_seeds
+from coterie.core.random import child_seeds, random_rows
+from coterie.core.types import IntArray
 from coterie.ensemble import Ensemble
 from coterie.generate.members import make_pool
 from coterie.generate.plans import TooFewRows
@@ -28,9 +29,9 @@ TRIED_MEMBERS = 20
 # number of pools that must show a border, and number of pools after which the search ends if none does
 N_POOLS = 4
 MIN_POOLS = 2
-# small clusters cross a border at most this often, relative to how often they cross the partition by members
-# with k clusters
-MAX_CROSSING = 0.25
+# a border separates samples of a small cluster at most this often, relative to how often the partition by
+# members with k clusters does
+MAX_APART = 0.25
 # every cluster beside a border has at least this share of the mean cluster size; smaller ones are outliers
 MIN_SHARE = 0.3
 
@@ -66,10 +67,15 @@ def shows_border(
     low, high = many_clusters(n_clusters, min(n, MAX_ROWS))
     if n_clusters < 2 or low >= n:
         return False
+    if coarse.n_microclusters < n_clusters:
+        return False
+    from coterie.solvers import LWEA
+
+    partition = LWEA(n_clusters).fit(coarse).labels_
     shown: list[bool] = []
     for seed in child_seeds(rng, N_POOLS):
         pool_rng = np.random.default_rng(seed)
-        shown.append(_pool_shows_border(X, coarse, n_clusters, (low, high), pool_rng, n_jobs))
+        shown.append(_pool_shows_border(X, partition, n_clusters, (low, high), pool_rng, n_jobs))
         if len(set(shown)) > 1:
             return None
         if len(shown) == MIN_POOLS and not shown[0]:
@@ -79,18 +85,16 @@ def shows_border(
 
 def _pool_shows_border(
     X: Any,
-    coarse: Ensemble,
+    coarse: IntArray,
     n_clusters: int,
     sizes: tuple[int, int],
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> bool:
+    """Whether small clusters show a border that the partition ``coarse`` cuts across."""
     from coterie.solvers import LWEA
 
-    n = X.shape[0]
-    rows = np.arange(n)
-    if n > MAX_ROWS:
-        rows = np.sort(rng.choice(n, MAX_ROWS, replace=False))
+    rows = random_rows(X.shape[0], MAX_ROWS, rng)
     # the space between two values of a discrete column is not a border between clusters
     tried = X[rows] if sparse.issparse(X) else fill_steps(X[rows], rng)
     try:
@@ -101,20 +105,17 @@ def _pool_shows_border(
     if fine.n_microclusters < n_clusters:
         return False
     labels = LWEA(n_clusters).fit(fine).labels_
-    smallest = np.bincount(labels).min()
-    if smallest < MIN_SHARE * len(rows) / n_clusters or coarse.n_microclusters < n_clusters:
+    if np.bincount(labels).min() < MIN_SHARE * len(rows) / n_clusters:
         return False
     # samples of one fine microcluster may be in different coarse clusters: the first one decides for all
-    coarse_labels = LWEA(n_clusters).fit(coarse).labels_[rows]
-    by_row = coarse_labels[np.unique(fine.inverse, return_index=True)[1]]
-    return crossing(fine, labels) < MAX_CROSSING * crossing(fine, by_row[fine.inverse])
+    by_row = coarse[rows][np.unique(fine.inverse, return_index=True)[1]]
+    return pairs_apart(fine, labels) < MAX_APART * pairs_apart(fine, by_row[fine.inverse])
 
 
-def crossing(ensemble: Ensemble, labels: Any) -> float:
-    """How often clusters of members reach across a partition, relative to chance.
+def pairs_apart(ensemble: Ensemble, labels: Any) -> float:
+    """How often a partition separates two samples that a member puts together, relative to chance.
 
-    The probability that two samples of a member's cluster lie in different clusters of the partition,
-    divided by this probability for two random samples. 0 if no cluster of a member reaches across.
+    Relative to two samples drawn at random: 1 as by chance, 0 if no cluster of a member reaches across.
     """
     codes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     votes = ClusterVotes.of(ensemble, codes)

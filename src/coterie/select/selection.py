@@ -36,7 +36,7 @@ class Selection:
     delta_area : ndarray, shape (K,)
         Relative growth of the area under the CDF; the first entry is the area itself.
     recommended : int
-        The number of clusters to take; 1 if there is no structure.
+        The number of clusters to take; 1 if no clear clusters were found, or nothing could be tested.
     evidence : dict of int to str
         Every number of clusters that there is evidence for, ascending, and the kinds of evidence:
         "borders", "replication", "likelihood" (from features), "classes", "crossing" or
@@ -78,7 +78,7 @@ class Selection:
 
     @property
     def structure(self) -> bool:
-        """Whether there is evidence for more than one cluster."""
+        """Whether more than one cluster is recommended."""
         return self.recommended > 1
 
     @property
@@ -168,8 +168,7 @@ class Selection:
     def headline(self) -> str:
         """The recommendation in a few words."""
         if not self.structure and self.supported:
-            verb = "is" if len(self.supported) == 1 else "are"
-            return f"No separated clusters were found; {listed_ks(self.supported)} {verb} supported"
+            return f"No separated clusters; there is weaker evidence for {listed_ks(self.supported)} clusters"
         if not self.structure:
             return "No structure was found" if self.tested else "Structure could not be tested"
         others = [k for k in self.supported if k != self.recommended]
@@ -229,7 +228,7 @@ def _check_values(values: Mapping[str, Any]) -> None:
     shapes["labels"] = values["labels"], (ks.size, *values["labels"].shape[1:2])
     for name, (array, shape) in shapes.items():
         if array.shape != shape or array.dtype.kind not in "iuf":
-            raise ValueError(f"{name} of the selection must hold one number for each k")
+            raise ValueError(f"{name} of the selection must hold numbers in the shape {shape}")
     if values["labels"].ndim != 2 or values["labels"].dtype.kind == "f":
         raise ValueError("labels of the selection must be whole numbers, one row per k")
     if not all(isinstance(text, str) for text in (values["reason"], *values["notes"])):
@@ -238,7 +237,7 @@ def _check_values(values: Mapping[str, Any]) -> None:
     if not isinstance(evidence, Mapping) or not all(
         str(k).isdecimal() and isinstance(kinds, str) for k, kinds in evidence.items()
     ):
-        raise ValueError("evidence of the selection must be texts by number of clusters")
+        raise ValueError("evidence of the selection must map each number of clusters to a text")
 
 
 def _as_text(value: float) -> str:

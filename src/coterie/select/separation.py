@@ -28,13 +28,18 @@ MIN_SHARE = 0.02
 MIN_SIZE = 6
 # neighbours of each sample in the graph, as many as in most graphs of single cells
 N_NEIGHBOURS = 10
-# wide directions that are kept beside those that separate the clusters: a bent cluster is bent in them
+# number of wide directions that are kept beside those that separate the clusters, to see bent clusters
 N_WIDE = 2
 
 
 def least_size(n: int) -> float:
     """The smallest number of samples of a cluster; smaller clusters hold outliers."""
     return max(MIN_SIZE, MIN_SHARE * n)
+
+
+def centres(X: FloatArray, labels: IntArray) -> FloatArray:
+    """The mean of each cluster, K x d, in the order of the labels."""
+    return np.stack([X[labels == label].mean(axis=0) for label in np.unique(labels)])
 
 
 def halved(X: FloatArray, labels: IntArray) -> IntArray:
@@ -103,8 +108,8 @@ def depths(
 
     The samples are split into halves. One half gives, for each two clusters, the line through their
     centres; the other half gives the counts of samples near either centre and in the middle between
-    them. Their difference, divided by its standard deviation, is the depth: like a standard normal
-    number or less if there is no valley. NaN for clusters with fewer than five samples in each half.
+    them. Their difference, divided by its standard deviation, is the depth. Without a valley it is a
+    standard normal number or less. NaN for clusters with fewer than five samples in each half.
     """
     values = []
     for _ in range(n_splits):
@@ -143,13 +148,13 @@ def _half_depths(
     large = np.flatnonzero(np.bincount(known_cells, minlength=n_cells) >= MIN_TESTED)
     if len(large) < 2:
         return depth
-    centres = np.stack([known[known_cells == cell].mean(axis=0) for cell in large])
     kept = np.isin(known_cells, large)
-    deviations = known[kept] - centres[np.searchsorted(large, known_cells[kept])]
+    middles = centres(known[kept], known_cells[kept])
+    deviations = known[kept] - middles[np.searchsorted(large, known_cells[kept])]
     within = _pooled_covariance(deviations)
     # in this metric all directions within clusters are equally wide, as in linear discriminant analysis
-    weighted = np.linalg.solve(within, centres.T)
-    products = centres @ weighted
+    weighted = np.linalg.solve(within, middles.T)
+    products = middles @ weighted
     own = np.diag(products)
     distances = own[:, None] + own[None, :] - 2 * products
 
@@ -205,8 +210,8 @@ def neighbour_graph(X: FloatArray) -> sparse.csr_matrix:
     n = len(X)
     count = min(N_NEIGHBOURS, n - 1)
     with one_thread():
-        found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
-        columns = found.kneighbors(return_distance=False).ravel()
+        search = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X)
+        columns = search.kneighbors(return_distance=False).ravel()
     rows = np.repeat(np.arange(n), count)
     return sparse.csr_matrix((np.ones(n * count), (rows, columns)), shape=(n, n))
 
@@ -274,14 +279,14 @@ def _edges(graph: sparse.csr_matrix, labels: IntArray, n_clusters: int) -> Float
 def discriminant_space(X: FloatArray, labels: IntArray) -> FloatArray:
     """X in the directions that separate the clusters, and in the widest ones, in the clusters' metric.
 
-    Columns that do not differ between clusters hide a border from the nearest neighbours. Here they are
-    left out. X must be in the order of principal components.
+    Columns that do not differ between clusters hide a border from the nearest neighbours, so they are left
+    out here. The columns of X must be principal components, the widest first.
     """
     sizes = np.bincount(labels)
-    centres = np.stack([X[labels == label].mean(axis=0) for label in range(len(sizes))])
-    values, vectors = np.linalg.eigh(_pooled_covariance(X - centres[labels]))
+    middles = centres(X, labels)
+    values, vectors = np.linalg.eigh(_pooled_covariance(X - middles[labels]))
     whitening = vectors / np.sqrt(values)
-    spread = (centres - np.average(centres, axis=0, weights=sizes)) @ whitening
+    spread = (middles - np.average(middles, axis=0, weights=sizes)) @ whitening
     between = np.linalg.svd(spread * np.sqrt(sizes)[:, None], full_matrices=False)[2]
     between = between[: min(len(sizes) - 1, X.shape[1])]
     # the products of whitened samples with these rows are the first columns of X

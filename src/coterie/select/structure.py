@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 
+from coterie.core.random import random_rows
 from coterie.core.text import counted, listed
 from coterie.core.threads import one_thread
 from coterie.generate.mixtures import principal_components
@@ -35,9 +36,7 @@ MIN_COLUMNS = 3
 
 def cloud_doubt(X: Any, labels: NDArray[np.int64], rng: np.random.Generator) -> str | None:
     """The doubt about clusters that are not better separated than clusters of a single cloud."""
-    rows = np.arange(X.shape[0])
-    if len(rows) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
+    rows = random_rows(X.shape[0], MAX_ROWS, rng)
     codes = np.unique(labels[rows], return_inverse=True)[1].astype(np.int64)
     n_clusters = int(codes.max()) + 1
     sample = X[rows].toarray() if sparse.issparse(X) else np.asarray(X[rows])
@@ -133,5 +132,5 @@ def column_doubt(X: Any, names: Sequence[str] | None) -> str | None:
     verb = "makes" if len(columns) == 1 else "make"
     return (
         f"{counted(len(columns), 'column')} of {X.shape[1]:,} ({listed(shown, 3)}) {verb} up "
-        f"{min(share, 0.999):.1%} of the distances between samples."
+        f"{min(share, 0.999):.1%} of the squared distances between samples."
     )

@@ -41,8 +41,8 @@ class DiagnosisMixin:
     def soft_labels(self) -> NDArray[np.float64]:
         """Membership of each sample in each cluster; see :func:`coterie.trust.soft_labels`.
 
-        If few samples link groups of members, the rows are mixed with a uniform row, by the factor
-        ``share`` of the verdict.
+        If few samples link groups of members, each row is a mean of the soft label, with the weight
+        ``share`` of the verdict, and of a uniform row.
         """
         return _soft_labels(self._diagnosed()[0])
 

@@ -124,7 +124,7 @@ def _vote_table(votes: ClusterVotes, row: int) -> Table:
         base = ensemble.cluster_offsets[j] + code
         labels[j] = _plain_value(ensemble.categories[j][code])
         if ensemble.cluster_sizes[base] <= votes.itself[row]:
-            # alone: a sample is not company for itself
+            # alone: a sample does not count in its own vote
             continue
         entries = slice(shares.indptr[base], shares.indptr[base + 1])
         clusters, part = shares.indices[entries], shares.data[entries]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from coterie.core.text import counted
+from coterie.core.text import counted, percent
 from coterie.ensemble import Ensemble
 from coterie.numerics.partitions import Overlaps
 from coterie.trust.verdict import Solve
@@ -109,7 +109,7 @@ class Links:
         verb = "links" if self.count == 1 else "link"
         return (
             f"Only {counted(self.count, 'sample')} {verb} {who}: when a link was cut into one "
-            f"sample per party, these came into the same cluster in {100 * self.matched:.0f} % of the cases."
+            f"sample per party, these came into the same cluster in {percent(self.matched)} of the cases."
         )
 
 

@@ -287,8 +287,8 @@ def size_doubt(votes: ClusterVotes) -> str | None:
     substantial = (sizes >= TINY_SHARE * total) & ~alone
     if len(sizes) > 1 and substantial.sum() == 1 and largest >= total / 2:
         return (
-            f"It only sets {counted(total - largest, 'sample')} of {counted(total, 'sample')} apart "
-            "from the rest."
+            f"It only sets {shown_count(total - largest)} of {counted(total, 'sample')} apart from the "
+            "rest."
         )
     if (single := float(sizes[alone].sum())) > total / 2:
         return f"{shown_count(single)} of {counted(total, 'sample')} are clusters of their own."

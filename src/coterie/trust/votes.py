@@ -48,8 +48,8 @@ class ClusterVotes:
 
     The vote of a member for a sample is given by the base cluster that it puts the sample in: of the
     other samples of that base cluster, the share that belongs to each cluster of the partition. The
-    mean over the members that put the sample with others is its soft label. A sample is not company
-    for itself. A microcluster of weight r is r samples, which are company for each other.
+    mean over the members that put the sample with others is its soft label. A sample does not count in
+    its own vote. The r samples of a microcluster of weight r count in each other's votes.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class ClusterVotes:
         ]
 
     def soft(self) -> NDArray[np.float64]:
-        """Soft labels of the microclusters, N x c; uniform where no member gives one company."""
+        """Soft labels of the microclusters, N x c; uniform if no member puts one with other samples."""
         size = self.ensemble.n_microclusters
         require(
             8 * size * self.n_clusters,
@@ -303,9 +303,9 @@ class ClusterVotes:
 
     def _canonical(self) -> tuple[sparse.csr_array, Any, NDArray[np.float64]]:
         """Base clusters of each microcluster in canonical order, their overlaps with the clusters, and
-        the weight of the members that give it company.
+        the weight of the members that put it with other samples.
 
-        An entry of the first is the weight of the member divided by the weight of the company.
+        An entry of the first is the weight of the member divided by the weight of these other samples.
         Products with it add up each row from left to right. Not kept: it is as large as the ensemble.
         """
         ensemble, order = self.ensemble, np.array(self._member_order)

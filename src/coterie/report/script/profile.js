@@ -144,6 +144,8 @@ if (data.profile) {
   function cellOf(row, part) {
     const value = difference[at(row, part)];
     const button = element("button", { type: "button", tabindex: "-1", "aria-label": `${nameOf(row, part)}, cluster ${clusters[part]}: ${signed(value, 1)}` }, signed(value, 1));
+    // clusters may be told by different levels of a category
+    if (columns[row].kind === "category") button.append(element("span", { class: "level" }, name(columns[row].levels[level[at(row, part)]])));
     [button.style.background, button.style.color] = tint(value);
     button.addEventListener("click", () => choose(row, part));
     button.addEventListener("pointermove", (event) => {
