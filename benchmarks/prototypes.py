@@ -35,9 +35,7 @@ R_TABLES = (
     ("openintro", "london_boroughs", "borough", ("x", "y")),
     ("ratdat", "complete", "species_id", ("hindfoot_length", "weight")),
     ("dplyr", "storms", "status", ("lat", "long", "wind", "pressure")),
-    ("dslabs", "gapminder", "continent", ()),
     ("ggplot2", "diamonds", "cut", ()),
-    ("nycflights13", "weather", "origin", ()),
 )
 KEEL_TABLES = ("letter", "magic")
 # classes with fewer rows are left out

@@ -206,5 +206,5 @@ def shape_of(X: Any) -> tuple[int, int]:
     if isinstance(X, Mapping) and not sparse.issparse(X):
         first = next(iter(X.values()), ())
         return (len(first) if hasattr(first, "__len__") else 0), len(X)
-    shape = X.shape if hasattr(X, "shape") else (len(X) if hasattr(X, "__len__") else 0,)
-    return (int(shape[0]), int(shape[1])) if len(shape) == 2 else (int(shape[0]) if shape else 0, 1)
+    shape = [*X.shape] if hasattr(X, "shape") else [len(X) if hasattr(X, "__len__") else 0]
+    return int(shape[0]) if shape else 0, int(shape[1]) if len(shape) > 1 else 1
