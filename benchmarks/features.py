@@ -66,7 +66,12 @@ def labels_of(name: str, folder: Path) -> tuple[np.ndarray, dict[str, Any]]:
         if name == "BisectingKMeans":
             settings["n_init"] = 1
         if name == "HDBSCAN":
-            settings = {"min_cluster_size": len(X) // 100, "n_jobs": -1, "copy": True}
+            settings = {
+                "min_cluster_size": len(X) // 100,
+                "min_samples": 10,
+                "n_jobs": -1,
+                "copy": True,
+            }
         return getattr(cluster, name)(**settings).fit_predict(X), {}
     from coterie import ConsensusClustering
 
