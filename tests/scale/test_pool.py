@@ -318,3 +318,44 @@ def test_without_preparation_text_in_partitions_is_refused():
     lazy = dd.from_pandas(table(), npartitions=6)
     with pytest.raises(ValueError, match="text in column 'who'"):
         ConsensusClustering(3, prepare=None).fit(lazy)
+
+
+# ---------------------------------------------------------------------- prototypes
+
+
+def with_prototypes(X, **settings):
+    given = {"n_members": 6, "prototypes": 300, "min_cluster_size": None, "random_state": 0}
+    return ConsensusClustering(5, **(given | settings)).fit(X)
+
+
+def test_prototypes_in_partitions_give_the_labels_of_the_fit_in_memory(X):
+    whole = with_prototypes(X)
+    assert len(whole.prototypes_) == 300
+    for chunk in (3000, 700, 64):
+        model = with_prototypes(da.from_array(X, chunks=(chunk, 3)))
+        np.testing.assert_array_equal(model.labels_.compute(), whole.labels_)
+        np.testing.assert_array_equal(model.sample_confidence_.compute(), whole.sample_confidence_)
+        assert model.verdict_.text == whole.verdict_.text
+        assert model.ensemble_.weights.sum() == len(X)
+        np.testing.assert_array_equal(model.predict(X), whole.labels_)
+
+
+def test_a_small_sample_still_stands_for_all_rows(X, tmp_path):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame.iloc[:1200].to_parquet(tmp_path / "part-0.parquet")
+    frame.iloc[1200:].to_parquet(tmp_path / "part-1.parquet")
+    model = with_prototypes(features_from_dask(str(tmp_path), sample=800))
+    assert str(model.prototypes_) == "300 prototypes (random rows) stood for 3,000 samples."
+    lazy = model.predict(dd.from_pandas(frame, npartitions=3)).compute()
+    np.testing.assert_array_equal(lazy.to_numpy(), model.labels_.compute().to_numpy())
+
+
+def test_members_that_cannot_predict_label_the_prototypes_in_partitions(X):
+    members = [AgglomerativeClustering(5), AgglomerativeClustering(5, linkage="average")]
+    model = with_prototypes(da.from_array(X, chunks=(500, 3)), generator=members)
+    assert len(np.unique(model.labels_.compute())) == 5
+
+
+def test_more_prototypes_than_drawn_rows_are_refused(X):
+    with pytest.raises(ParameterError, match="only 200 rows were drawn from the partitions"):
+        with_prototypes(features_from_dask(da.from_array(X), sample=200))

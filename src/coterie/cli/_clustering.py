@@ -302,6 +302,7 @@ def clustering(
         generator=arguments.generator,
         share=arguments.share,
         member_clusters=arguments.member_clusters,
+        prototypes=arguments.prototypes,
         min_cluster_size=arguments.min_cluster_size or "auto",
         outliers=arguments.outliers,
         solver=solver,

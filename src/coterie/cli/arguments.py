@@ -16,6 +16,7 @@ from coterie.cli.values import (
     clusters,
     clusters_to_try,
     jobs,
+    prototypes,
     rows_to_keep,
     share,
     whole_number,
@@ -195,8 +196,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--approximate": {
         "type": rows_to_keep,
         "metavar": "N",
-        "help": "group similar label rows, to at most N distinct ones, and combine these; auto does so "
-        "above 5,000 rows, if time and memory of the method grow with their square",
+        "help": "group similar label rows, to at most N distinct ones, and combine these; auto: only if "
+        "the method needs more memory than there is",
     },
     "-o --output": FILE
     | {"help": "write labels: .csv, .tsv or .parquet; a directory for rows in partitions"},
@@ -293,6 +294,7 @@ COMMANDS = {
             *("data", *SOLVER, "--members", "--generator", "--share"),
             *(
                 "--member-clusters",
+                "--prototypes",
                 "--min-cluster-size",
                 "--outliers",
                 "--id",
@@ -329,6 +331,13 @@ COMMANDS = {
                 "metavar": "PART",
                 "help": "part of the rows (subsample, default 0.8) or columns (features, default 0.5) "
                 "that each clustering sees",
+            },
+            "--prototypes": {
+                "type": prototypes,
+                "default": "auto",
+                "metavar": "P",
+                "help": "number of random rows that stand for all rows; none uses all rows (default: "
+                "auto, which uses all rows up to 50,000, or 12,000 with a method that compares all pairs)",
             },
             "--min-cluster-size": {
                 "type": whole_number(1),

@@ -213,14 +213,14 @@ class Stages:
         return follow
 
     def model_then(self, words: str) -> Callable[[int, int, str], None]:
-        """A callback that shows the stages of a model, and starts the next one after the last member."""
-        from coterie.consensus import MAKING
+        """A callback that shows the stages of a model, and starts the next one after each of the last two."""
+        from coterie.consensus import ASSIGNING, MAKING
 
         def follow(done: int, total: int, stage: str) -> None:
             if stage != self._stage:
                 self.begin(stage, total)
             self.reach(done, total)
-            if stage == MAKING and done >= total:
+            if stage in (MAKING, ASSIGNING) and done >= total:
                 self.begin(words)
 
         return follow

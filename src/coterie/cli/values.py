@@ -49,7 +49,16 @@ def clusters(text: str) -> int | str | tuple[int, int]:
 
 def rows_to_keep(text: str) -> int | str:
     """A number of label rows, or auto."""
-    return text if text == "auto" else whole_number(1, "; auto decides by the method")(text)
+    return (
+        text if text == "auto" else whole_number(1, "; auto groups them if memory is short")(text)
+    )
+
+
+def prototypes(text: str) -> int | str | None:
+    """A number of prototypes, auto, or none."""
+    if text in ("auto", "none"):
+        return text if text == "auto" else None
+    return whole_number(2, "; or auto, or none")(text)
 
 
 def share(text: str) -> float:

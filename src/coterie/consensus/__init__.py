@@ -1,6 +1,7 @@
 """Features in, labels out: the estimator and the steps of its fit."""
 
 from coterie.consensus.estimator import ConsensusClustering
+from coterie.consensus.prototyping import ASSIGNING
 from coterie.consensus.steps import CHOOSING, CHOOSING_MEMBERS, MAKING
 
-__all__ = ["CHOOSING", "CHOOSING_MEMBERS", "MAKING", "ConsensusClustering"]
+__all__ = ["ASSIGNING", "CHOOSING", "CHOOSING_MEMBERS", "MAKING", "ConsensusClustering"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from coterie.consensus.steps import SPECTRAL, FitSteps, predicts
+from coterie.consensus.prototyping import SPECTRAL, predicts
+from coterie.consensus.steps import FitSteps
 from coterie.core.errors import ParameterError
 from coterie.core.estimators import ClusterMixin
 from coterie.core.params import (
@@ -31,6 +32,7 @@ from coterie.core.random import child_seeds, generator
 from coterie.evidence.new_rows import clusters_of_rows
 from coterie.generate.columns import is_table, read_columns
 from coterie.generate.plans import COUNT, GENERATORS, ClusterCount, is_clusterer
+from coterie.generate.prototypes import PrototypeCount
 from coterie.generate.sources import InMemory, is_lazy
 from coterie.generate.tables import TableEncoder
 from coterie.solvers.base import SOLVER, LabelConsensus
@@ -97,6 +99,12 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
     outliers : {"assign", "noise"}, default "assign"
         What becomes of samples set aside. "assign" puts each into the cluster that fits it best;
         "noise" labels them -1 with confidence 0. ``predict`` assigns them in both cases.
+    prototypes : "auto", int or None, default "auto"
+        Number of prototypes: random rows that stand for all rows. The members label the prototypes, and
+        every other row takes the labels of its nearest prototype. Each member is fitted on at least
+        5,000 rows of its own. "auto" uses all rows up to 50,000 rows, or up to 12,000 with a method
+        that compares all pairs of distinct label rows, and 5,000 prototypes for more. None always uses
+        all rows. Members that cannot label new rows are fitted on the prototypes.
     solver : solver of ``coterie.solvers``, name of a method or None, default None
         How members are combined: a solver such as ``coterie.EAC(linkage="single")``, or a name such
         as ``"spce"`` for a method with its default settings. None is ``"lwea"``. With more than
@@ -134,6 +142,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         The members and the labels they gave; a :class:`coterie.scale.DaskPool` for rows in Dask.
     member_weights_ : ndarray, shape (n_members,)
         Influence of each member, summing to one.
+    prototypes_ : Prototypes or None
+        The prototypes, if they were used. ``str`` says how many there are and for how many samples.
     set_aside_ : ndarray of bool, shape (n,)
         Samples that were in clusters smaller than ``min_cluster_size``. Not for rows in Dask.
     encoder_ : TableEncoder
@@ -214,6 +224,14 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
             also_words="a whole number of at least 1, or None",
         ),
     )
+    prototypes: PrototypeCount = parameter(
+        "auto",
+        Choice(
+            ("auto",),
+            also=Integer(2, optional=True).admits,
+            also_words="a whole number of at least 2, or None",
+        ),
+    )
     outliers: Literal["assign", "noise"] = parameter("assign", Choice(("assign", "noise")))
     solver: LabelConsensus | str | None = parameter(None, SOLVER)
     callback: StageProgress | Literal["auto"] | None = parameter(None, PROGRESS)
@@ -237,7 +255,11 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         rng = generator(self.random_state)
         seeds = child_seeds(rng, 4)
         with self._following():
-            pool = source.make_pool(lambda rows: self._fit_pool(rows, seeds), rng)
+            pool = source.make_pool(
+                lambda rows, total=None: self._fit_pool(rows, seeds, total), rng
+            )
+            if isinstance(source, InMemory) and pool.prototypes is not None:
+                pool = replace(pool, nearest=self._find_nearest(X, pool.prototypes))
             ensemble, solver = self._combined(source, pool, seeds)
             if isinstance(source, InMemory):
                 pool, ensemble, solver = self._without_outliers(
@@ -245,6 +267,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
                 )
         self.solver_: LabelConsensus = solver
         self.pool_ = pool
+        self.prototypes_ = pool.prototypes
         self.members_ = list(pool.members)
         self.ensemble_ = ensemble
         self.n_clusters_: int = solver.n_clusters_
@@ -258,7 +281,8 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         self.converged_: bool = solver.converged_
         self.history_ = solver.history_
         self.n_iter_: int = solver.n_iter_
-        del self._features
+        for part in ("_features", "_base", "_drawn"):
+            self.__dict__.pop(part, None)
         if isinstance(source, InMemory):
             self._table = X
         return self
@@ -289,6 +313,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
             "_preparation",
             "_border",
             "_table",
+            "prototypes_",
         ):
             self.__dict__.pop(attribute, None)
 
@@ -305,7 +330,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
         """
         check_is_fitted(self, "labels_")
         unable = self.pool_.cannot_predict()
-        if unable:
+        if unable and self.prototypes_ is None:
             raise ParameterError(
                 f"predict needs members that can predict; these cannot: {', '.join(unable[:5])}"
             )

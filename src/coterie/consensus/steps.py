@@ -13,20 +13,22 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from coterie.consensus.prototyping import SPECTRAL, PrototypeSteps, predicts
 from coterie.core.errors import ParameterError
-from coterie.core.estimators import BaseEstimator
 from coterie.core.progress import following
 from coterie.core.random import child_seeds
 from coterie.core.text import counted, percent
 from coterie.ensemble import Ensemble
 from coterie.evidence.new_rows import clusters_of_rows
-from coterie.generate.columns import is_table
+from coterie.generate.columns import is_table, read_columns, require_finite
 from coterie.generate.features import explained_errors, refuse_not_finite
 from coterie.generate.gaps import Gaps
 from coterie.generate.members import Pool, Progress, make_pool
 from coterie.generate.plans import ClusterCount, TooFewRows
+from coterie.generate.prototypes import MEMBER_ROWS, take_rows
 from coterie.generate.sources import FeatureSource, InMemory, is_lazy
 from coterie.generate.tables import Preparation, TableEncoder
+from coterie.numerics.nearest_points import NearestPoints
 from coterie.select.resolution import many_clusters, shows_border
 from coterie.select.structure import category_doubt, cloud_doubt, column_doubt
 from coterie.solvers.base import LabelConsensus
@@ -47,15 +49,9 @@ SMALL_SHARE = 0.01
 # How often the members may be fitted again without outliers, and the largest share that may be set aside.
 MAX_ROUNDS = 5
 MAX_ASIDE = 0.1
-SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
 
 
-def predicts(estimator: FitSteps) -> bool:
-    """Whether the members can label rows that they were not fitted on."""
-    return not (isinstance(estimator.generator, str) and estimator.generator == "spectral")
-
-
-class FitSteps(BaseEstimator):
+class FitSteps(PrototypeSteps):
     """What ``ConsensusClustering.fit`` does with its parameters, step by step."""
 
     def _source_of(self, X: Any) -> FeatureSource:
@@ -92,14 +88,17 @@ class FitSteps(BaseEstimator):
         refuse_not_finite(features, getattr(self, "feature_names_in_", None))
         return features
 
-    def _prepared(self, X: Any, rng: np.random.Generator) -> Any:
-        """The features of a table, with gaps; or the checked array."""
+    def _prepared(self, X: Any, rng: np.random.Generator, total: int | None) -> Any:
+        """The features of a table, with gaps; or the checked array. With prototypes, of drawn rows."""
         encoder = self.prepare
         if encoder == "auto":
             encoder = TableEncoder() if is_table(X) else None
         self._preparation: Preparation | None = None
         if encoder is None:
             features = self._checked(X, reset=True)
+            self._drawn = self._draw(features, total, rng)
+            if self._drawn is not None:
+                features = features[self._drawn.base]
             if doubt := column_doubt(features, self._column_names()):
                 warnings.warn(
                     f"{type(self).__name__}: {doubt} Scale the columns, for example with "
@@ -108,7 +107,16 @@ class FitSteps(BaseEstimator):
                     stacklevel=6,
                 )
             return features
+        self._drawn = self._draw(X, total, rng)
+        if self._drawn is not None:
+            columns = read_columns(X)
+            X = take_rows(columns, self._drawn.base)
         self._preparation, features = Preparation.fit(X, encoder, rng)
+        if self._drawn is not None:
+            for plan in self._preparation.encoder.plans_:
+                if plan.used and (numbers := columns[plan.name].numbers) is not None:
+                    # later, rows would be counted from the start of a block
+                    require_finite(plan.name, numbers)
         self.encoder_: TableEncoder = self._preparation.encoder
         self.n_features_in_: int = self.encoder_.n_features_in_
         self.feature_names_in_: NDArray[Any] = self.encoder_.feature_names_in_
@@ -122,19 +130,28 @@ class FitSteps(BaseEstimator):
         gaps = None if self._preparation is None else self._preparation.gaps
         return gaps if gaps is not None and gaps.any else None
 
-    def _fit_pool(self, rows: Any, seeds: NDArray[np.int64]) -> Pool:
+    def _fit_pool(self, rows: Any, seeds: NDArray[np.int64], total: int | None = None) -> Pool:
         """Prepare rows in memory, choose the number of clusters, and make the members.
 
-        The members have their own seed, so that they are the same whether k is given or chosen.
+        The members have their own seed, so that they are the same whether k is given or chosen. The
+        rows may be a sample of ``total`` rows.
         """
-        self._features = self._prepared(rows, np.random.default_rng(seeds[0]))
+        self._base = self._prepared(rows, np.random.default_rng(seeds[0]), total)
+        self._features = self._base
+        if self._drawn is not None:
+            self._features = self._complete(self._base)[self._drawn.sample]
+            # too little memory for the search is refused before any member is made
+            NearestPoints.check(self._drawn.count, self._features.shape[1])
         self._n_clusters = self._chosen_n_clusters(np.random.default_rng(seeds[1]))
         pool = self._make_members(seeds[0])
         self._border = self._shows_border(pool, np.random.default_rng(seeds[0]))
-        return self._make_members(seeds[0]) if self._border else pool
+        if self._border:
+            pool = self._make_members(seeds[0])
+        return pool if self._drawn is None else self._with_prototypes(pool)
 
     def _complete(self, X: Any) -> Any:
-        return X if self._gaps is None else self._gaps.filled_by_mean(X)
+        # prototypes have no gaps
+        return X if self._gaps is None or X is not self._base else self._gaps.filled_by_mean(X)
 
     def _chosen_n_clusters(self, rng: np.random.Generator) -> int | None:
         """The given number of clusters, or the one that is recommended."""
@@ -208,22 +225,38 @@ class FitSteps(BaseEstimator):
 
     def _make_members(self, seed: int, aside: NDArray[np.bool_] | None = None) -> Pool:
         """The members, fitted without the samples set aside."""
+        rows, gaps, member_rows = self._base, self._gaps, None
+        drawn, aside_sample = self._drawn, aside
+        if drawn is not None:
+            if aside is not None:
+                aside_sample, aside = aside[drawn.sample_rows], aside[drawn.base]
+            member_rows = MEMBER_ROWS
+            if not self._can_label:
+                # they are fitted on the prototypes themselves
+                rows, gaps, member_rows = self._features, None, None
         with self._explained_rows():
             pool = make_pool(
-                self._features,
+                rows,
                 self.generator,
                 self.n_members,
-                self._member_clusters(self._n_clusters, self._features.shape[0]),
+                self._member_clusters(self._n_clusters, self._rows_for_sizes),
                 np.random.default_rng(seed),
                 self.n_jobs,
                 self._progress(MAKING),
-                gaps=self._gaps,
+                gaps=gaps,
                 aside=aside,
-                label_aside=self.outliers == "assign",
+                label_aside=self.outliers == "assign" and drawn is None,
                 share=self.share,
                 clusterer=self.clusterer,
+                member_rows=member_rows,
             )
-        return replace(pool, prepare=self._preparation)
+        pool = replace(pool, prepare=self._preparation)
+        if member_rows is None:
+            return pool
+        pool = replace(pool, labels=pool.predict(self._features))
+        if aside_sample is not None and self.outliers == "noise":
+            pool.labels[aside_sample] = -1
+        return pool
 
     @contextmanager
     def _explained_rows(self) -> Iterator[None]:
@@ -313,7 +346,8 @@ class FitSteps(BaseEstimator):
                 )
                 break
             try:
-                pool = self._make_members(seeds[0], aside)
+                again = self._make_members(seeds[0], aside)
+                pool = again if self._drawn is None else self._relabelled(pool, again)
                 ensemble, solver = self._combined(source, pool, seeds)
             except ParameterError:
                 # too few distinct rows are left
@@ -344,6 +378,9 @@ class FitSteps(BaseEstimator):
         doubts += [column_doubt(X, self._column_names())]
         if hasattr(self, "set_aside_"):
             kept, labels = ~self.set_aside_, solver.labels_
+            if self._drawn is not None:
+                rows = self._drawn.sample_rows
+                kept, labels = kept[rows], labels[rows]
         else:
             # of rows in partitions, only a sample is in memory
             kept = np.ones(X.shape[0], dtype=bool)
@@ -360,7 +397,9 @@ class FitSteps(BaseEstimator):
             if slices is None and hasattr(self, "encoder_"):
                 categories = self.encoder_.category_features_
                 doubts.append(category_doubt(X[kept], labels[kept], categories, rng))
-        if count := int((~kept).sum()):
+        if self.prototypes_ is not None:
+            remarks.append(str(self.prototypes_))
+        if count := int(self.set_aside_.sum()) if hasattr(self, "set_aside_") else 0:
             remarks.append(
                 f"{counted(count, 'outlier')} {'was' if count == 1 else 'were'} set aside while the "
                 f"members were made{', without a cluster (-1)' if noise else ''}."

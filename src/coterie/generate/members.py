@@ -31,6 +31,7 @@ from coterie.generate.plans import (
     spectral_plans,
     subsample_plans,
 )
+from coterie.generate.prototypes import Prototypes, with_own_rows
 
 Progress = Callable[[int, int], None]
 # How often members are fitted again after a joblib backend lost them.
@@ -46,11 +47,15 @@ class Pool:
     plans : tuple of MemberPlan
     members : tuple of fitted clusterers
     labels : ndarray of int64, shape (n, m)
-        -1 for rows that a member did not see.
+        -1 for rows that a member did not see. With prototypes one row per prototype.
     dtype : dtype
         Precision of the features. Clusterers accept new rows only in the precision of the fit.
     prepare : callable or None
         Turns rows of the user's table into the features that the members are fitted on.
+    prototypes : Prototypes or None
+        If all other rows take the labels of the prototype nearest to them.
+    nearest : ndarray of int32, shape (n,), or None
+        The prototype of each row, for rows in memory.
     """
 
     plans: tuple[MemberPlan, ...]
@@ -58,6 +63,8 @@ class Pool:
     labels: Any
     dtype: np.dtype[Any]
     prepare: Callable[[Any], NDArray[np.float64]] | None = None
+    prototypes: Prototypes | None = None
+    nearest: NDArray[np.int32] | None = None
 
     @property
     def member_names(self) -> tuple[str, ...]:
@@ -66,14 +73,15 @@ class Pool:
 
     @cached_property
     def _compressed(self) -> Ensemble:
-        return Ensemble.from_labels(self.labels, names=self.member_names)
+        ensemble = Ensemble.from_labels(self.labels, names=self.member_names)
+        return ensemble if self.nearest is None else ensemble.subset(self.nearest)
 
     def ensemble(self) -> Ensemble:
         """The labels as an Ensemble, compressed at the first call."""
         return self._compressed
 
     def cannot_predict(self) -> list[str]:
-        """Names of the members that cannot label new rows."""
+        """Names of the members that cannot label rows that they were not fitted on."""
         return [
             name
             for name, member in zip(self.member_names, self.members, strict=True)
@@ -81,8 +89,10 @@ class Pool:
         ]
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Labels that every member gives to new rows, n x m, numbered as the member does."""
+        """Labels of new rows, n x m, numbered as each member does: those of the nearest prototype, if any."""
         X = X.astype(self.dtype, copy=False)
+        if self.prototypes is not None:
+            return self.prototypes.predict(X)
         labels = [
             np.asarray(member.predict(plan.columns_of(X)))
             for plan, member in zip(self.plans, self.members, strict=True)
@@ -104,6 +114,7 @@ def make_pool(
     label_aside: bool = True,
     share: float | None = None,
     clusterer: Any = None,
+    member_rows: int | None = None,
 ) -> Pool:
     """Fit the members of a named generator, or one member per given clusterer.
 
@@ -121,6 +132,8 @@ def make_pool(
         Whether the fitted members label these samples.
     share, clusterer
         Of the generators "subsample" and "features"; None takes their default.
+    member_rows : int, optional
+        Number of rows that each member is fitted on, drawn for each anew. None is all of them.
     """
     kept = None if aside is None else np.flatnonzero(~aside)
     complete = X if gaps is None else gaps.filled_by_mean(X)
@@ -142,6 +155,8 @@ def make_pool(
         plans = [
             replace(plan, rows=kept if plan.rows is None else kept[plan.rows]) for plan in plans
         ]
+    if member_rows is not None:
+        plans = with_own_rows(plans, X.shape[0], member_rows, rng)
     if gaps is not None:
         seeds = child_seeds(rng, len(plans)).tolist()
         plans = [replace(plan, fill=seed) for plan, seed in zip(plans, seeds, strict=True)]

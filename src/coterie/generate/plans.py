@@ -236,21 +236,24 @@ def draw_counts(
 
 def count_distinct_rows(matrix: Any) -> int:
     """Number of distinct rows: no clusterer can find more clusters."""
+    return len(distinct_rows(matrix))
+
+
+def distinct_rows(matrix: Any) -> NDArray[np.int64]:
+    """Positions of the first of equal rows, ascending."""
     if sparse.issparse(matrix):
         tidy = matrix.tocsr()
-        rows = {
-            (
-                tidy.indices[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
-                tidy.data[tidy.indptr[i] : tidy.indptr[i + 1]].tobytes(),
-            )
-            for i in range(tidy.shape[0])
-        }
-        return len(rows)
+        first: dict[tuple[bytes, bytes], int] = {}
+        for i in range(tidy.shape[0]):
+            part = slice(tidy.indptr[i], tidy.indptr[i + 1])
+            first.setdefault((tidy.indices[part].tobytes(), tidy.data[part].tobytes()), i)
+        return np.fromiter(first.values(), dtype=np.int64, count=len(first))
     from coterie.numerics.rows import number_rows
 
     # Adding zero turns -0.0 into 0.0, so that equal numbers have equal bits.
-    distinct, _ = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
-    return len(distinct)
+    distinct, numbers = number_rows(np.ascontiguousarray(matrix + 0.0).view(np.int32))
+    # numbers rise by one at every new row
+    return np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(distinct)))
 
 
 def _is_count(given: Any) -> bool:

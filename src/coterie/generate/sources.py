@@ -21,8 +21,11 @@ class FeatureSource(Protocol):
     :func:`coterie.scale.features_from_dask` makes one.
     """
 
-    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
-        """Call ``fit`` on rows held in memory, and return the pool that labels all rows."""
+    def make_pool(self, fit: Callable[..., Pool], rng: np.random.Generator) -> Pool:
+        """Call ``fit`` on rows held in memory, and return the pool that labels all rows.
+
+        If these rows are a sample, ``total`` is the number of all rows.
+        """
 
     def ensemble(self, pool: Any) -> Ensemble:
         """The labels of all rows, compressed."""
@@ -37,7 +40,7 @@ class InMemory:
 
     X: Any
 
-    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> Pool:
+    def make_pool(self, fit: Callable[..., Pool], rng: np.random.Generator) -> Pool:
         """The pool that ``fit`` makes of all rows."""
         return fit(self.X)
 

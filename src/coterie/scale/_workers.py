@@ -24,7 +24,8 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def light(pool: Pool) -> Pool:
     """A pool without labels, clusterers and their rows, which only fitting needs."""
     plans = tuple(MemberPlan(plan.name, None, None, plan.columns) for plan in pool.plans)
-    return Pool(plans, pool.members, None, pool.dtype, pool.prepare)
+    members = pool.members if pool.prototypes is None else ()
+    return Pool(plans, members, None, pool.dtype, pool.prepare, pool.prototypes)
 
 
 # ---------------------------------------------------------------------- in the workers
@@ -106,6 +107,9 @@ def assign_members(X: Any, pool: Pool) -> NDArray[np.int32]:
     if len(X) == 0:
         return labels
     features = as_features(X) if pool.prepare is None else pool.prepare(X)
+    if pool.prototypes is not None:
+        labels[:] = pool.predict(features)
+        return labels
     for j, (plan, estimator) in enumerate(zip(pool.plans, pool.members, strict=True)):
         centres = None
         if type(estimator) is KMeans:

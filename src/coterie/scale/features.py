@@ -185,20 +185,28 @@ class DaskFeatures:
 
     # ------------------------------------------------------------------ what a fit asks for
 
-    def make_pool(self, fit: Callable[[Any], Pool], rng: np.random.Generator) -> DaskPool:
+    def make_pool(self, fit: Callable[..., Pool], rng: np.random.Generator) -> DaskPool:
         """Fit the members on a sample and label all rows with them."""
         drawn = self.draw(rng)
-        pool = fit(drawn)
+        total = sum(self.lengths)
+        pool = fit(drawn, total=total)
         unable = pool.cannot_predict()
-        if unable:
+        if unable and pool.prototypes is None:
             raise ParameterError(
                 "members fitted on a sample must be able to label other rows; these cannot predict: "
                 f"{', '.join(unable[:5])}"
             )
         labels = self._labelled(pool)
-        total, id = sum(self.lengths), self.source.layout.id
         return DaskPool(
-            pool.plans, pool.members, labels, pool.dtype, pool.prepare, id, len(drawn), total
+            plans=pool.plans,
+            members=pool.members,
+            labels=labels,
+            dtype=pool.dtype,
+            prepare=pool.prepare,
+            prototypes=pool.prototypes,
+            id=self.source.layout.id,
+            sampled=len(drawn),
+            rows=total,
         )
 
     def ensemble(self, pool: DaskPool) -> Ensemble:
@@ -359,7 +367,7 @@ def kmeans_pool_dask(
     check_pool("kmeans_pool_dask", n_members, n_clusters, n_jobs, callback)
     rng = generator(random_state)
 
-    def fit(rows: Any) -> Pool:
+    def fit(rows: Any, total: int) -> Pool:
         numbers = as_features(rows)
         plans = kmeans_plans(numbers, n_members, n_clusters, rng)
         return fit_members(numbers, plans, n_jobs=n_jobs, callback=callback)
