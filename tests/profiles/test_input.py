@@ -231,6 +231,21 @@ def test_columns_that_were_not_clustered_by_are_external():
     assert any("by construction" in note for note in profile(wider, model).notes)
 
 
+def test_a_column_that_was_clustered_by_cannot_be_external():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = ConsensusClustering(2, n_members=5, random_state=0).fit(table)
+    for clustering in (model, Result.of(model)):
+        with pytest.raises(DataError, match="'b' cannot be external, because the clusters were"):
+            profile(table, clustering, external=["b"])
+        with pytest.raises(DataError, match="'b' cannot be external, because the clusters were"):
+            profile(table[["a"]], clustering, external={"b": X[:, 1]})
+    assert profile(table, model.labels_, external="b").columns["role"].tolist() == [
+        "used",
+        "external",
+    ]
+
+
 def test_a_table_without_a_column_that_was_clustered_by_says_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)

@@ -266,7 +266,8 @@ def profile(
     external : list of names, or table, optional
         Columns that the clusters were not made from, such as an outcome: their names in X, or a table
         with the same rows as X. A model or Result that was fitted on a table knows its columns; all others
-        in X are then external. Otherwise all columns of X are taken as clustered by.
+        in X are then external, and one that was clustered by cannot be. Otherwise all columns of X are
+        taken as clustered by.
     sample_weight : array, "confidence" or None, default None
         How much each sample counts. "confidence" takes the confidence of a model or Result, so that
         doubtful samples count less; sizes are not changed by it. A sample of weight 2 counts like two
