@@ -207,6 +207,15 @@ def test_equal_medians_are_told_by_means():
     assert "higher visits (mean 2.4 against 0)" in text_of(result)
 
 
+def test_medians_have_the_digits_that_tell_them_apart():
+    noise = np.tile([-0.1, 0.0, 0.1], 10)
+    pressure = np.concatenate([1004.95 + noise, 1005.3 + noise])
+    voltage = np.concatenate([2.3456 + noise, 0.00012 + noise])
+    text = text_of(profile({"pressure": pressure, "voltage": voltage}, np.repeat([0, 1], 30)))
+    assert "lower pressure (1,004.95 against 1,005.3)" in text
+    assert "higher voltage (median 2.35 against 0)" in text
+
+
 def test_no_column_differs():
     X = np.tile([[0.0], [1.0]], (20, 1))
     text = text_of(profile(X, np.repeat([0, 1], 20)))

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.core.text import counted, enumerated, number_text, percent, plain, shown_count
+from coterie.core.text import (
+    counted,
+    enumerated,
+    number_text,
+    percent,
+    plain,
+    shown_count,
+    texts_to_compare,
+)
 from coterie.core.types import FloatArray, IntArray
 from coterie.profiles._groups import Groups
 from coterie.profiles._measures import Measures
@@ -113,7 +121,10 @@ def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -
     word = {"number": ("higher", "lower"), "date": ("later", "earlier")}[column.kind][
         0 if own > rest else 1
     ]
-    texts = number_text(own, column.kind), number_text(rest, column.kind)
-    if column.kind == "date" and abs(own - rest) >= 1:
+    if column.kind == "number":
+        texts = texts_to_compare(own, rest)
+    elif abs(own - rest) >= 1:
         texts = number_text(np.floor(own), "date"), number_text(np.floor(rest), "date")
+    else:
+        texts = number_text(own, "date"), number_text(rest, "date")
     return f"{word} {name} ({what}{texts[0]} against {texts[1]})"
