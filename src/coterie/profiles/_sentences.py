@@ -100,8 +100,11 @@ def _differing(measures: Measures, groups: Groups, p_adjusted: FloatArray) -> ND
     low, high, difference = measures.low, measures.high, measures.difference
     without = np.isnan(low) & ~np.isnan(difference) & (difference != 0)
     sizes = np.diff(groups.starts)
-    small = np.minimum(sizes, sizes.sum() - sizes) <= FEW_SAMPLES
-    return (without | (low > 0) | (high < 0)) & ((p_adjusted < LEVEL) | small)
+    smaller = np.minimum(sizes, sizes.sum() - sizes)
+    # a single sample has no interval: its value must lie beyond nearly all others
+    beyond = (smaller > 1) | (np.abs(measures.auc - 0.5) >= (1 - LEVEL) / 2)
+    telling = (without & beyond) | (low > 0) | (high < 0)
+    return telling & ((p_adjusted < LEVEL) | (smaller <= FEW_SAMPLES))
 
 
 def _trait(column: Described, measures: Measures, j: int, c: int, first: bool) -> str:

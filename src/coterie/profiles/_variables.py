@@ -244,6 +244,10 @@ def is_plain_matrix(X: Any) -> bool:
 
 def read_matrix_or_table(X: Any) -> Any:
     """A matrix of numbers as it is; anything else as columns by name."""
+    if type(X).__module__.partition(".")[0] == "anndata":
+        raise DataError(
+            "X is an AnnData object; give adata.to_df(), or adata.X with column_names=adata.var_names"
+        )
     refuse_lazy(X)
     if is_lazy(X):
         raise DataError(
