@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from coterie import EAC, ConsensusClustering, report
@@ -24,7 +25,18 @@ def folder(tmp_path_factory, iris, hostile):
     report.write(replace(iris, selection=selection), path / "full.html")
     alone = ConsensusClustering(1, n_members=12, random_state=0).fit(data.X)
     report.write(Result.of(alone, X=data.X), path / "one.html")
+    report.write(Result.of(EAC(2).fit([[0]] * 20 + [[1]] * 20), X=shops()), path / "shops.html")
     return path
+
+
+def shops():
+    """Categories and dates; the median date of the first cluster is the middle of a day."""
+    days = np.concatenate([np.arange(20), np.arange(100, 120)])
+    return {
+        "opened": (np.datetime64("2020-01-01") + days).tolist(),
+        "kind": ["town"] * 18 + ["village"] * 22,
+        "staff": np.concatenate([np.arange(20) % 3, 6 + np.arange(20) % 4]),
+    }
 
 
 @pytest.fixture
@@ -239,6 +251,19 @@ def test_hostile_names_stay_text(open_page, folder):
     assert opened.complaints == []
 
 
+def test_a_cell_and_its_panel_say_what_the_sentence_says(open_page, folder):
+    page = open_page(folder / "shops.html").page
+    sentence = page.locator(".traits li").first.inner_text()
+    assert "2020-01-10" in sentence
+    cell = page.locator("#profile-rows tr", has_text="opened").locator("button").first
+    cell.click()
+    assert "2020-01-10" in page.locator("#profile-panel").inner_text()
+    level = page.locator("#profile-rows tr", has_text="kind").locator("button").first
+    seen = level.inner_text().split()
+    assert seen[1] in ("town", "village")
+    assert level.get_attribute("aria-label") == f"kind, cluster 0: {' '.join(seen)}"
+
+
 def test_paper_shows_tables_whole_and_no_controls(iris_page):
     page = iris_page.page
     page.emulate_media(media="print")
@@ -250,7 +275,7 @@ def test_paper_shows_tables_whole_and_no_controls(iris_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["iris", "hostile", "one"])
+@pytest.mark.parametrize("name", ["iris", "hostile", "one", "shops"])
 def test_axe_finds_no_violation(open_page, folder, axe, name, width, scheme):
     page = open_page(folder / f"{name}.html", scheme=scheme, width=width).page
     # sections are folded on a phone

@@ -143,9 +143,13 @@ if (data.profile) {
 
   function cellOf(row, part) {
     const value = difference[at(row, part)];
-    const button = element("button", { type: "button", tabindex: "-1", "aria-label": `${nameOf(row, part)}, cluster ${clusters[part]}: ${signed(value, 1)}` }, signed(value, 1));
     // clusters may be told by different levels of a category
-    if (columns[row].kind === "category") button.append(element("span", { class: "level" }, name(columns[row].levels[level[at(row, part)]])));
+    const isCategory = columns[row].kind === "category";
+    const which = isCategory ? columns[row].levels[level[at(row, part)]] : "";
+    // the spoken name contains the text that is seen, so that a voice can choose the cell
+    const spoken = `${columns[row].column}, cluster ${clusters[part]}: ${signed(value, 1)} ${which}`.trim();
+    const button = element("button", { type: "button", tabindex: "-1", "aria-label": spoken }, signed(value, 1));
+    if (isCategory) button.append(" ", element("span", { class: "level" }, name(which)));
     [button.style.background, button.style.color] = tint(value);
     button.addEventListener("click", () => choose(row, part));
     button.addEventListener("pointermove", (event) => {
