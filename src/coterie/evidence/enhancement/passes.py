@@ -253,7 +253,8 @@ def minimise(
     """
     history: list[Pass] = []
     state = State.at_start(problem)
-    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * problem.scale
+    # the scale is zero if all evidence is
+    least = NEGLIGIBLE[problem.evidence.dtype.str[1:]] * (problem.scale or 1.0)
     converged = settled = False
     while not converged and len(history) < max_iter:
         propagate(problem, state)  # 2
