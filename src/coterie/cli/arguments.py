@@ -291,18 +291,9 @@ COMMANDS = {
         "cluster a table of features",
         "Cluster the rows of a table many times and combine the clusterings.",
         (
-            *("data", *SOLVER, "--members", "--generator", "--share"),
-            *(
-                "--member-clusters",
-                "--prototypes",
-                "--min-cluster-size",
-                "--outliers",
-                "--id",
-                "--columns",
-                "--drop",
-                "--scale",
-                "--categories",
-            ),
+            *("data", *SOLVER, "--members", "--generator", "--share", "--member-clusters"),
+            *("--prototypes", "--min-cluster-size", "--outliers", "--id", "--columns", "--drop"),
+            *("--scale", "--categories"),
             *("--impute", "--truth", "--transpose", "--jobs"),
         ),
         {
@@ -362,13 +353,7 @@ COMMANDS = {
         "Combine clusterings of the same samples: the columns of one file, of several files with the "
         "same rows, or of files with different samples, joined by a column of ids.",
         (
-            "files",
-            *SOLVER,
-            "--approximate",
-            "--groups",
-            "--id",
-            "--label",
-            "--truth",
+            *("files", *SOLVER, "--approximate", "--groups", "--id", "--label", "--truth"),
             "--transpose",
         ),
         {

@@ -256,7 +256,7 @@ def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, 
         share = ensemble.weights / ensemble.weights.sum()
         rows = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False, p=share))
     # a member that labels few samples may label none of those drawn
-    kept = ensemble.observed[rows].any(axis=0)
+    kept: NDArray[np.bool_] = np.asarray(ensemble.observed[rows].any(axis=0))
     part = Ensemble.from_labels(
         ensemble.labels[rows][:, kept],
         sample_weight=ensemble.weights[rows],
