@@ -336,7 +336,7 @@ class ConsensusClustering(DiagnosisMixin, ClusterMixin, FitSteps):
             )
         clusters = partial(clusters_of_rows, self.ensemble_, self.solver_.cluster_votes_.labels)
         if is_lazy(X):
-            from coterie.scale import predict_dask
+            from coterie.scale.features import predict_dask
 
             names = getattr(self, "feature_names_in_", None)
             lazy: NDArray[np.int64] = predict_dask(
