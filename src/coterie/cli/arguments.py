@@ -202,7 +202,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "-o --output": FILE
     | {"help": "write labels: .csv, .tsv or .parquet; a directory for rows in partitions"},
     "--report": FILE | {"help": "write a report for the browser: .html"},
-    "--save": FILE | {"help": "write the whole result: .npz (for: report, explain)"},
+    "--save": FILE | {"help": "write the whole result: .npz (for: report, explain, profile)"},
     "--json": {"action": "store_true", "help": "print the summary as JSON"},
     "--seed": {
         "type": whole_number(0),
@@ -471,7 +471,7 @@ COMMANDS = {
             },
             "--confidence": {
                 "action": "store_true",
-                "help": "let samples count by the confidence of their cluster",
+                "help": "let samples count by their confidence",
             },
             "-o --output": FILE
             | {"help": "write a row per cluster and column: .csv, .tsv or .parquet"},

@@ -133,7 +133,7 @@ def notes(reading: Reading) -> list[str]:
     if reading.ensemble.n_members == 1:
         sentences.append("There is only one member, so agreement cannot be assessed.")
     apart = int(np.count_nonzero(reading.members["apart"]))
-    # members that coterie made are its own affair; those of the reader can be mended
+    # only members that were given can be mended; coterie made the others
     if apart and "n_members" not in result.parameters:
         sentences.append(
             f"{counted(apart, 'member')} {'stands' if apart == 1 else 'stand'} apart from the others; "

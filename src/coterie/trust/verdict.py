@@ -250,7 +250,7 @@ def _mean(scores: list[float]) -> float:
 
 
 def _some_rows(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, NDArray[np.bool_]]:
-    """The microclusters as samples with their weights, or a random sample of many; the members kept."""
+    """The microclusters as weighted samples, some of them if there are many; the members with a label."""
     rows = np.arange(ensemble.n_microclusters)
     if len(rows) > MAX_ROWS:
         share = ensemble.weights / ensemble.weights.sum()
