@@ -200,7 +200,7 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, 
         y = y_was + half * (c - d)
         turned[k] = y
         held = pinned[k]
-        # Y1 is E by lambda outside of Omega
+        # outside of Omega, Y1 is E times lambda
         rate = one if held else lam
         gain = one if held else inverse
         free = zero if held else w
@@ -208,7 +208,7 @@ def _relax(weight, a, pinned, lam, begun, c_1, c_2, x_1, x_2, z_1, z_2, turned, 
         p_now = gain * (a[k] - c + rate * p)
         q_now = gain * (a[k] - d + rate * q)
         z_1[k], z_2[k] = p_now, q_now
-        # Y1 - E is this by E, but E is zero in the first X
+        # Y1 - E is E times this number; in the first X, E is zero
         step = rate - (zero if held else one)
         step_was = rate - (zero if held else begun)
         change_c += w * ((c - x_1[k]) * (c - x_1[k]))

@@ -322,7 +322,7 @@ def relax(
     )  # fmt: skip
     sums += _relax_own(problem, state, lam, first)
     if first:
-        # E was zero, whatever stands for Y1
+        # E was zero, although its array held Y1
         sums[1] = sums[6]
     changes = np.sqrt(sums[:5]) / np.maximum(state.norms, least)
     state.norms = np.sqrt(sums[5:10])
