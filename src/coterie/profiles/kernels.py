@@ -53,21 +53,85 @@ def summarise(values, clusters, mass, n_clusters):
 
 
 @njit(cache=True, nogil=True)
+def gather(values, starts, width):
+    """Leave out all zeros but one per cluster and variable, which stands for the others.
+
+    Parameters
+    ----------
+    values : ndarray, shape (v, n)
+        Samples in the order of their clusters.
+    starts : ndarray of int, shape (c + 1,)
+        Where the samples of each cluster begin.
+    width : int
+        Larger than the number of values of a variable that are not 0 by more than c.
+
+    Returns
+    -------
+    gathered : ndarray, shape (v, width)
+        The values that are not 0, the zeros of the clusters that have any, and NaN.
+    clusters : ndarray of int, shape (v, width)
+    n_zeros : ndarray, shape (v, c)
+    """
+    n_clusters = len(starts) - 1
+    n_zeros = np.zeros((len(values), n_clusters))
+    gathered = np.empty((len(values), width))
+    clusters = np.zeros((len(values), width), dtype=np.int64)
+    for row in range(len(values)):
+        end = 0
+        for cluster in range(n_clusters):
+            before = end
+            for i in range(starts[cluster], starts[cluster + 1]):
+                # without branches; a zero is written over
+                value = values[row, i]
+                gathered[row, end] = value
+                clusters[row, end] = cluster
+                end += value != 0
+            n_zeros[row, cluster] = starts[cluster + 1] - starts[cluster] - (end - before)
+        for cluster in range(n_clusters):
+            gathered[row, end] = 0.0
+            clusters[row, end] = cluster
+            end += n_zeros[row, cluster] > 0
+        gathered[row, end:] = np.nan
+    return gathered, clusters, n_zeros
+
+
+@njit(cache=True, nogil=True)
+def masses(values, clusters, n_zeros):
+    """Number of samples that each of the sorted values of :func:`gather` stands for."""
+    mass = np.ones(values.shape)
+    for row in range(len(values)):
+        i = 0
+        while values[row, i] < 0:
+            i += 1
+        while values[row, i] == 0:
+            mass[row, i] = n_zeros[row, clusters[row, i]]
+            i += 1
+    return mass
+
+
+@njit(cache=True, nogil=True)
 def pack(values, codes, n_bits):
-    """Whole numbers in the order of the values, with the code of the sample in their last bits."""
+    """Whole numbers in the order of the values, with the code of the sample in their last bits.
+
+    ``codes`` has a row per variable, or a single one for all.
+    """
     keys = np.empty(values.shape, dtype=np.int64)
-    value_bits = np.int64(-1) << n_bits
-    all_but_sign = np.int64(2**63 - 1)
     for row in range(len(values)):
         # -0 and 0 are equal, but have different bits
-        numbers = values[row] + 0.0
-        bits = numbers.view(np.int64)
-        for i in range(values.shape[1]):
-            # without branches, so that it is vectorised; the bits of negative numbers fall as they rise
-            key = bits[i] ^ ((bits[i] >> 63) & all_but_sign)
-            key = all_but_sign if numbers[i] != numbers[i] else key
-            keys[row, i] = (key & value_bits) | codes[i]
+        _pack_row(values[row] + 0.0, codes[row if len(codes) > 1 else 0], keys[row], n_bits)
     return keys
+
+
+@njit(cache=True, nogil=True)
+def _pack_row(numbers, codes, keys, n_bits):
+    value_bits = np.int64(-1) << n_bits
+    all_but_sign = np.int64(2**63 - 1)
+    bits = numbers.view(np.int64)
+    for i in range(len(numbers)):
+        # without branches, so that it is vectorised; the bits of negative numbers fall as they rise
+        key = bits[i] ^ ((bits[i] >> 63) & all_but_sign)
+        key = all_but_sign if numbers[i] != numbers[i] else key
+        keys[i] = (key & value_bits) | codes[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -103,6 +167,36 @@ def differences(total, weight):
                 count += is_known
             known[cluster, row] = count
     return known
+
+
+@njit(cache=True, nogil=True)
+def product(values, rows, begin, counts):
+    """The product of some rows of a matrix, which have many zeros, with ``counts``.
+
+    Only the columns of ``values`` from ``begin`` on are used, as many as ``counts`` has rows.
+    """
+    n = len(counts)
+    result = np.zeros((len(rows), counts.shape[1]))
+    nonzero = np.empty(n, dtype=np.int64)
+    for row in range(len(rows)):
+        own, out = values[rows[row], begin : begin + n], result[row]
+        end = 0
+        for i in range(n):
+            nonzero[end] = i
+            end += own[i] != 0
+        # four samples at a time, so that sums are read and written less often
+        last = end - end % 4
+        for k in range(0, last, 4):
+            i0, i1, i2, i3 = nonzero[k], nonzero[k + 1], nonzero[k + 2], nonzero[k + 3]
+            x0, x1, x2, x3 = own[i0], own[i1], own[i2], own[i3]
+            n0, n1, n2, n3 = counts[i0], counts[i1], counts[i2], counts[i3]
+            for j in range(len(out)):
+                out[j] += (x0 * n0[j] + x1 * n1[j]) + (x2 * n2[j] + x3 * n3[j])
+        for k in range(last, end):
+            x0, n0 = own[nonzero[k]], counts[nonzero[k]]
+            for j in range(len(out)):
+                out[j] += x0 * n0[j]
+    return result
 
 
 @njit(cache=True, nogil=True)
