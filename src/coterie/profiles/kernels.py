@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # sums of float weights that are equal may differ in their last digits
 ROUNDING = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def summarise(values, clusters, mass, n_clusters):
     """Ranks and medians of each variable, of each cluster in it, and of each cluster's rest.
 
@@ -52,7 +53,7 @@ def summarise(values, clusters, mass, n_clusters):
     return of_clusters, of_variables
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pack(values, codes, n_bits):
     """Whole numbers in the order of the values, with the code of the sample in their last bits."""
     keys = np.empty(values.shape, dtype=np.int64)
@@ -70,7 +71,7 @@ def pack(values, codes, n_bits):
     return keys
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def differences(total, weight):
     """Replace sums by the mean of each cluster minus that of all others; NaN where one has no weight.
 
@@ -105,7 +106,7 @@ def differences(total, weight):
     return known
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def scatter(indptr, indices, data, rows, position, first, block):
     """Write some columns of a sparse matrix (CSR, sorted) to the rows of a block that holds zeros.
 
@@ -130,7 +131,7 @@ def scatter(indptr, indices, data, rows, position, first, block):
             entry += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unpack(keys, values, n_bits):
     """Replace sorted keys by the codes in them; returns the rows in which keys tie and values do not."""
     ambiguous = np.zeros(len(keys), dtype=np.bool_)
@@ -147,7 +148,7 @@ def unpack(keys, values, n_bits):
     return ambiguous
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _sum_ranks(sample, present, rank_sum, of_variable):
     """Add up the weights and ranks per cluster, the ties, and the number of different values."""
     value, cluster, mass = sample
@@ -176,7 +177,7 @@ def _sum_ranks(sample, present, rank_sum, of_variable):
         begin = end
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _set_medians(sample, present, median, median_of_rest):
     """The median of each cluster, and of all samples but those of the cluster."""
     value, cluster, mass = sample
@@ -221,7 +222,7 @@ def _set_medians(sample, present, median, median_of_rest):
         )
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _median_without(sample, left_out, begin, reached, whole):
     """The median of all samples but those of one cluster; the samples before ``begin`` weigh ``reached``."""
     value, cluster, mass = sample
