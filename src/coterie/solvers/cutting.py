@@ -271,7 +271,6 @@ def replace_crumbs(ensemble: Ensemble, labels: IntArray) -> tuple[IntArray, int]
     >>> sorted(np.bincount(labels, weights=ensemble.sizes).tolist()), n_replaced
     ([49.0, 51.0, 60.0], 1)
     """
-    labels = by_first_appearance(labels)
     count = int(labels.max()) + 1
     n_replaced = 0
     while True:
