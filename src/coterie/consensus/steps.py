@@ -115,7 +115,7 @@ class FitSteps(PrototypeSteps):
         if self._drawn is not None:
             for plan in self._preparation.encoder.plans_:
                 if plan.used and (numbers := columns[plan.name].numbers) is not None:
-                    # later, rows would be counted from the start of a block
+                    # checked here, because a later error would count rows from the start of a block
                     require_finite(plan.name, numbers)
         self.encoder_: TableEncoder = self._preparation.encoder
         self.n_features_in_: int = self.encoder_.n_features_in_

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coterie.numerics.compiled import kernel, part_of_kernels
 
 # sums of float weights that are equal may differ in their last digits
 ROUNDING = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def summarise(values, clusters, mass, n_clusters):
     """Ranks and medians of each variable, of each cluster in it, and of each cluster's rest.
 
@@ -52,7 +53,7 @@ def summarise(values, clusters, mass, n_clusters):
     return of_clusters, of_variables
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gather(values, starts, width):
     """Leave out all zeros but one per cluster and variable, which stands for the others.
 
@@ -95,7 +96,7 @@ def gather(values, starts, width):
     return gathered, clusters, n_zeros
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def masses(values, clusters, n_zeros):
     """Number of samples that each of the sorted values of :func:`gather` stands for."""
     mass = np.ones(values.shape)
@@ -109,7 +110,7 @@ def masses(values, clusters, n_zeros):
     return mass
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pack(values, codes, n_bits):
     """Whole numbers in the order of the values, with the code of the sample in their last bits.
 
@@ -122,7 +123,7 @@ def pack(values, codes, n_bits):
     return keys
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _pack_row(numbers, codes, keys, n_bits):
     value_bits = np.int64(-1) << n_bits
     all_but_sign = np.int64(2**63 - 1)
@@ -134,7 +135,7 @@ def _pack_row(numbers, codes, keys, n_bits):
         keys[i] = (key & value_bits) | codes[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def differences(total, weight):
     """Replace sums by the mean of each cluster minus that of all others; NaN where one has no weight.
 
@@ -169,7 +170,7 @@ def differences(total, weight):
     return known
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def product(values, rows, begin, counts):
     """The product of some rows of a matrix, which have many zeros, with ``counts``.
 
@@ -199,7 +200,7 @@ def product(values, rows, begin, counts):
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def scatter(indptr, indices, data, rows, position, first, block):
     """Write some columns of a sparse matrix (CSR, sorted) to the rows of a block that holds zeros.
 
@@ -224,7 +225,7 @@ def scatter(indptr, indices, data, rows, position, first, block):
             entry += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unpack(keys, values, n_bits):
     """Replace sorted keys by the codes in them; returns the rows in which keys tie and values do not."""
     ambiguous = np.zeros(len(keys), dtype=np.bool_)
@@ -241,7 +242,7 @@ def unpack(keys, values, n_bits):
     return ambiguous
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _sum_ranks(sample, present, rank_sum, of_variable):
     """Add up the weights and ranks per cluster, the ties, and the number of different values."""
     value, cluster, mass = sample
@@ -270,7 +271,7 @@ def _sum_ranks(sample, present, rank_sum, of_variable):
         begin = end
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _set_medians(sample, present, median, median_of_rest):
     """The median of each cluster, and of all samples but those of the cluster."""
     value, cluster, mass = sample
@@ -315,7 +316,7 @@ def _set_medians(sample, present, median, median_of_rest):
         )
 
 
-@njit(cache=True, nogil=True)
+@part_of_kernels()
 def _median_without(sample, left_out, begin, reached, whole):
     """The median of all samples but those of one cluster; the samples before ``begin`` weigh ``reached``."""
     value, cluster, mass = sample

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 PAGE_BYTES = 3_000_000
 # rows of a table
 TABLE_ROWS = 300
-# clusters that are described in view everywhere; up to MOST_TRAITS, the others are folded on a phone only
+# descriptions of clusters that are always visible; with more than MOST_TRAITS, the others are folded, and
+# with fewer on a phone only
 FEW_TRAITS, MOST_TRAITS = 4, 12
 DATE = re.compile(r"(\d{4}-\d\d-\d\d)")
 # the parts of the script share one scope, and run in this order
