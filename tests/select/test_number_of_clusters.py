@@ -50,6 +50,28 @@ def heavy_tails(seed):
     return TRIANGLE[y] + np.random.default_rng(seed).standard_t(2, (180, 2))
 
 
+def sheared(seed):
+    """Four corners of a square that is sheared so far that k-means cuts across them."""
+    rng = np.random.default_rng(seed)
+    corners = 10 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    X = np.repeat(corners, 60, axis=0) + 1.2 * rng.standard_normal((240, 2))
+    return X @ [[1, 0], [3, 1]]
+
+
+def overlapping(seed):
+    """Three and a half standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    return 0.35 * np.repeat(TRIANGLE, 150, axis=0) + rng.standard_normal((450, 2))
+
+
+def trajectory(seed):
+    """Samples along a smooth curve, with varying speed."""
+    rng = np.random.default_rng(seed)
+    t = rng.random(400)
+    waves = np.stack([t, t**2, np.sin(np.pi * t), np.cos(np.pi * t)], axis=1)
+    return waves @ (3 * rng.standard_normal((4, 20))) + 0.3 * rng.standard_normal((400, 20))
+
+
 def on_a_grid(k, size=25, seed=0):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(k), size)
@@ -94,8 +116,13 @@ def long_sticks(seed):
         (lambda seed: three_blobs(20, seed)[0], 3),
         (binary_columns, 4),
         (long_sticks, 3),
+        (sheared, 4),
+        (overlapping, 3),
     ],
-    ids=["outliers", "densities", "heavy tails", "60 points", "binary", "long sticks"],
+    ids=[
+        *("outliers", "densities", "heavy tails", "60 points", "binary", "long sticks"),
+        *("sheared", "overlapping"),
+    ],
 )
 def test_separated_clusters_are_counted(X_of, k):
     found = select(X_of(0))
@@ -118,6 +145,13 @@ def test_one_cloud_has_no_structure(X_of):
     assert (found.recommended, found.supported) == (1, ())
     assert found.p_value >= 0.05
     assert "no structure" in found.reason
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trajectory_is_a_continuum(seed):
+    found = select(trajectory(seed))
+    assert found.recommended == 1
+    assert found.p_value >= 0.05 or "a continuum, not groups" in found.reason
 
 
 def moons():

@@ -25,7 +25,7 @@ from coterie.generate.prototypes import (
 from coterie.solvers.methods import solver_of
 
 # the name of a stage of a fit, as a callback gets it, and the number of rows of one step
-ASSIGNING, STEP_ROWS = "finding the nearest prototypes", 2**18
+ASSIGNING, STEP_ROWS = "finding the nearest prototypes", 2**16
 SPECTRAL = "generator is 'spectral', whose members cannot label rows that they were not fitted on"
 
 

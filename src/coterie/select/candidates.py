@@ -71,6 +71,27 @@ class Candidates:
         """Parallel clusters of any length, next to each other where the samples are least peaked."""
         return _kmeans(self._flattest, _cut(tree_of(self._flattest, "ward"), k))
 
+    def in_any_units(self, k: int) -> IntArray:
+        """Round clusters after all directions were scaled to one width.
+
+        Parallel clusters that are sheared or stretched together stay together.
+        """
+        return _kmeans(self._spherical, _cut(self._tree_of_spherical, k))
+
+    @cached_property
+    def _tree_of_spherical(self) -> FloatArray:
+        return tree_of(self._spherical, "ward")
+
+    @cached_property
+    def _spherical(self) -> FloatArray:
+        """The samples in the widest directions, with the same variance in each."""
+        n = len(self.X)
+        wide = self.X[:, : max(1, min(MAX_DIRECTIONS, n // MAX_DIRECTIONS))]
+        centred = wide - wide.mean(axis=0)
+        with one_thread():
+            basis, widths, _ = np.linalg.svd(centred, full_matrices=False)
+        return np.asarray(fix_signs(basis[:, widths > RANK * widths[0]]) * np.sqrt(n))
+
     @cached_property
     def _flattest(self) -> FloatArray:
         """The samples along the direction with the least kurtosis, as a column.
@@ -79,16 +100,10 @@ class Candidates:
         widths of the clusters in other directions (invariant coordinate selection; Tyler, Critchley,
         Duembgen and Oja 2009).
         """
-        n = len(self.X)
-        wide = self.X[:, : max(1, min(MAX_DIRECTIONS, n // MAX_DIRECTIONS))]
-        centred = wide - wide.mean(axis=0)
+        squares = (self._spherical**2).sum(axis=1)
         with one_thread():
-            basis, widths, _ = np.linalg.svd(centred, full_matrices=False)
-            # of equal variance in every direction
-            spherical = basis[:, widths > RANK * widths[0]] * np.sqrt(n)
-            squares = (spherical**2).sum(axis=1)
-            _, axes = np.linalg.eigh((spherical * squares[:, None]).T @ spherical)
-            return np.asarray(fix_signs(spherical @ axes[:, :1]))
+            _, axes = np.linalg.eigh((self._spherical * squares[:, None]).T @ self._spherical)
+            return np.asarray(fix_signs(self._spherical @ axes[:, :1]))
 
     def mixture(self, k: int, shape: str) -> GaussianMixture:
         """A Gaussian mixture that starts from round clusters.
@@ -114,6 +129,7 @@ class Candidates:
         of_any_shape = self.spectral(k)
         yield of_any_shape
         yield self.side_by_side(k)
+        yield self.in_any_units(k)
         if k <= MAX_MIXTURE:
             yield _assigned(self.mixture(k, "tied"), self.X)
             yield _assigned(self.mixture(k, "full"), self.X)

@@ -2,11 +2,13 @@
 
 For every k several partitions into k clusters are made (candidates.py). Two clusters are separated if
 hardly any sample of one has a neighbour in the other, or if fewer samples lie at the border between them than
-on both sides of it (separation.py); in either case fewer neighbours lie across the border than across the
-weakest cut inside the clusters. A number of clusters is supported if there is a partition in which every two
-clusters are separated. First, the features are tested against single clouds (clouds.py). Classes that touch
-have no border, so the numbers of clusters that replicate in halves of the samples (replication.py), and those
-that Gaussian mixtures describe best (likelihood.py), are named, too.
+on both sides of it (separation.py). A single bent cloud may have such a border by chance. So in addition,
+fewer neighbours must lie across the border than across the weakest cut inside the clusters, or a mixture of k
+normal distributions must describe the samples best: a bent cloud needs more of them. A number of clusters is
+supported if there is a partition in which every two clusters are separated. First, the features are tested
+against single clouds (clouds.py). Classes that touch have no border, so the numbers of clusters that
+replicate in halves of the samples (replication.py), and those that Gaussian mixtures describe best
+(likelihood.py), are named, too.
 
 Everything is drawn by a generator of its own, from samples in an order that depends on their values only. So
 neither a seed nor the order of the samples changes the answer.
@@ -30,16 +32,17 @@ from coterie.select.likelihood import likely_ks
 from coterie.select.replication import N_SPLITS, replicated_ks
 from coterie.select.separation import (
     border_ratios,
+    cut_depths,
     depths,
     discriminant_space,
     least_size,
     neighbour_graph,
-    weakest_ratios,
 )
 
 # maximum number of samples on which partitions are compared
 MAX_ROWS = 1_000
-# depth of a valley that a normal number exceeds with the probability LEVEL
+# A difference of counts, in standard deviations, is clear above this: a normal number exceeds it with the
+# probability LEVEL.
 MIN_DEPTH = 1.645
 # partitions into more clusters are tried too, because some clusters may hold outliers only
 OUTLIER_CLUSTERS = 5
@@ -99,10 +102,11 @@ def choose_from_features(
     more = max(top, MIN_COMPARED)
     replicated = replicated_ks(sample, more, rng, partial(step, SPLIT_STEPS))
     candidates = Candidates(sample, _largest_tried(len(sample), more))
+    likely = likely_ks(candidates, more)
     supported = {
-        "borders": _separated_ks(candidates, top, rng, partial(step, 1)),
+        "borders": _separated_ks(candidates, top, likely, rng, partial(step, 1)),
         "replication": replicated,
-        "likelihood": likely_ks(candidates, top),
+        "likelihood": likely,
     }
     return _choice(ks, supported, p_value)
 
@@ -188,7 +192,11 @@ def _largest_tried(n: int, top: int) -> int:
 
 
 def _separated_ks(
-    candidates: Candidates, top: int, rng: np.random.Generator, step: Callable[[], None]
+    candidates: Candidates,
+    top: int,
+    likely: Sequence[int],
+    rng: np.random.Generator,
+    step: Callable[[], None],
 ) -> list[int]:
     """Numbers of clusters for which a partition into separated clusters was found, ascending."""
     n = len(candidates.X)
@@ -200,13 +208,15 @@ def _separated_ks(
         source = np.random.default_rng(seeds[k])
         for labels in candidates.of(k):
             count = int((np.bincount(labels) >= least_size(n)).sum())
-            if count not in found and is_separated(candidates, labels, source):
+            if count not in found and is_separated(candidates, labels, likely, source):
                 found.add(count)
         step()
     return sorted(found)
 
 
-def is_separated(candidates: Candidates, labels: IntArray, rng: np.random.Generator) -> bool:
+def is_separated(
+    candidates: Candidates, labels: IntArray, likely: Sequence[int], rng: np.random.Generator
+) -> bool:
     """Whether every two clusters that are large enough are separated."""
     X = candidates.X
     large = np.flatnonzero(np.bincount(labels) >= least_size(len(X)))
@@ -223,9 +233,11 @@ def is_separated(candidates: Candidates, labels: IntArray, rng: np.random.Genera
         deep = depths(X, labels, rng, MORE_SPLITS)[pairs] > MIN_DEPTH
         if not (clear | deep).all():
             return False
-    weakest = weakest_ratios(candidates.graph, labels)[pairs]
-    if (weakest < 1).all():
+    if len(large) in likely:
+        return True
+    fewer = cut_depths(candidates.graph, labels)[pairs]
+    if (fewer > MIN_DEPTH).all():
         return True
     # columns that do not differ between clusters hide borders from the nearest neighbours
     graph = neighbour_graph(discriminant_space(X, labels))
-    return bool((np.minimum(weakest, weakest_ratios(graph, labels)[pairs]) < 1).all())
+    return bool((np.maximum(fewer, cut_depths(graph, labels)[pairs]) > MIN_DEPTH).all())

@@ -235,11 +235,11 @@ def border_ratios(graph: sparse.csr_matrix, X: FloatArray, labels: IntArray) -> 
     return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
 
 
-def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
-    """Neighbours across the border of two clusters, relative to the weakest cut inside either, K x K.
+def cut_depths(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
+    """How many fewer neighbours lie across a border than across the weakest cut inside either cluster, K x K.
 
-    A partition has its borders where neighbours are few. So it is compared with cuts through its clusters
-    that were also chosen to have few neighbours across.
+    In standard deviations of the difference. A partition has its borders where neighbours are few. So
+    borders are compared with cuts through the clusters that were also chosen to have few neighbours across.
     """
     n_clusters = int(labels.max()) + 1
     across = _edges(graph, labels, n_clusters)
@@ -248,7 +248,12 @@ def weakest_ratios(graph: sparse.csr_matrix, labels: IntArray) -> FloatArray:
         rows = np.flatnonzero(labels == label)
         if len(rows) >= MIN_SIZE:
             inside[label] = _weakest_cut(graph[rows][:, rows])
-    return np.asarray(across / (np.minimum(inside[:, None], inside[None, :]) + 1))
+    weakest = np.minimum(inside[:, None], inside[None, :])
+    depth = np.full(weakest.shape, np.inf)
+    known = np.isfinite(weakest)
+    weakest, across = weakest[known], across[known]
+    depth[known] = (weakest - across) / np.sqrt(np.maximum(weakest + across, 1.0))
+    return depth
 
 
 def _weakest_cut(graph: sparse.csr_matrix) -> float:
