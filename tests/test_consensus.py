@@ -66,8 +66,7 @@ def test_number_of_clusters_by_lifetime():
 
 
 def test_by_default_the_number_of_clusters_is_chosen():
-    model = ConsensusClustering(random_state=0).fit(BLOBS.X)
-    assert model.n_clusters_ == model.selection_.recommended == 5
+    assert ConsensusClustering().n_clusters == "auto"
 
 
 def test_the_default_solver_is_lwea_where_the_number_is_known(five_blobs_of_five_members):
@@ -206,7 +205,7 @@ def test_samples_that_every_member_calls_noise_stay_noise():
 
 def test_noise_alone_is_refused():
     with pytest.raises(ValueError, match="without any label"):
-        ConsensusClustering(generator=[DBSCAN(eps=1e-9), DBSCAN(eps=1e-8)]).fit(BLOBS.X)
+        ConsensusClustering(5, generator=[DBSCAN(eps=1e-9), DBSCAN(eps=1e-8)]).fit(BLOBS.X)
 
 
 def test_many_distinct_label_rows_get_a_default_that_is_linear_in_them(
@@ -364,8 +363,7 @@ def test_a_frame_gives_the_partition_of_its_scaled_array():
     assert np.array_equal(one.labels_, other.labels_)
 
 
-@pytest.mark.parametrize("as_frame", [False, True])
-@pytest.mark.parametrize("asked", ["auto", (2, 5)])
+@pytest.mark.parametrize(("asked", "as_frame"), [("auto", False), ((2, 5), True)])
 def test_a_chosen_k_gives_the_labels_of_the_same_k_given(asked, as_frame):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(BLOBS.X, columns=["east", "north"]) if as_frame else BLOBS.X

@@ -248,12 +248,6 @@ def test_the_command_gives_the_answer_of_the_function(tmp_path, monkeypatch, cap
         assert (facts["recommended"], tuple(facts["supported"]), facts["p_value"]) == expected
 
 
-def test_a_chosen_number_gives_the_labels_of_a_given_one():
-    X, _ = three_blobs()
-    chosen = fitted(X)
-    assert np.array_equal(chosen.labels_, fitted(X, chosen.n_clusters_).labels_)
-
-
 def test_rows_in_dask_give_the_answer_of_rows_in_memory():
     da = pytest.importorskip("dask.array")
     X, _ = three_blobs()
